@@ -1,0 +1,1 @@
+"""The subcommands of logtool, one thin module each."""

@@ -1,0 +1,48 @@
+"""What can stop a job. Damage in the data is never one of these: that is a finding."""
+
+from pathlib import Path
+
+
+class LogtoolError(Exception):
+    """The job cannot be done; the message says who must act. The command exits non-zero."""
+
+
+class FormatError(LogtoolError):
+    """Bytes that do not follow their format.
+
+    `reason` is one line; `position` is the byte where the bytes stop making sense, counted from
+    the start of what was parsed; `path` is filled in by whoever knows the file.
+    """
+
+    def __init__(self, reason: str, position: int = 0, path: Path | None = None) -> None:
+        super().__init__(reason, position, path)
+        self.reason = reason
+        self.position = position
+        self.path = path
+
+    def at(self, path: Path, base: int = 0) -> "FormatError":
+        """Return the same error for the file `path`, `base` bytes further on."""
+        return FormatError(self.reason, self.position + base, path)
+
+    def __str__(self) -> str:
+        where = f"{self.path}: " if self.path else ""
+        return f"{where}byte {self.position}: {self.reason}"
+
+
+class UsageError(LogtoolError):
+    """The command line asks for something that makes no sense; exit status 2."""
+
+
+class UnreadableError(LogtoolError):
+    """A path that could not be read (missing, permission, I/O); exit status 4.
+
+    It says nothing about corruption.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"

@@ -1,0 +1,16 @@
+"""The exit statuses of every command; public, changed only with a major version."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit statuses, in the words of the command-line contract."""
+
+    OK = 0
+    FINDINGS = 1
+    USAGE = 2
+    INCOMPLETE = 4
+    REFUSED = 5
+    BUDGET = 6
+    BUG = 70
+    INTERRUPTED = 130

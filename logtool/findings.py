@@ -1,0 +1,150 @@
+"""Findings: one thing that is wrong or worth knowing, with a stable code and a place.
+
+What each code means stands in ``catalogue.toml`` beside this module; `explain` prints it, and a
+finding takes its severity and the broker's behaviour from it.
+"""
+
+import tomllib
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+
+class Severity(StrEnum):
+    """How bad: see the fields. The order of definition is the order of weight."""
+
+    INFO = "info"
+    """Legal but worth knowing."""
+    WARNING = "warning"
+    """Inconsistent; is rebuilt, ignored or degrades service; no record is at stake."""
+    ERROR = "error"
+    """Records are unreadable, lost or will be lost, or the broker will not start."""
+
+    @property
+    def weight(self) -> int:
+        """Return 0 for info, 1 for warning, 2 for error."""
+        return list(Severity).index(self)
+
+
+class Broker(StrEnum):
+    """Whether a broker would notice at its next start, and act."""
+
+    ALWAYS = "always"
+    IF_UNCLEAN = "if-unclean"
+    NEVER = "never"
+    REFUSES = "refuses-to-start"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of the catalogue."""
+
+    code: str
+    severity: Severity
+    broker: Broker
+    title: str
+    """What was found, in one line."""
+    meaning: str
+    """What the rule is and how the damage comes about."""
+    broker_does: str
+    """What a broker does about it."""
+    action: str
+    """What a person does about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. Keys that do not apply are None; offsets and positions are absolute."""
+
+    code: str
+    message: str
+    """What was expected and what was found, with both numbers."""
+    position: int | None = None
+    """Byte position in the file where it begins."""
+    length: int | None = None
+    """Bytes affected."""
+    first_offset: int | None = None
+    last_offset: int | None = None
+    path: Path | None = None
+    topic: str | None = None
+    partition: int | None = None
+    segment: int | None = None
+    """Base offset of the segment."""
+    next: str | None = None
+    """The exact command to run next."""
+    broker_override: Broker | None = None
+    """Set where the broker's behaviour depends on more than the code."""
+
+    @property
+    def severity(self) -> Severity:
+        """Return the severity that the catalogue gives the code."""
+        return rule(self.code).severity
+
+    @property
+    def broker(self) -> Broker:
+        """Return what a broker does about it."""
+        return self.broker_override or rule(self.code).broker
+
+    def placed(
+        self,
+        path: Path,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        segment: int | None = None,
+        next_command: str | None = None,
+    ) -> "Finding":
+        """Return the finding with its place; what was already set stays."""
+        return replace(
+            self,
+            path=self.path or path,
+            topic=self.topic if self.topic is not None else topic,
+            partition=self.partition if self.partition is not None else partition,
+            segment=self.segment if self.segment is not None else segment,
+            next=self.next or next_command,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract; every key is there, unknown ones null."""
+        return {
+            "type": "finding",
+            "code": self.code,
+            "severity": str(self.severity),
+            "broker": str(self.broker),
+            "path": None if self.path is None else str(self.path),
+            "topic": self.topic,
+            "partition": self.partition,
+            "segment": self.segment,
+            "position": self.position,
+            "length": self.length,
+            "first_offset": self.first_offset,
+            "last_offset": self.last_offset,
+            "message": self.message,
+            "next": self.next,
+        }
+
+
+@cache
+def catalogue() -> dict[str, Rule]:
+    """Return every rule by its code, in the order of the catalogue file."""
+    text = (files("logtool") / "catalogue.toml").read_text("utf-8")
+    return {
+        code: Rule(
+            code=code,
+            severity=Severity(entry["severity"]),
+            broker=Broker(entry["broker"]),
+            title=entry["title"],
+            meaning=entry["meaning"].strip(),
+            broker_does=entry["broker-does"].strip(),
+            action=entry["action"].strip(),
+        )
+        for code, entry in tomllib.loads(text).items()
+    }
+
+
+def rule(code: str) -> Rule:
+    """Return the rule of `code`; KeyError for a code that is not in the catalogue."""
+    return catalogue()[code]

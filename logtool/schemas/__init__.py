@@ -1,0 +1,1 @@
+"""The JSON Schemas of what the commands print."""
