@@ -1,0 +1,166 @@
+"""The codecs of a record batch: gzip, snappy, lz4 and zstd, with a limit on what comes out.
+
+In a magic 2 batch one compressed stream takes the place of all records; in magic 0 and 1 it is
+the value of a wrapper message. Codec ids are bits 0-2 of the attributes::
+
+    0 none   1 gzip (RFC 1952 members)   2 snappy (xerial stream, or one raw block)
+    3 lz4 (one LZ4 frame)                4 zstd (frames, usually without a content size)
+
+Source: ``org.apache.kafka.common.compress`` (Kafka 3.9 and 4.x).
+"""
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import cramjam
+
+from logtool.errors import FormatError
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+
+DEFAULT_LIMIT = 256 * 1024 * 1024
+"""Bytes that one batch may decompress to; above the 100 MiB fetch limit that brokers allow."""
+
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = struct.Struct(">8sii")
+_XERIAL_BLOCK = 32768
+_LENGTH = struct.Struct(">i")
+_LZ4_MAGIC = 0x184D2204
+_LZ4_BLOCK = struct.Struct("<I")
+_LZ4_STORED = 1 << 31
+_FULL = "write whole buffer"
+
+
+def name(codec: int) -> str:
+    """Return Kafka's word for a codec id, or ``unknown(N)``."""
+    return NAMES[codec] if 0 <= codec < len(NAMES) else f"unknown({codec})"
+
+
+def decompress(codec: int, data: memoryview, limit: int = DEFAULT_LIMIT) -> memoryview:
+    """Return the bytes behind `data`; FormatError when damaged or larger than `limit` bytes."""
+    if codec == NONE:
+        return data
+    if codec not in _DECOMPRESSORS:
+        raise FormatError(f"compression codec {codec} does not exist")
+    try:
+        return memoryview(_DECOMPRESSORS[codec](data, limit))
+    except (cramjam.DecompressionError, zlib.error, struct.error) as error:
+        raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    """Return `data` as Kafka's framing of the codec; never byte-identical to what Kafka wrote."""
+    if codec == GZIP:
+        packer = zlib.compressobj(wbits=31)
+        return packer.compress(data) + packer.flush()
+    if codec == SNAPPY:
+        chunks = [_XERIAL_HEADER.pack(XERIAL_MAGIC, 1, 1)]
+        for start in range(0, len(data), _XERIAL_BLOCK):
+            block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK]))
+            chunks += [_LENGTH.pack(len(block)), block]
+        return b"".join(chunks)
+    if codec == LZ4:
+        return bytes(cramjam.lz4.compress(data))
+    if codec == ZSTD:
+        return bytes(cramjam.zstd.compress(data))
+    return data
+
+
+def _gzip(data: memoryview, limit: int) -> bytes:
+    parts, size, rest = [], 0, bytes(data)
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        part = member.decompress(rest, limit - size + 1)
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit)
+        if not member.eof:
+            raise FormatError("gzip stream ends in the middle")
+        parts.append(part)
+        rest = member.unused_data
+    return b"".join(parts)
+
+
+def _snappy(data: memoryview, limit: int) -> bytes:
+    if len(data) < _XERIAL_HEADER.size or data[:8] != XERIAL_MAGIC:
+        return _snappy_block(data, limit)
+    parts, size, position = [], 0, _XERIAL_HEADER.size
+    while len(data) - position >= _LENGTH.size:
+        (length,) = _LENGTH.unpack_from(data, position)
+        if data[position : position + 8] == XERIAL_MAGIC:  # streams may be concatenated
+            position += _XERIAL_HEADER.size
+            continue
+        position += _LENGTH.size
+        if not 0 <= length <= len(data) - position:
+            raise FormatError(f"snappy chunk of {length} bytes, {len(data) - position} are left")
+        parts.append(_snappy_block(data[position : position + length], limit - size))
+        size += len(parts[-1])
+        position += length
+    return b"".join(parts)
+
+
+def _snappy_block(data: memoryview, limit: int) -> bytes:
+    if len(data) == 0:
+        return b""
+    if cramjam.snappy.decompress_raw_len(data) > limit:
+        raise _too_large(limit)
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _lz4(data: memoryview, limit: int) -> memoryview:
+    return _growing(cramjam.lz4.decompress_into, data[: _lz4_frame_size(data)], limit)
+
+
+def _lz4_frame_size(data: memoryview) -> int:
+    """Return the length of the first frame: Kafka reads one and ignores what follows."""
+    magic, flags = _LZ4_BLOCK.unpack_from(data, 0)[0], data[4] if len(data) > 4 else 0
+    if magic != _LZ4_MAGIC:
+        raise FormatError(f"lz4 frame begins with 0x{magic:08x}, not 0x{_LZ4_MAGIC:08x}")
+    position = 7 + (8 if flags & 0x08 else 0)
+    while True:
+        if position + _LZ4_BLOCK.size > len(data):
+            raise FormatError("lz4 frame has no end mark", min(position, len(data)))
+        (size,) = _LZ4_BLOCK.unpack_from(data, position)
+        position += _LZ4_BLOCK.size
+        if size == 0:
+            return position + (4 if flags & 0x04 else 0)
+        position += (size & ~_LZ4_STORED) + (4 if flags & 0x10 else 0)
+
+
+def _zstd(data: memoryview, limit: int) -> memoryview:
+    return _growing(cramjam.zstd.decompress_into, data, limit)
+
+
+def _growing(
+    decompress_into: Callable[[memoryview, bytearray], int], data: memoryview, limit: int
+) -> memoryview:
+    """Decompress into a buffer that doubles until it is large enough or reaches the limit."""
+    size = min(limit, max(65536, 4 * len(data)))
+    while True:
+        # One byte more than allowed, so that an exact fit differs from an overflow.
+        out = bytearray(size + 1)
+        try:
+            written = decompress_into(data, out)
+        except cramjam.DecompressionError as error:
+            if _FULL not in str(error):
+                raise
+            written = size + 1
+        if written <= size:
+            return memoryview(out)[:written]
+        if size >= limit:
+            raise _too_large(limit)
+        size = min(limit, size * 4)
+
+
+def _too_large(limit: int) -> FormatError:
+    return FormatError(f"decompresses to more than the limit of {limit} bytes")
+
+
+_DECOMPRESSORS: dict[int, Callable[[memoryview, int], bytes | memoryview]] = {
+    GZIP: _gzip,
+    SNAPPY: _snappy,
+    LZ4: _lz4,
+    ZSTD: _zstd,
+}

@@ -1,0 +1,140 @@
+"""Entries of magic 0 and 1: single messages, or wrappers around compressed ones.
+
+Layout behind the shared first 12 bytes (offset int64, size int32); CRC-32 (IEEE) over 16..end::
+
+    12  crc         uint32
+    16  magic       int8     0 or 1
+    17  attributes  int8     bits 0-2 codec, bit 3 LogAppendTime (magic 1)
+    18  timestamp   int64    magic 1 only, milliseconds
+        key         int32 length (-1 null), bytes
+        value       int32 length (-1 null), bytes
+
+The offset is the *last* one of a wrapper; its first is known only after decompression. Brokers
+write none of these since 4.0 and still read them. Source: ``LegacyRecord``,
+``AbstractLegacyRecordBatch`` (Kafka 3.9).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from logtool.errors import FormatError
+from logtool.formats import compression
+from logtool.formats.record_batch import CODEC_MASK, LOG_OVERHEAD, TIMESTAMP_TYPE, BatchTable
+
+_ENTRY = struct.Struct(">qi")
+_HEAD = struct.Struct(">IbB")
+_TIMESTAMP = struct.Struct(">q")
+_LENGTH = struct.Struct(">i")
+_LZ4_FLAGS = 4
+_LZ4_CHECKSUM = 6
+_LZ4_DESCRIPTOR_CHECKSUM = 0x82
+_LZ4_DESCRIPTOR = b"\x60\x40"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message, or one wrapper."""
+
+    offset: int
+    crc: int
+    magic: int
+    attributes: int
+    timestamp: int
+    """Milliseconds, -1 for magic 0."""
+    key: bytes | None
+    value: bytes | None
+
+
+def parse(entry: memoryview) -> Message:
+    """Decode one whole entry; FormatError when its lengths do not fit."""
+    if len(entry) < LOG_OVERHEAD + _HEAD.size:
+        raise FormatError(f"message of {len(entry)} bytes", 0)
+    offset, _ = _ENTRY.unpack_from(entry)
+    crc, magic, attributes = _HEAD.unpack_from(entry, LOG_OVERHEAD)
+    position, timestamp = LOG_OVERHEAD + _HEAD.size, -1
+    if magic == 1:
+        if len(entry) < position + _TIMESTAMP.size:
+            raise FormatError("magic 1 message with no room for its timestamp", position)
+        (timestamp,) = _TIMESTAMP.unpack_from(entry, position)
+        position += _TIMESTAMP.size
+    key, position = _parse_bytes(entry, position)
+    value, position = _parse_bytes(entry, position)
+    return Message(offset, crc, magic, attributes, timestamp, key, value)
+
+
+def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
+    """Yield the messages of one entry with absolute offsets: itself, or those it wraps."""
+    outer = parse(entry)
+    codec = outer.attributes & CODEC_MASK
+    if codec == compression.NONE:
+        yield outer
+        return
+    if outer.value is None:
+        raise FormatError("compressed wrapper with a null value", LOG_OVERHEAD)
+    stream = outer.value
+    if outer.magic == 0 and codec == compression.LZ4:
+        stream = _with_sound_lz4_checksum(stream)
+    inner = list(_entries(compression.decompress(codec, memoryview(stream), limit)))
+    if not inner:
+        raise FormatError("compressed wrapper with no messages", LOG_OVERHEAD)
+    # Magic 1 offsets inside are relative and the wrapper has the absolute one of the last.
+    base = max(0, outer.offset - inner[-1].offset) if outer.magic == 1 else 0
+    for message in inner:
+        stamp = outer.timestamp if outer.attributes & TIMESTAMP_TYPE else message.timestamp
+        yield Message(
+            base + message.offset, message.crc, message.magic,
+            message.attributes | outer.attributes & TIMESTAMP_TYPE, stamp, message.key,
+            message.value,
+        )  # fmt: skip
+
+
+def fill(table: BatchTable, data: memoryview, found: list[int]) -> None:
+    """Correct in place the rows of magic 0 and 1 in a table made by `record_batch.parse`."""
+    for row in np.nonzero(table.magic < 2)[0]:
+        at = found[row]
+        crc, magic, attributes = _HEAD.unpack_from(data, at + LOG_OVERHEAD)
+        stamp = _TIMESTAMP.unpack_from(data, at + LOG_OVERHEAD + _HEAD.size)[0] if magic else -1
+        table.last_offset[row] = table.base_offset[row]
+        table.crc[row], table.attributes[row] = crc, attributes
+        table.base_timestamp[row] = table.max_timestamp[row] = stamp
+        for column in (table.leader_epoch, table.producer_id, table.producer_epoch,
+                       table.base_sequence, table.record_count):  # fmt: skip
+            column[row] = -1
+
+
+def _entries(data: memoryview) -> Iterator[Message]:
+    """Yield the inner messages; a truncated one at the end is ignored, as the broker does."""
+    position = 0
+    while len(data) - position >= LOG_OVERHEAD:
+        _, size = _ENTRY.unpack_from(data, position)
+        if size < _HEAD.size:
+            raise FormatError(f"inner message of size {size}", position)
+        if size > len(data) - position - LOG_OVERHEAD:
+            return
+        yield parse(data[position : position + LOG_OVERHEAD + size])
+        position += LOG_OVERHEAD + size
+
+
+def _parse_bytes(entry: memoryview, position: int) -> tuple[bytes | None, int]:
+    if len(entry) - position < _LENGTH.size:
+        raise FormatError("message ends inside a length field", position)
+    (length,) = _LENGTH.unpack_from(entry, position)
+    position += _LENGTH.size
+    if length < 0:
+        return None, position
+    if length > len(entry) - position:
+        left = len(entry) - position
+        raise FormatError(f"field of {length} bytes, {left} are left", position - _LENGTH.size)
+    return bytes(entry[position : position + length]), position + length
+
+
+def _with_sound_lz4_checksum(stream: bytes) -> bytes:
+    """Mend the descriptor checksum that old producers computed over the wrong bytes."""
+    if stream[_LZ4_FLAGS:_LZ4_CHECKSUM] != _LZ4_DESCRIPTOR:
+        return stream
+    mended = bytearray(stream)
+    mended[_LZ4_CHECKSUM] = _LZ4_DESCRIPTOR_CHECKSUM
+    return bytes(mended)

@@ -1,0 +1,134 @@
+"""The records inside a magic 2 batch, as columns, and one by one for people.
+
+Layout; varint is zig-zag base-128, low group first, at most 5 bytes (varlong: 10)::
+
+    length           varint     bytes behind this field
+    attributes       int8       unused, 0
+    timestamp_delta  varlong    to the batch's base timestamp
+    offset_delta     varint     to the batch's base offset
+    key              varint length (negative = null), bytes
+    value            varint length (negative = null), bytes
+    header count     varint     then for each: varint length, UTF-8 key, varint length, value
+
+Source: ``org.apache.kafka.common.record.DefaultRecord`` (Kafka 3.9 and 4.x).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from logtool.errors import FormatError
+from logtool.formats import _kernels
+from logtool.formats.record_batch import Column
+
+Header = tuple[bytes, bytes | None]
+NULL = -1
+
+_REASONS = {
+    _kernels.RECORD_TRUNCATED: "a length reaches beyond the bytes that are left",
+    _kernels.RECORD_LENGTH: "its length field does not agree with its content",
+    _kernels.RECORD_VARINT: "a varint does not end",
+    _kernels.RECORD_HEADERS: "its header count or a header length is impossible",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTable:
+    """Records of one payload as int64 columns of one length."""
+
+    position: Column
+    """Byte position of the record in the payload."""
+    size: Column
+    """Bytes, length field included."""
+    attributes: Column
+    timestamp_delta: Column
+    """Milliseconds to the batch's base timestamp."""
+    offset_delta: Column
+    key_position: Column
+    key_length: Column
+    """-1 is null."""
+    value_position: Column
+    value_length: Column
+    """-1 is null."""
+    header_position: Column
+    header_count: Column
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record to write."""
+
+    offset_delta: int
+    timestamp_delta: int = 0
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[Header] = ()
+
+
+def parse(payload: memoryview, count: int) -> tuple[RecordTable, FormatError | None]:
+    """Decode `count` records; returns those before the first damage, and the damage.
+
+    Bytes that are left behind the last record are damage, as they are for Kafka.
+    """
+    rows: list[tuple[int, ...]] = []
+    done, position, reason = _kernels.decode_records(payload, count, rows)
+    table = RecordTable(*np.array(rows, np.int64).reshape(done, len(fields(RecordTable))).T)
+    if reason != _kernels.DONE:
+        text = f"record {done} of {count}: {_REASONS[reason]}"
+        return table, FormatError(text, position)
+    if position != len(payload) and count > 0:
+        left = len(payload) - position
+        return table, FormatError(f"{left} bytes behind the last of {count} records", position)
+    return table, None
+
+
+def parse_headers(payload: memoryview, position: int, count: int) -> list[Header]:
+    """Return the headers of one record that `parse` accepted."""
+    found: list[Header] = []
+    for _ in range(count):
+        length, position = _kernels.decode_varint(payload, position, len(payload), 5)
+        key = bytes(payload[position : position + length])
+        length, position = _kernels.decode_varint(payload, position + length, len(payload), 5)
+        value = None if length < 0 else bytes(payload[position : position + length])
+        position += max(length, 0)
+        found.append((key, value))
+    return found
+
+
+def encode(records: Sequence[Record]) -> bytes:
+    """Return the records as they stand in an uncompressed payload."""
+    return b"".join(map(_encode_record, records))
+
+
+def _encode_record(record: Record) -> bytes:
+    body = b"".join(
+        [
+            b"\0",
+            encode_varint(record.timestamp_delta),
+            encode_varint(record.offset_delta),
+            _encode_bytes(record.key),
+            _encode_bytes(record.value),
+            encode_varint(len(record.headers)),
+            *(_encode_bytes(key) + _encode_bytes(value) for key, value in record.headers),
+        ]
+    )
+    return encode_varint(len(body)) + body
+
+
+def encode_varint(value: int) -> bytes:
+    """Return `value` in zig-zag base-128."""
+    raw = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
+
+
+def _encode_bytes(data: bytes | None) -> bytes:
+    return encode_varint(NULL) if data is None else encode_varint(len(data)) + data

@@ -1,0 +1,248 @@
+"""The record batch of magic 2: the unit on disk and of the CRC, and the table of many of them.
+
+Layout, big-endian; the CRC-32C covers everything behind it::
+
+     0  base_offset        int64    first offset, kept by compaction
+     8  batch_length       int32    bytes behind this field
+    12  leader_epoch       int32    -1 unknown          (partitionLeaderEpoch)
+    16  magic              int8     2
+    17  crc                uint32
+    21  attributes         int16    bits 0-2 codec, 3 LogAppendTime, 4 transactional, 5 control,
+                                    6 base_timestamp is the delete horizon
+    23  last_offset_delta  int32
+    27  base_timestamp     int64    milliseconds
+    35  max_timestamp      int64    milliseconds
+    43  producer_id        int64    -1 none
+    51  producer_epoch     int16    -1 none
+    53  base_sequence      int32    -1 none
+    57  record_count       int32    (recordsCount); below last_offset_delta + 1 after compaction
+    61  records, or one compressed stream of them
+
+Source: ``org.apache.kafka.common.record.DefaultRecordBatch`` (Kafka 3.9 and 4.x; 4.x moved it to
+``common.record.internal``). Magic 0 and 1 entries share the first two fields and the place of the
+magic byte; they stand in the same table, see `logtool.formats.legacy_batch`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from crc32c import crc32c
+from numpy.typing import NDArray
+
+from logtool.formats import compression
+
+HEADER = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("batch_length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("record_count", ">i4"),
+    ]
+)
+HEADER_SIZE = HEADER.itemsize
+MAGIC = 2
+LOG_OVERHEAD = 12
+"""Bytes before those that ``batch_length`` counts."""
+MIN_ENTRY_SIZE = LOG_OVERHEAD + 14
+"""Bytes of the smallest entry of any magic."""
+MAX_SEGMENT_SIZE = 2**31 - 1
+"""A broker cannot open a longer ``.log`` (``FileRecords``)."""
+
+CODEC_MASK, TIMESTAMP_TYPE, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
+UNUSED_ATTRIBUTES = 0xFF80
+NO_TIMESTAMP = NO_PRODUCER_ID = NO_EPOCH = NO_SEQUENCE = -1
+SEQUENCES = 2**31
+"""Sequence numbers wrap to 0 behind 2147483647."""
+
+Column = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTable:
+    """Batches as columns of one length, in file order; the table of the whole toolkit."""
+
+    position: Column
+    """int64, byte position of the batch in its ``.log``."""
+    size: Column
+    """int64, bytes of the whole entry."""
+    base_offset: Column
+    """int64; equal to last_offset for magic 0 and 1."""
+    last_offset: Column
+    """int64."""
+    leader_epoch: Column
+    """int32; -1 unknown and for magic 0 and 1."""
+    magic: Column
+    """int8."""
+    crc: Column
+    """uint32 as stored."""
+    attributes: Column
+    """int16."""
+    base_timestamp: Column
+    """int64, ms; the delete horizon where that bit is set."""
+    max_timestamp: Column
+    """int64, ms; -1 none."""
+    producer_id: Column
+    """int64; -1 none."""
+    producer_epoch: Column
+    """int16; -1 none."""
+    base_sequence: Column
+    """int32; -1 none."""
+    record_count: Column
+    """int32 as stored; -1 for magic 0 and 1, which store none."""
+    control_type: Column
+    """int16: key type of the first control record, -1 for none; see `control_record`."""
+    coordinator_epoch: Column
+    """int32 of an end-transaction marker, else -1."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def __getitem__(self, which: slice | Column) -> Self:
+        """Return the rows that a slice, a mask or an index array selects."""
+        return type(self)(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    @property
+    def end_position(self) -> Column:
+        """Return int64, the byte behind each batch."""
+        return self.position + self.size
+
+    @property
+    def codec(self) -> Column:
+        """Return int16 codec ids."""
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_transactional(self) -> Column:
+        """Return a bool column."""
+        return self._has(TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> Column:
+        """Return a bool column."""
+        return self._has(CONTROL, MAGIC)
+
+    @property
+    def is_log_append_time(self) -> Column:
+        """Return a bool column."""
+        return self._has(TIMESTAMP_TYPE, 1)
+
+    @property
+    def has_delete_horizon(self) -> Column:
+        """Return a bool column."""
+        return self._has(DELETE_HORIZON, MAGIC)
+
+    @property
+    def last_sequence(self) -> Column:
+        """Return int64, wrapped as Kafka wraps; -1 where there is no sequence."""
+        last = (self.base_sequence.astype(np.int64) + self.last_offset - self.base_offset) % (
+            SEQUENCES
+        )
+        return np.where(self.base_sequence == NO_SEQUENCE, NO_SEQUENCE, last)
+
+    def _has(self, flag: int, since_magic: int = MAGIC) -> Column:
+        """Return where `flag` is set; an older magic has other meanings for the bit."""
+        flags: Column = ((self.attributes & flag) != 0) & (self.magic >= since_magic)
+        return flags
+
+    def row(self, index: int) -> dict[str, int]:
+        """Return one batch as plain integers, for the few that a person looks at."""
+        return {field.name: int(getattr(self, field.name)[index]) for field in fields(self)}
+
+
+def empty_table() -> BatchTable:
+    """Return a table of no batches with the right dtypes."""
+    return from_headers(np.empty(0, HEADER), np.empty(0, np.int64))
+
+
+def concat(tables: Sequence[BatchTable]) -> BatchTable:
+    """Return the rows of all tables in order."""
+    if not tables:
+        return empty_table()
+    return BatchTable(
+        *(np.concatenate([getattr(t, f.name) for t in tables]) for f in fields(BatchTable))
+    )
+
+
+def parse(data: memoryview, found: list[int], *, base: int = 0) -> BatchTable:
+    """Return the table of the batches that begin at the positions `found` in `data`.
+
+    `base` is the file position of ``data[0]``. Magic 0 and 1 rows hold their wide fields in other
+    places; `legacy_batch.fill` corrects them.
+    """
+    positions = np.array(found, np.int64)
+    # Entries of magic 0 may be shorter than a header; pad so that the gather stays inside.
+    raw = np.frombuffer(data, np.uint8)
+    index = positions[:, None] + np.arange(HEADER_SIZE)
+    if len(found) and index[-1, -1] >= len(raw):
+        index = np.minimum(index, len(raw) - 1)
+    headers = np.ascontiguousarray(raw[index]).view(HEADER).reshape(-1)
+    return from_headers(headers, positions + base)
+
+
+def from_headers(headers: NDArray[np.void], positions: Column) -> BatchTable:
+    """Return the table of `headers` (dtype `HEADER`) at file positions `positions` (int64)."""
+
+    def column(name: str, dtype: type) -> Column:
+        return headers[name].astype(dtype)
+
+    base_offset = column("base_offset", np.int64)
+    count = len(headers)
+    return BatchTable(
+        position=positions,
+        size=column("batch_length", np.int64) + LOG_OVERHEAD,
+        base_offset=base_offset,
+        last_offset=base_offset + headers["last_offset_delta"],
+        leader_epoch=column("leader_epoch", np.int32),
+        magic=column("magic", np.int8),
+        crc=column("crc", np.uint32),
+        attributes=column("attributes", np.int16),
+        base_timestamp=column("base_timestamp", np.int64),
+        max_timestamp=column("max_timestamp", np.int64),
+        producer_id=column("producer_id", np.int64),
+        producer_epoch=column("producer_epoch", np.int16),
+        base_sequence=column("base_sequence", np.int32),
+        record_count=column("record_count", np.int32),
+        control_type=np.full(count, -1, np.int16),
+        coordinator_epoch=np.full(count, -1, np.int32),
+    )
+
+
+def encode(
+    payload: bytes,
+    *,
+    base_offset: int,
+    last_offset_delta: int,
+    record_count: int,
+    leader_epoch: int = NO_EPOCH,
+    attributes: int = 0,
+    base_timestamp: int = NO_TIMESTAMP,
+    max_timestamp: int = NO_TIMESTAMP,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+) -> bytes:
+    """Return one batch with a valid CRC; `payload` is what stands behind the header, encoded.
+
+    A codec in `attributes` is applied here: give the payload uncompressed.
+    """
+    body = compression.compress(attributes & CODEC_MASK, payload)
+    header = np.zeros(1, HEADER)
+    header[0] = (
+        base_offset, HEADER_SIZE - LOG_OVERHEAD + len(body), leader_epoch, MAGIC, 0, attributes,
+        last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch,
+        base_sequence, record_count,
+    )  # fmt: skip
+    covered = HEADER.fields["attributes"][1] if HEADER.fields else 0
+    header["crc"] = crc32c(header.tobytes()[covered:] + body)
+    return header.tobytes() + body

@@ -1,0 +1,93 @@
+"""Opening and reading files of a data directory: read-only by construction.
+
+Every open is O_RDONLY, does not follow a symbolic link in the last component and never blocks on
+a pipe. What cannot be read is an `UnreadableError` with the path and the system's reason.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from logtool.errors import UnreadableError
+
+SMALL_FILE_LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest file that is read whole: six times the largest default index."""
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def open_readonly(path: Path) -> int:
+    """Return a file descriptor for reading a regular file."""
+    with _translated(path):
+        fd = os.open(path, _FLAGS)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise UnreadableError(path, "is not a regular file")
+    return fd
+
+
+def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
+    """Return the whole content of a file of at most `limit` bytes."""
+    with LogFile(path) as file:
+        if file.size > limit:
+            raise UnreadableError(path, f"is {file.size} bytes, more than the limit of {limit}")
+        data = bytearray(file.size)
+        return bytes(data[: file.read_into(memoryview(data), 0)])
+
+
+def list_dir(path: Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a directory, sorted by name."""
+    with _translated(path), os.scandir(path) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+class LogFile:
+    """A file read at positions; survives that it grows or shrinks meanwhile.
+
+    `size` is what it was when opened: what is appended later is not looked at, and where it
+    shrank `read_into` returns less than asked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = open_readonly(path)
+        self.size = os.fstat(self._fd).st_size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
+        done = 0
+        with _translated(self.path):
+            while done < len(buffer):
+                count = os.preadv(self._fd, [buffer[done:]], position + done)
+                if count == 0:
+                    break
+                done += count
+        return done
+
+    def size_now(self) -> int:
+        """Return the size at this moment."""
+        return os.fstat(self._fd).st_size
+
+    def __enter__(self) -> "LogFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        os.close(self._fd)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn an OSError into one line that names the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UnreadableError(path, "is a symbolic link, which is not followed") from error
+        raise UnreadableError(path, error.strerror or str(error)) from error

@@ -1,0 +1,73 @@
+"""The last word of every command: what was looked at, what was found, whether it is complete."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from logtool.errors import UnreadableError
+from logtool.exits import Exit
+from logtool.findings import Finding, Severity
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts, added up while a command runs."""
+
+    partitions: int = 0
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    severities: Counter[Severity] = field(default_factory=Counter)
+    next: dict[str, None] = field(default_factory=dict)
+    """Commands to run next, each once, in the order found."""
+    unreadable: int = 0
+    """Inputs that could not be read; any makes the result incomplete."""
+    interrupted: bool = False
+    out_of_budget: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def complete(self) -> bool:
+        """Return whether everything that was asked for was looked at."""
+        return not (self.unreadable or self.interrupted or self.out_of_budget)
+
+    def add(self, item: Finding | UnreadableError) -> None:
+        """Count one finding or one input that could not be read."""
+        if isinstance(item, UnreadableError):
+            self.unreadable += 1
+            return
+        self.codes[item.code] += 1
+        self.severities[item.severity] += 1
+        if item.next and item.severity is not Severity.INFO:
+            self.next.setdefault(item.next)
+
+    def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
+        """Return the exit status of the contract."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        if self.unreadable:
+            return Exit.INCOMPLETE
+        if self.out_of_budget:
+            return Exit.BUDGET
+        if any(n and s.weight >= fail_on.weight for s, n in self.severities.items()):
+            return Exit.FINDINGS
+        return Exit.OK
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "type": "summary",
+            "complete": self.complete,
+            "partitions": self.partitions,
+            "segments": self.segments,
+            "batches": self.batches,
+            "records": self.records,
+            "bytes": self.bytes,
+            "elapsed_s": round(time.monotonic() - self.started, 3),
+            "findings": {str(s): self.severities[s] for s in reversed(Severity)},
+            "codes": dict(sorted(self.codes.items())),
+            "next": list(self.next),
+        }
