@@ -1,0 +1,66 @@
+"""What the index formats share: entries of one fixed size, held as NumPy columns."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from logtool.findings import Finding
+
+_WORD = np.dtype(">u4")
+
+
+def count_used(data: bytes, entry_size: int) -> int:
+    """Return how many whole entries stand before the tail of all-zero entries.
+
+    `entry_size` is in bytes and a multiple of 4.
+    """
+    words_per_entry = entry_size // _WORD.itemsize
+    count = len(data) // entry_size * words_per_entry
+    nonzero = np.flatnonzero(np.frombuffer(data, _WORD, count))
+    return int(nonzero[-1]) // words_per_entry + 1 if len(nonzero) else 0
+
+
+def column(rows: npt.NDArray[np.void], name: str) -> npt.NDArray[np.signedinteger]:
+    """Return the field `name` of big-endian `rows` as a read-only column in native byte order."""
+    values = np.ascontiguousarray(rows[name].astype(rows.dtype[name].newbyteorder("=")))
+    values.setflags(write=False)
+    return values
+
+
+def runs(bad: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield ``(first, last)`` of every run of True, both inclusive."""
+    padded = np.concatenate(([False], bad, [False]))
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
+    for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        yield first, end - 1
+
+
+def unordered(
+    values: npt.NDArray[np.signedinteger],
+    possible: npt.NDArray[np.bool_],
+    *,
+    strictly: bool,
+) -> Iterator[tuple[int, int, int]]:
+    """Yield ``(before, first, last)`` of every run of entries that do not rise.
+
+    Each entry is compared with the nearest one before it (`before` is that of the run's first),
+    both among the `possible`: an impossible value is another rule's finding and must not accuse
+    its neighbours. Without `strictly`, equal values are in order.
+    """
+    entries = np.flatnonzero(possible)
+    kept = values[entries]
+    bad = kept[1:] <= kept[:-1] if strictly else kept[1:] < kept[:-1]
+    for first, last in runs(bad):
+        yield int(entries[first]), int(entries[first + 1]), int(entries[last + 1])
+
+
+def run_finding(code: str, message: str, first: int, last: int, entry_size: int) -> Finding:
+    """Return the finding for the entries `first` to `last`; `message` speaks of the first."""
+    more = last - first
+    return Finding(
+        code,
+        message + (f" (and so on to entry {last})" if more else ""),
+        position=first * entry_size,
+        length=(more + 1) * entry_size,
+    )
