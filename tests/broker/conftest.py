@@ -1,0 +1,38 @@
+"""Broker tests are skipped where there is no Java or Kafka, unless LOGTOOL_REQUIRE_BROKER=1."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from broker.install import VERSIONS, available
+from broker.kafka import Broker, format_log_dir
+
+
+@pytest.fixture(params=VERSIONS)
+def kafka_version(request: pytest.FixtureRequest) -> str:
+    """Each release of Kafka in turn; skips, or fails if so asked, where it cannot run."""
+    version = str(request.param)
+    reason = available(version)
+    if reason is not None:
+        if os.environ.get("LOGTOOL_REQUIRE_BROKER") == "1":
+            pytest.fail(f"LOGTOOL_REQUIRE_BROKER=1, but {reason}")
+        pytest.skip(reason)
+    return version
+
+
+@pytest.fixture
+def log_dir(kafka_version: str, tmp_path: Path) -> Path:
+    """A freshly formatted log dir."""
+    path = tmp_path / "log-dir"
+    format_log_dir(kafka_version, [path])
+    return path
+
+
+@pytest.fixture
+def broker(kafka_version: str, log_dir: Path) -> Iterator[Broker]:
+    """A broker on ``log_dir`` that is not started yet, and is gone after the test."""
+    with Broker(kafka_version, [log_dir]) as made:
+        yield made

@@ -1,0 +1,117 @@
+"""Finds or fetches the jars of an Apache Kafka release.
+
+The jars come from Maven Central through ``mvn`` and are kept under ``$LOGTOOL_KAFKA_CACHE``, by
+default ``~/.cache/logtool/kafka``, one folder for each release.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+KAFKA_4 = "4.3.1"
+"""The newest 4.x release that Maven Central holds whole (4.4.0 lacks kafka-tools there)."""
+
+KAFKA_3 = "3.9.2"
+"""The newest 3.9.x release: the last line that accepts small ``segment.bytes`` without a trick."""
+
+VERSIONS = (KAFKA_4, KAFKA_3)
+
+HERE = Path(__file__).resolve().parent
+
+
+class HarnessError(Exception):
+    """The broker or one of its tools did not do what the harness asked."""
+
+
+def major(version: str) -> int:
+    """Return the first number of a release such as ``4.3.1``."""
+    return int(version.split(".", 1)[0])
+
+
+def cache_root() -> Path:
+    """Return the folder that keeps one sub-folder of jars for each release."""
+    named = os.environ.get("LOGTOOL_KAFKA_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "logtool" / "kafka"
+
+
+def available(version: str = KAFKA_4) -> str | None:
+    """Return why a broker of this release cannot be run here, or None when it can.
+
+    A release that is already in the cache needs Java only.
+    """
+    if shutil.which("java") is None:
+        return "java is not on the PATH"
+    if not (cache_root() / version).is_dir() and shutil.which("mvn") is None:
+        return f"Kafka {version} is not in the cache and mvn is not on the PATH"
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError:
+        return "the Python package confluent-kafka is not installed"
+    return None
+
+
+def install(version: str) -> Path:
+    """Return the folder with the jars of a release, fetching them the first time.
+
+    The folder appears by one rename, so that an interrupted download leaves nothing half done.
+    """
+    target = cache_root() / version
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as temporary:
+        jars = Path(temporary) / "jars"
+        _copy_jars(version, jars)
+        try:
+            jars.rename(target)
+        except OSError:
+            # Another process was faster; its folder is as good as ours.
+            if not target.is_dir():
+                raise
+    return target
+
+
+def java_command(version: str, main_class: str, *, heap: str, level: str) -> list[str]:
+    """Return the start of a command line that runs a class of this release.
+
+    ``heap`` is a Java size such as ``512m``; ``level`` is the least severe level to log.
+    """
+    if major(version) >= 4:
+        logging = f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}"
+    else:
+        logging = f"-Dlog4j.configuration=file:{HERE / 'log4j.properties'}"
+    return [
+        "java",
+        f"-Xmx{heap}",
+        "-XX:+UseSerialGC",
+        # Short lives: the first compiler tier starts faster and two cores are enough for it.
+        "-XX:TieredStopAtLevel=1",
+        "-Djava.awt.headless=true",
+        "-Dfile.encoding=UTF-8",
+        f"-Dharness.level={level}",
+        logging,
+        "-cp",
+        f"{install(version)}/*",
+        main_class,
+    ]
+
+
+def _copy_jars(version: str, jars: Path) -> None:
+    command = [
+        "mvn",
+        "--batch-mode",
+        "--quiet",
+        f"--file={HERE / 'pom.xml'}",
+        f"-Dkafka.version={version}",
+        f"-DoutputDirectory={jars}",
+        "dependency:copy-dependencies",
+    ]
+    if major(version) >= 4:
+        command.append("-Plog4j2")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    if done.returncode != 0 or not any(jars.glob("kafka_*.jar")):
+        raise HarnessError(f"mvn could not fetch Kafka {version}:\n{done.stdout}{done.stderr}")

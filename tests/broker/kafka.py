@@ -1,0 +1,244 @@
+"""Runs real Kafka brokers (KRaft) on 127.0.0.1.
+
+The first node is broker and controller in one process; more brokers can join it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from broker.install import HarnessError, java_command, major
+
+CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
+"""Every log dir of the harness belongs to this cluster: 16 bytes in URL-safe base64."""
+
+CONTROLLER_ID = 1
+"""The node that is the controller, and the only one where a single broker is wanted."""
+
+BASE_CONFIG: Mapping[str, str] = {
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # A killed broker may register again once its old registration has timed out, 9 s by default.
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": "1500",
+    # The default of 128 MiB is more than the small heap has to give.
+    "log.cleaner.dedupe.buffer.size": "4194304",
+}
+"""What every broker needs to run alone and small; none of it changes what is on disk by default."""
+
+_running: weakref.WeakSet[Broker] = weakref.WeakSet()
+
+
+def format_log_dir(
+    version: str,
+    log_dirs: Sequence[Path],
+    *,
+    node_id: int = CONTROLLER_ID,
+    extra_config: Mapping[str, str] | None = None,
+) -> None:
+    """Format log dirs as ``kafka-storage.sh format`` does; node 1 is the only controller.
+
+    Kafka 4 gets a dynamic quorum (kraft.version 1), Kafka 3 a static one (kraft.version 0): these
+    are what either release's own quick start makes.
+    """
+    for log_dir in log_dirs:
+        log_dir.mkdir(parents=True, exist_ok=True)
+    controller = f"127.0.0.1:{_free_port()}"
+    config = _config(version, log_dirs, node_id, _free_port(), controller, extra_config or {})
+    with tempfile.TemporaryDirectory(prefix="logtool-kafka-") as temporary:
+        properties = _write_properties(Path(temporary), config)
+        command = java_command(version, "kafka.tools.StorageTool", heap="128m", level="WARN")
+        command += ["format", "-t", CLUSTER_ID, "-c", str(properties)]
+        if major(version) >= 4:
+            command.append(
+                "--standalone" if node_id == CONTROLLER_ID else "--no-initial-controllers"
+            )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise HarnessError(f"kafka-storage format failed:\n{done.stdout}{done.stderr}")
+
+
+class Broker:
+    """A broker on existing, formatted log dirs; it may be started again after a stop or a kill.
+
+    Use it as a context manager: whatever happens inside, no process is left behind.
+    """
+
+    def __init__(
+        self,
+        version: str,
+        log_dirs: Sequence[Path],
+        extra_config: Mapping[str, str] | None = None,
+        *,
+        node_id: int = CONTROLLER_ID,
+        controller: str | None = None,
+    ) -> None:
+        """``controller`` is the ``controller`` of node 1, for every other node."""
+        self.version = version
+        self.log_dirs = [path.resolve() for path in log_dirs]
+        self.extra_config = dict(extra_config or {})
+        self.node_id = node_id
+        self.bootstrap = ""
+        # Kept over restarts: other nodes, and the quorum's own records, know it by this address.
+        self.controller = controller or f"127.0.0.1:{_free_port()}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._work = tempfile.TemporaryDirectory(prefix="logtool-broker-")
+        self._log_path = Path(self._work.name) / "broker.log"
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+        self._work.cleanup()
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while the broker runs, else None."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    @property
+    def log(self) -> str:
+        """Everything that the broker has logged since it was made, all starts together."""
+        return self._log_path.read_text(errors="replace") if self._log_path.exists() else ""
+
+    def log_tail(self, lines: int = 40) -> str:
+        """Return the last lines that the broker logged."""
+        return "\n".join(self.log.splitlines()[-lines:])
+
+    def start(self, timeout: float = 90.0) -> Broker:
+        """Start the broker and wait until a client can see it.
+
+        Raises HarnessError, with the tail of the broker's log, when it ends or does not answer
+        within ``timeout`` seconds.
+        """
+        if self.pid is not None:
+            raise HarnessError("the broker is already running")
+        port = _free_port()
+        config = _config(
+            self.version, self.log_dirs, self.node_id, port, self.controller, self.extra_config
+        )
+        properties = _write_properties(Path(self._work.name), config)
+        command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
+        with self._log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, str(properties)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._work.name,
+                # Its own group: a Ctrl-C meant for the tests must not stop the broker first.
+                start_new_session=True,
+            )
+        _running.add(self)
+        self.bootstrap = f"127.0.0.1:{port}"
+        self._wait_until_ready(timeout)
+        return self
+
+    def stop(self, timeout: float = 90.0) -> None:
+        """Stop the broker in order (SIGTERM) and wait until it is gone.
+
+        Raises HarnessError when it had to be killed after ``timeout`` seconds.
+        """
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            message = f"no orderly stop within {timeout} s:\n{self.log_tail()}"
+            raise HarnessError(message) from None
+        self._process = None
+
+    def kill(self) -> None:
+        """End the broker at once (SIGKILL); nothing happens when it does not run."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+    def _wait_until_ready(self, timeout: float) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        assert self._process is not None
+        client = AdminClient({"log_level": 0, "bootstrap.servers": self.bootstrap})
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            code = self._process.poll()
+            if code is not None:
+                self._process = None
+                message = f"the broker ended with {code} while starting:\n{self.log_tail()}"
+                raise HarnessError(message)
+            try:
+                if self.node_id in client.list_topics(timeout=1.0).brokers:
+                    return
+            except KafkaException:
+                time.sleep(0.1)
+        self.kill()
+        raise HarnessError(f"the broker was not ready after {timeout} s:\n{self.log_tail()}")
+
+
+def _config(
+    version: str,
+    log_dirs: Sequence[Path],
+    node_id: int,
+    port: int,
+    controller: str,
+    extra: Mapping[str, str],
+) -> dict[str, str]:
+    config = dict(BASE_CONFIG)
+    config["node.id"] = str(node_id)
+    config["log.dirs"] = ",".join(str(path.resolve()) for path in log_dirs)
+    config["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+    config["process.roles"] = "broker"
+    if node_id == CONTROLLER_ID:
+        config["listeners"] += f",CONTROLLER://{controller}"
+        config["process.roles"] += ",controller"
+    if major(version) >= 4:
+        config["controller.quorum.bootstrap.servers"] = controller
+    else:
+        config["controller.quorum.voters"] = f"{CONTROLLER_ID}@{controller}"
+    return {**config, **extra}
+
+
+def _write_properties(folder: Path, config: Mapping[str, str]) -> Path:
+    path = folder / "server.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in sorted(config.items())))
+    return path
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@atexit.register
+def _kill_all() -> None:
+    for broker in list(_running):
+        broker.kill()

@@ -1,0 +1,169 @@
+"""The situations in which a log dir is caught; each becomes one archive."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker import workloads
+from broker.kafka import BASE_CONFIG, Broker, format_log_dir
+from broker.topics import TOPICS, Topic
+
+SMALL: Mapping[str, str] = {
+    # Preallocated indexes of active segments: visible, yet small (the default is 10 MiB).
+    "log.index.size.max.bytes": "8192",
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
+    # Fixed timestamps lie years back; they shall not make retention eat the fixtures.
+    "log.retention.ms": "-1",
+    "log.retention.check.interval.ms": "500",
+    "log.cleaner.backoff.ms": "200",
+    "log.initial.task.delay.ms": "300",
+    "log.flush.offset.checkpoint.interval.ms": "1000",
+    "log.flush.start.offset.checkpoint.interval.ms": "1000",
+    # Directories of deleted topics stay until the stop.
+    "log.segment.delete.delay.ms": "3600000",
+    # Makes the controller write snapshots of the metadata log within these few seconds.
+    "metadata.log.max.snapshot.interval.ms": "4000",
+}
+"""Broker settings of all scenarios but ``default-settings``."""
+
+DEFAULT_TOPIC = Topic("plain", "default settings throughout; indexes preallocated to 10 MiB")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A finished log dir and what to say about it in the manifest."""
+
+    name: str
+    version: str
+    root: Path
+    about: str
+    notes: tuple[str, ...]
+    topics: tuple[Topic, ...] = ()
+    broker_config: Mapping[str, str] = field(default_factory=dict)
+    with_records: bool = True
+    """False leaves the dump of all records out, where another scenario holds the same ones."""
+
+
+def build(version: str, work: Path) -> Iterator[Scenario]:
+    """Build all scenarios for a release, one after the other, in folders under ``work``."""
+    yield from fresh(version, work)
+    yield default_settings(version, work)
+    yield clean(version, work)
+    yield from killed(version, work)
+
+
+def fresh(version: str, work: Path) -> Iterator[Scenario]:
+    """A log dir that was only formatted, and one whose broker was started and stopped once."""
+    formatted = work / "formatted"
+    format_log_dir(version, [formatted], extra_config=SMALL)
+    notes = ("no broker has ever run here: no __cluster_metadata-0 log, no checkpoint files",)
+    yield Scenario("formatted", version, formatted, "Formatted, never started.", notes)
+    empty = work / "empty"
+    format_log_dir(version, [empty], extra_config=SMALL)
+    with Broker(version, [empty], SMALL) as broker:
+        broker.start()
+        broker.stop()
+    about = "Started and stopped once."
+    seen = ("clean marker present", "no topic; all checkpoint files without a row")
+    yield Scenario("empty", version, empty, about, seen, (), {**BASE_CONFIG, **SMALL})
+
+
+def default_settings(version: str, work: Path) -> Scenario:
+    """One topic under default settings, caught by SIGKILL."""
+    root = work / "default-settings"
+    format_log_dir(version, [root])
+    with Broker(version, [root]) as broker:
+        broker.start()
+        workloads.create_topics(broker.bootstrap, version, [DEFAULT_TOPIC])
+        content = workloads.messages("plain", 400, workloads.EPOCH_MS)
+        workloads.Writer(broker.bootstrap).batches("plain", content, (10, 3, 25))
+        broker.kill()
+    notes = (
+        "plain-0 and __cluster_metadata-0: .index and .timeindex preallocated to 10 MiB",
+        "no clean marker; .lock present",
+        "checkpoint files may lack plain-0: the first periodic write was not due yet",
+    )
+    about = "One topic under default settings; the broker was killed after the last write."
+    return Scenario("default-settings", version, root, about, notes, (DEFAULT_TOPIC,), BASE_CONFIG)
+
+
+def clean(version: str, work: Path) -> Scenario:
+    """Everything, with an orderly stop in the middle and at the end."""
+    root = work / "clean"
+    format_log_dir(version, [root], extra_config=SMALL)
+    with Broker(version, [root], SMALL) as broker:
+        writers = _write_all(broker, root)
+        workloads.delete_topic(broker.bootstrap, root)
+        broker.stop()
+        del writers
+    notes = (
+        "clean marker present, no .lock; all indexes trimmed",
+        "doomed-topic.v1_x: two -delete directories",
+        *_COMMON_NOTES,
+    )
+    about = "All workloads, one orderly restart half-way, an orderly stop at the end."
+    return Scenario("clean", version, root, about, notes, TOPICS, {**BASE_CONFIG, **SMALL})
+
+
+def killed(version: str, work: Path) -> Iterator[Scenario]:
+    """A copy of a log dir while its broker is busy, and the same dir after SIGKILL."""
+    root, copy = work / "killed", work / "running"
+    format_log_dir(version, [root], extra_config=SMALL)
+    with Broker(version, [root], SMALL) as broker:
+        writers = _write_all(broker, root, edges=False)
+        traffic = workloads.Traffic(broker.bootstrap)
+        traffic.start()
+        time.sleep(2.0)
+        _copy_living(root, copy)
+        workloads.delete_topic(broker.bootstrap, root)
+        time.sleep(1.5)
+        broker.kill()
+        traffic.stop()
+        del writers
+    padded = (
+        ".lock present, no clean marker",
+        "indexes of active segments preallocated to 8192 bytes (.timeindex 8184)",
+        "preallocated.log-0: the active .log has its full size, zeros after the last batch",
+        "tx.mixed-0: a transaction of the background writer may be open besides the two",
+        *_COMMON_NOTES,
+    )
+    about = "A copy taken, file after file, while the broker ran and clients wrote."
+    shared = (TOPICS, {**BASE_CONFIG, **SMALL})
+    note = "files are of slightly different moments; the copy is not a consistent snapshot"
+    yield Scenario("running", version, copy, about, (note, *padded), *shared, with_records=False)
+    about = "SIGKILL while clients wrote, 1.5 s after the copy of `running`, on the same data."
+    notes = ("doomed-topic.v1_x: two -delete directories", *padded)
+    yield Scenario("killed", version, root, about, notes, *shared)
+
+
+_COMMON_NOTES = (
+    "tx.mixed-0, tx-interleaved_v2-0 and -1: transactions fixture-open-0 and -1 left open",
+    "compacted.keys-0: gaps, empty batches, delete horizons",
+    "compacted-tx-0: aborted records removed, markers with delete horizons",
+    "deleted-pending-0: whole segments renamed to .deleted; log start inside a segment",
+    "deleted-records.mid-0: log start 77 inside the first segment (log-start-offset-checkpoint)",
+    "deleted_segments-0: first segment base above 0, no row in log-start-offset-checkpoint",
+    "leader-epoch-checkpoint files have two rows where records came after the restart",
+    "__cluster_metadata-0: snapshots of the controller (.checkpoint)",
+)
+
+
+def _write_all(broker: Broker, root: Path, *, edges: bool = True) -> list[workloads.Writer]:
+    broker.start()
+    workloads.create_topics(broker.bootstrap, broker.version)
+    workloads.write_first_half(broker.bootstrap, root, edges=edges)
+    broker.stop()
+    broker.start()
+    return workloads.write_second_half(broker.bootstrap, broker.version, root)
+
+
+def _copy_living(root: Path, copy: Path) -> None:
+    # Segments roll and the cleaner renames meanwhile: a file may be gone when its turn comes.
+    with contextlib.suppress(shutil.Error):
+        shutil.copytree(root, copy)
