@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from logtool.findings import Finding
+from logtool.findings import Broker, Finding
 
 _WORD = np.dtype(">u4")
 
@@ -55,7 +55,15 @@ def unordered(
         yield int(entries[first]), int(entries[first + 1]), int(entries[last + 1])
 
 
-def run_finding(code: str, message: str, first: int, last: int, entry_size: int) -> Finding:
+def run_finding(
+    code: str,
+    message: str,
+    first: int,
+    last: int,
+    entry_size: int,
+    *,
+    broker: Broker | None = None,
+) -> Finding:
     """Return the finding for the entries `first` to `last`; `message` speaks of the first."""
     more = last - first
     return Finding(
@@ -63,4 +71,5 @@ def run_finding(code: str, message: str, first: int, last: int, entry_size: int)
         message + (f" (and so on to entry {last})" if more else ""),
         position=first * entry_size,
         length=(more + 1) * entry_size,
+        broker_override=broker,
     )

@@ -28,7 +28,6 @@ SPACE = r"[ \t\n\x0b\f\r]"
 NOT_SPACE = r"[^ \t\n\x0b\f\r]"
 """Java's ``\\S``."""
 ZERO_UUID = "A" * 22
-UUID_SIZE = 16
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -120,12 +119,29 @@ def parse_json_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def json_int(value: Any) -> int | None:
+    """Return a JSON value that is a 32-bit whole number, else None."""
+    return _whole(value, INT_MAX)
+
+
+def json_long(value: Any) -> int | None:
+    """Return a JSON value that is a 64-bit whole number, else None."""
+    return _whole(value, LONG_MAX)
+
+
 def _parse(text: str, largest: int) -> int | None:
     # The digits are counted first: int() refuses thousands of them with an exception.
     if not _NUMBER.fullmatch(text) or len(text.lstrip("+-").lstrip("0")) > len(str(largest)):
         return None
-    number = int(text[0] + text[1:].lstrip("0").rjust(1, "0") if len(text) > 1 else text)
+    sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)
+    number = int(sign + (digits.lstrip("0") or "0"))
     return number if -largest - 1 <= number <= largest else None
+
+
+def _whole(value: Any, largest: int) -> int | None:
+    if type(value) is not int:  # A bool is an int, but not in JSON.
+        return None
+    return value if -largest - 1 <= value <= largest else None
 
 
 def _refuse_constant(name: str) -> None:

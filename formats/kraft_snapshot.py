@@ -131,7 +131,7 @@ def _check_control(batches: Sequence[BodyBatch], number: int) -> Iterator[Findin
         yield _finding(
             "header", batch, f"a SNAPSHOT_HEADER in the first batch, found {_kind(batch)}"
         )
-    if SNAPSHOT_HEADER in (types if number else types[1:]):
+    elif SNAPSHOT_HEADER in (types if number else types[1:]):
         yield _finding("header", batch, f"one SNAPSHOT_HEADER, found another in batch {number + 1}")
     if number < len(batches) - 1 and SNAPSHOT_FOOTER in types:
         yield _finding(

@@ -1,0 +1,204 @@
+"""The producer snapshot (``<end offset>.snapshot``): the state of every idempotent producer.
+
+A header of 10 bytes, then entries of 46 bytes, big-endian:
+
+========================  ======  ==============================================================
+version                   int16   1
+crc                       uint32  CRC-32C of everything after it, to the end of the file
+count                     int32   entries
+------------------------  ------  --------------------------------------------------------------
+producer_id               int64
+producer_epoch            int16
+last_sequence             int32   of the last batch; -1 if none is remembered
+last_offset               int64   of the last batch; -1 if none is remembered
+offset_delta              int32   last offset minus first offset of the last batch
+timestamp                 int64   milliseconds; of the last batch or the last marker
+coordinator_epoch         int32
+current_txn_first_offset  int64   -1 if no transaction is open
+========================  ======  ==============================================================
+
+The entries have no order. The broker opens the file without cutting it, so a shorter state written
+over a longer file leaves a tail, which the CRC then covers. Source:
+``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json`` (Kafka 4.0.0-SNAPSHOT,
+1eb7644349c; the same bytes since 0.11).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import crc32c
+import numpy as np
+import numpy.typing as npt
+
+from logtool.findings import Finding
+
+VERSION = 1
+HEADER = struct.Struct(">hIi")
+"""version, crc, count."""
+ENTRY = np.dtype(
+    [
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("last_sequence", ">i4"),
+        ("last_offset", ">i8"),
+        ("offset_delta", ">i4"),
+        ("timestamp", ">i8"),
+        ("coordinator_epoch", ">i4"),
+        ("current_txn_first_offset", ">i8"),
+    ]
+)
+ENTRY_SIZE = ENTRY.itemsize
+
+_NATIVE = ENTRY.newbyteorder("=")
+_VERSION = struct.Struct(">h")
+_COUNT = struct.Struct(">i")
+_CRC_START = HEADER.size - _COUNT.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProducerSnapshot:
+    """One producer snapshot. Header fields are None where the file is too short for a header."""
+
+    version: int | None
+    crc: int | None
+    """As stored."""
+    count: int | None
+    """As stored."""
+    entries: npt.NDArray[np.void]
+    """The whole entries that are there, at most `count`, with the fields of `ENTRY` in native byte
+    order, read-only; none when the version is unknown."""
+    trailing: bytes
+    """Everything after the entries, or the whole file when it is too short for a header."""
+
+    def __len__(self) -> int:
+        """Return the number of entries that are there."""
+        return len(self.entries)
+
+
+def parse(data: bytes) -> ProducerSnapshot:
+    """Split `data` into header, entries and the rest. Never fails."""
+    if len(data) < HEADER.size:
+        return ProducerSnapshot(None, None, None, np.empty(0, _NATIVE), bytes(data))
+    version, crc, count = HEADER.unpack_from(data)
+    room = (len(data) - HEADER.size) // ENTRY_SIZE
+    there = max(0, min(count, room)) if version == VERSION else 0
+    entries = np.frombuffer(data, ENTRY, there, HEADER.size).astype(_NATIVE)
+    entries.setflags(write=False)
+    return ProducerSnapshot(
+        version, crc, count, entries, bytes(data[HEADER.size + there * ENTRY_SIZE :])
+    )
+
+
+def encode(snapshot: ProducerSnapshot) -> bytes:
+    """Return the bytes `parse` was given; the two are exact inverses."""
+    version, crc, count = snapshot.version, snapshot.crc, snapshot.count
+    if version is None or crc is None or count is None:
+        return snapshot.trailing
+    return HEADER.pack(version, crc, count) + _body(snapshot) + snapshot.trailing
+
+
+def check(snapshot: ProducerSnapshot, *, end_offset: int | None = None) -> Iterator[Finding]:
+    """Yield every broken rule, in file order; `end_offset` is the number in the file's name.
+
+    The CRC is judged only where the counted entries are all there: a broker too fails on the
+    missing ones first.
+    """
+    if snapshot.version is None or snapshot.count is None:
+        yield from _check_short(snapshot)
+        return
+    if snapshot.version != VERSION:
+        yield _finding(
+            "version", f"expected version {VERSION}, found {snapshot.version}", 0, _VERSION.size
+        )
+        return
+    if snapshot.count != len(snapshot):
+        yield _finding(
+            "count",
+            f"expected {len(snapshot)} entries, for which there are bytes, "
+            f"found a count of {snapshot.count}",
+            _CRC_START,
+            _COUNT.size,
+        )
+    else:
+        yield from _check_crc(snapshot)
+    yield from _check_entries(snapshot, end_offset)
+
+
+def build(entries: npt.NDArray[np.void]) -> ProducerSnapshot:
+    """Return a valid snapshot of `entries`, an array with the fields of `ENTRY`."""
+    native = entries.astype(_NATIVE)
+    native.setflags(write=False)
+    crc = crc32c.crc32c(_COUNT.pack(len(native)) + native.astype(ENTRY).tobytes())
+    return ProducerSnapshot(VERSION, crc, len(native), native, b"")
+
+
+def _body(snapshot: ProducerSnapshot) -> bytes:
+    return snapshot.entries.astype(ENTRY).tobytes()
+
+
+def _check_short(snapshot: ProducerSnapshot) -> Iterator[Finding]:
+    size = len(snapshot.trailing)
+    if size == 0:
+        yield Finding(
+            "producer-snapshot/empty-file",
+            f"expected at least {HEADER.size} bytes, found an empty file",
+            position=0,
+            length=0,
+        )
+    else:
+        yield _finding("length", f"expected at least {HEADER.size} bytes, found {size}", 0, size)
+
+
+def _check_crc(snapshot: ProducerSnapshot) -> Iterator[Finding]:
+    without_tail = crc32c.crc32c(_COUNT.pack(len(snapshot)) + _body(snapshot))
+    actual = crc32c.crc32c(snapshot.trailing, without_tail)
+    tail = len(snapshot.trailing)
+    if tail:
+        fits = "only without them" if snapshot.crc == without_tail else "with them"
+        fits = fits if snapshot.crc in (without_tail, actual) else "neither with nor without them"
+        yield _finding(
+            "length",
+            f"expected the file to end after {snapshot.count} entries, found {tail} more bytes "
+            f"(the CRC fits {fits})",
+            HEADER.size + len(snapshot) * ENTRY_SIZE,
+            tail,
+        )
+    if snapshot.crc not in (without_tail, actual):
+        yield _finding(
+            "crc",
+            f"expected CRC {actual:08x}, that of the bytes after it, found {snapshot.crc:08x}",
+            _VERSION.size,
+            _CRC_START - _VERSION.size,
+        )
+
+
+def _check_entries(snapshot: ProducerSnapshot, end_offset: int | None) -> Iterator[Finding]:
+    entries = snapshot.entries
+    seen: dict[int, int] = {}
+    for number, producer_id in enumerate(entries["producer_id"].tolist()):
+        position = HEADER.size + number * ENTRY_SIZE
+        if producer_id in seen:
+            yield _finding(
+                "duplicate",
+                f"entry {number}: expected each producer once, found producer id {producer_id} "
+                f"of entry {seen[producer_id]} again",
+                position,
+                ENTRY_SIZE,
+            )
+        seen[producer_id] = number
+    if end_offset is None:
+        return
+    for field in ("last_offset", "current_txn_first_offset"):
+        for number in np.flatnonzero(entries[field] >= end_offset).tolist():
+            yield _finding(
+                "offset-range",
+                f"entry {number}: expected a {field} below the end offset {end_offset} of the "
+                f"file name, found {entries[field][number]}",
+                HEADER.size + number * ENTRY_SIZE,
+                ENTRY_SIZE,
+            )
+
+
+def _finding(rule: str, message: str, position: int, length: int) -> Finding:
+    return Finding(f"producer-snapshot/{rule}", message, position=position, length=length)
