@@ -46,7 +46,7 @@ class ControlRecord:
     @property
     def name(self) -> str:
         """Return Kafka's word for the type."""
-        return NAMES[self.type] if self.type < len(NAMES) else f"UNKNOWN({self.type})"
+        return NAMES[self.type] if 0 <= self.type < len(NAMES) else f"UNKNOWN({self.type})"
 
 
 def parse(key: bytes | memoryview | None, value: bytes | memoryview | None) -> ControlRecord:

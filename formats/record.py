@@ -75,8 +75,10 @@ def parse(payload: memoryview, count: int) -> tuple[RecordTable, FormatError | N
     Bytes that are left behind the last record are damage, as they are for Kafka.
     """
     rows: list[tuple[int, ...]] = []
-    done, position, reason = _kernels.decode_records(payload, count, rows)
+    done, position, reason = _kernels.decode_records(payload, max(count, 0), rows)
     table = RecordTable(*np.array(rows, np.int64).reshape(done, len(fields(RecordTable))).T)
+    if count < 0:
+        return table, FormatError(f"record count is {count}")
     if reason != _kernels.DONE:
         text = f"record {done} of {count}: {_REASONS[reason]}"
         return table, FormatError(text, position)

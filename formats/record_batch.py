@@ -181,13 +181,15 @@ def parse(data: memoryview, found: list[int], *, base: int = 0) -> BatchTable:
     places; `legacy_batch.fill` corrects them.
     """
     positions = np.array(found, np.int64)
-    # Entries of magic 0 may be shorter than a header; pad so that the gather stays inside.
     raw = np.frombuffer(data, np.uint8)
-    index = positions[:, None] + np.arange(HEADER_SIZE)
-    if len(found) and index[-1, -1] >= len(raw):
-        index = np.minimum(index, len(raw) - 1)
-    headers = np.ascontiguousarray(raw[index]).view(HEADER).reshape(-1)
-    return from_headers(headers, positions + base)
+    if len(found) and found[-1] + HEADER_SIZE > len(raw):
+        # Entries of magic 0 may be shorter than a header; pad so that the gather stays inside.
+        raw = np.concatenate([raw, np.zeros(HEADER_SIZE, np.uint8)])
+    # Every byte begins a header here; picking some of them copies those alone.
+    everywhere: NDArray[np.void] = np.ndarray(
+        (max(len(raw) - HEADER_SIZE + 1, 0),), HEADER, raw.data, strides=(1,)
+    )
+    return from_headers(everywhere[positions], positions + base)
 
 
 def from_headers(headers: NDArray[np.void], positions: Column) -> BatchTable:
