@@ -11,7 +11,7 @@ Source: ``org.apache.kafka.common.compress`` (Kafka 3.9 and 4.x).
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import cramjam
 
@@ -27,7 +27,12 @@ XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = struct.Struct(">8sii")
 _XERIAL_BLOCK = 32768
 _LENGTH = struct.Struct(">i")
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_FIRST = 1024
 _LZ4_MAGIC = 0x184D2204
+_LZ4_HEADER = bytes.fromhex("04224d18604082")
+"""Kafka's: independent blocks of at most 64 KiB, no checksums, no content size."""
+_LZ4_BLOCK_SIZE = 65536
 _LZ4_BLOCK = struct.Struct("<I")
 _LZ4_STORED = 1 << 31
 _FULL = "write whole buffer"
@@ -62,24 +67,39 @@ def compress(codec: int, data: bytes) -> bytes:
             chunks += [_LENGTH.pack(len(block)), block]
         return b"".join(chunks)
     if codec == LZ4:
-        return bytes(cramjam.lz4.compress(data))
+        return b"".join([_LZ4_HEADER, *_lz4_blocks(data), _LZ4_BLOCK.pack(0)])
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(data))
     return data
 
 
+def _lz4_blocks(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), _LZ4_BLOCK_SIZE):
+        block = data[start : start + _LZ4_BLOCK_SIZE]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) < len(block):
+            yield _LZ4_BLOCK.pack(len(packed)) + packed
+        else:
+            yield _LZ4_BLOCK.pack(len(block) | _LZ4_STORED) + block
+
+
 def _gzip(data: memoryview, limit: int) -> bytes:
-    parts, size, rest = [], 0, bytes(data)
-    while rest:
+    parts, size, position = [], 0, 0
+    # Java ignores what stands behind a member and is none itself.
+    while position == 0 or data[position : position + 2] == _GZIP_MAGIC:
         member = zlib.decompressobj(wbits=31)
-        part = member.decompress(rest, limit - size + 1)
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit)
-        if not member.eof:
-            raise FormatError("gzip stream ends in the middle")
-        parts.append(part)
-        rest = member.unused_data
+        width = _GZIP_FIRST
+        while not member.eof:
+            piece = data[position : position + width]
+            if not len(piece):
+                raise FormatError("gzip stream ends in the middle", position)
+            parts.append(member.decompress(piece, limit - size + 1))
+            size += len(parts[-1])
+            if size > limit:
+                raise _too_large(limit)
+            # What is not used is copied: feed little at first, as a member may be short.
+            position += len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
+            width *= 4
     return b"".join(parts)
 
 
@@ -95,16 +115,16 @@ def _snappy(data: memoryview, limit: int) -> bytes:
         position += _LENGTH.size
         if not 0 <= length <= len(data) - position:
             raise FormatError(f"snappy chunk of {length} bytes, {len(data) - position} are left")
-        parts.append(_snappy_block(data[position : position + length], limit - size))
+        parts.append(_snappy_block(data[position : position + length], limit, size))
         size += len(parts[-1])
         position += length
     return b"".join(parts)
 
 
-def _snappy_block(data: memoryview, limit: int) -> bytes:
+def _snappy_block(data: memoryview, limit: int, done: int = 0) -> bytes:
     if len(data) == 0:
         return b""
-    if cramjam.snappy.decompress_raw_len(data) > limit:
+    if done + cramjam.snappy.decompress_raw_len(data) > limit:
         raise _too_large(limit)
     return bytes(cramjam.snappy.decompress_raw(data))
 

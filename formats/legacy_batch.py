@@ -72,6 +72,8 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
     if codec == compression.NONE:
         yield outer
         return
+    if codec > compression.LZ4:
+        raise FormatError(f"wrapper compressed with {compression.name(codec)}", LOG_OVERHEAD)
     if outer.value is None:
         raise FormatError("compressed wrapper with a null value", LOG_OVERHEAD)
     stream = outer.value
@@ -80,8 +82,13 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
     inner = list(_entries(compression.decompress(codec, memoryview(stream), limit)))
     if not inner:
         raise FormatError("compressed wrapper with no messages", LOG_OVERHEAD)
-    # Magic 1 offsets inside are relative and the wrapper has the absolute one of the last.
-    base = max(0, outer.offset - inner[-1].offset) if outer.magic == 1 else 0
+    # Magic 1 offsets inside are relative and the wrapper has the absolute one of the last; old
+    # librdkafka left it 0.
+    base = outer.offset - inner[-1].offset if outer.magic == 1 and outer.offset else 0
+    if base < 0:
+        raise FormatError(
+            f"wrapper offset {outer.offset} is below {inner[-1].offset}, that of its last message"
+        )
     for message in inner:
         stamp = outer.timestamp if outer.attributes & TIMESTAMP_TYPE else message.timestamp
         yield Message(
@@ -114,7 +121,10 @@ def _entries(data: memoryview) -> Iterator[Message]:
             raise FormatError(f"inner message of size {size}", position)
         if size > len(data) - position - LOG_OVERHEAD:
             return
-        yield parse(data[position : position + LOG_OVERHEAD + size])
+        message = parse(data[position : position + LOG_OVERHEAD + size])
+        if message.magic not in (0, 1) or message.attributes & CODEC_MASK:
+            raise FormatError("inner message that is a batch or a wrapper itself", position)
+        yield message
         position += LOG_OVERHEAD + size
 
 
@@ -133,7 +143,7 @@ def _parse_bytes(entry: memoryview, position: int) -> tuple[bytes | None, int]:
 
 def _with_sound_lz4_checksum(stream: bytes) -> bytes:
     """Mend the descriptor checksum that old producers computed over the wrong bytes."""
-    if stream[_LZ4_FLAGS:_LZ4_CHECKSUM] != _LZ4_DESCRIPTOR:
+    if stream[_LZ4_FLAGS:_LZ4_CHECKSUM] != _LZ4_DESCRIPTOR or len(stream) <= _LZ4_CHECKSUM:
         return stream
     mended = bytearray(stream)
     mended[_LZ4_CHECKSUM] = _LZ4_DESCRIPTOR_CHECKSUM

@@ -1,5 +1,6 @@
+import tracemalloc
+
 import numpy as np
-import pytest
 from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -213,7 +214,6 @@ def test_a_table_is_cut_by_slices_masks_and_indices_and_put_together_again():
 
 
 def test_memory_for_many_small_entries_is_a_small_multiple_of_them():
-    tracemalloc = pytest.importorskip("tracemalloc")
     data = EMPTY * 20000
     found = list(range(0, len(data), 61))
     tracemalloc.start()
