@@ -39,10 +39,12 @@ class UnreadableError(LogtoolError):
     It says nothing about corruption.
     """
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: Path, reason: str, *, missing: bool = False) -> None:
         super().__init__(path, reason)
         self.path = path
         self.reason = reason
+        self.missing = missing
+        """Whether there is nothing at that path (any more)."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"

@@ -90,4 +90,5 @@ def _translated(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise UnreadableError(path, "is a symbolic link, which is not followed") from error
-        raise UnreadableError(path, error.strerror or str(error)) from error
+        missing = error.errno == errno.ENOENT
+        raise UnreadableError(path, error.strerror or str(error), missing=missing) from error

@@ -22,6 +22,7 @@ from logtool.formats.record_batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
+    MIN_ENTRY_SIZE,
     UNUSED_ATTRIBUTES,
     BatchTable,
 )
@@ -30,9 +31,14 @@ BUFFER_SIZE = 4 * 1024 * 1024
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 """Bytes; a larger batch is checked without holding it in memory."""
 SEARCH_BUDGET = 256 * 1024 * 1024
-"""Bytes that may be hashed to refute look-alikes per damage, so that hostile bytes cost bounded
-time."""
+"""Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
+spent, damage that does not end where its size field says reaches to the end of the file."""
 
+_FIRST_WINDOW, _WIDEST_WINDOW = 4096, 256 * 1024
+"""Bytes that a search looks at in one go: few where the next batch is likely to be near."""
+_MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
+"""Bytes of the smallest entry by magic."""
+_LARGEST_OFFSET = 2**63 - 1
 _MOST_RELATIVE_OFFSET = 2**31 - 1
 _LONGEST_STUB = 20
 """Bytes that no walk looks at: less than a size, a magic and a CRC field."""
@@ -91,6 +97,13 @@ class Chunk:
     control_errors: list[tuple[int, FormatError]]
     """(row, error) for each control batch with a producer id that a broker cannot read."""
 
+    @property
+    def end_position(self) -> int:
+        """Return the byte behind the chunk."""
+        if self.damage:
+            return self.damage.position + self.damage.length
+        return int(self.table.position[-1] + self.table.size[-1])
+
     def batch(self, row: int) -> memoryview:
         """Return the bytes of one batch."""
         start = int(self.table.position[row]) - self.data_position
@@ -109,108 +122,136 @@ class _Scanner:
     def __init__(self, source: Source, base_offset: int) -> None:
         self._source = source
         self._base_offset = base_offset
-        self._end = source.size
-        self._buffer = bytearray(min(BUFFER_SIZE, max(source.size, 1)))
+        self._highest_offset = min(base_offset + _MOST_RELATIVE_OFFSET, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
+        self._end = source.size
+        self._budget = SEARCH_BUDGET
+        self._buffer = bytearray()
+        self._held = range(0)
+        """The file positions whose bytes the buffer holds."""
 
     def run(self, position: int) -> Iterator[Chunk]:
+        need = _LONGEST_STUB + 1
         while position < self._end:
-            data = self._read(position, len(self._buffer))
+            data = self._ahead(position, need)
+            need = _LONGEST_STUB + 1
             found: list[int] = []
             stop, why = _kernels.walk_batches(data, 0, len(data), found)
             if found:
                 yield self._chunk(data, found, position)
             position += stop
+            size = _entry_size(self._read(position, LOG_OVERHEAD))
             left = self._end - position
             if left <= 0:
                 return
-            size = _entry_size(self._read(position, LOG_OVERHEAD), 0)
             if why != _kernels.MORE:
                 damage = self._damage(position, _REASONS[why])
             elif left <= _LONGEST_STUB or size is None or size > left:
                 damage = self._damage(position, Reason.INCOMPLETE)
             elif size <= LARGEST_BUFFERED_BATCH:
-                if size > len(self._buffer):
-                    self._buffer = bytearray(size)
+                need = size
                 continue
-            elif self._sound(position, size):
+            elif self._holds(position, size):
                 yield self._chunk(self._read(position, HEADER_SIZE), [0], position)
                 position += size
                 continue
             else:
+                self._budget -= size
                 damage = self._damage(position, Reason.CRC)
-            yield Chunk(record_batch.empty_table(), data[:0], position, damage, [])
+            if damage.length:
+                yield Chunk(record_batch.empty_table(), data[:0], position, damage, [])
             position += damage.length
 
+    def _ahead(self, position: int, need: int) -> memoryview:
+        """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
+        need = min(need, self._end - position)
+        if position not in self._held or self._held.stop - position < need:
+            size = min(max(need, BUFFER_SIZE), self._end - position)
+            if size > len(self._buffer):
+                self._buffer = bytearray(size)
+            count = self._fetch(memoryview(self._buffer)[:size], position)
+            self._held = range(position, position + count)
+        first = position - self._held.start
+        return memoryview(self._buffer)[first : min(self._held.stop, self._end) - self._held.start]
+
     def _read(self, position: int, size: int) -> memoryview:
-        size = min(size, self._end - position)
-        if size > len(self._buffer):
-            self._buffer = bytearray(size)
-        view = memoryview(self._buffer)[:size]
+        """Return `size` bytes, fewer at the end; leaves alone what the buffer holds."""
+        size = max(0, min(size, self._end - position))
+        first = position - self._held.start
+        if first >= 0 and position + size <= self._held.stop:
+            return memoryview(self._buffer)[first : first + size]
+        view = memoryview(bytearray(size))
+        return view[: self._fetch(view, position)]
+
+    def _fetch(self, view: memoryview, position: int) -> int:
         count = self._source.read_into(view, position)
-        if count < size:
+        if count < len(view):
             # The file shrank while it was read: what is gone is simply not there any more.
             self._end = position + count
-        return view[:count]
+        return count
 
     def _chunk(self, data: memoryview, found: list[int], base: int) -> Chunk:
         table = record_batch.parse(data, found, base=base)
         if int(table.magic.min()) < MAGIC:
             legacy_batch.fill(table, data, found)
-        last = int(table.last_offset[-1])
-        if self._base_offset <= last <= self._base_offset + _MOST_RELATIVE_OFFSET:
-            self._last_offset = last
+        last = table.last_offset
+        possible = last[(last >= self._base_offset) & (last <= self._highest_offset)]
+        if len(possible):
+            self._last_offset = int(possible[-1])
         return Chunk(table, data, base, None, _fill_control(table, data, found))
 
     def _damage(self, at: int, reason: Reason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
         head = bytes(self._read(at, HEADER_SIZE))
-        frame = _entry_size(head, 0)
-        message = _describe(head, reason, self._end - at, at)
-        if frame is not None and reason in (Reason.CRC, Reason.MAGIC):
-            behind = at + frame
-            if behind == self._end or (behind < self._end and self._begins_batch(behind)):
-                if reason is Reason.MAGIC and self._sound(at, frame, magic=MAGIC):
-                    message += "; the CRC is that of a sound magic 2 batch"
-                resynchronised = behind < self._end
-                return Damage(at, frame, reason, message, resynchronised, framed=True)
-        found = self._search(at + 1)
-        end = self._end if found is None else found
-        zeros = self._zeros_from(at, end)
-        if zeros >= 12 and (
-            zeros >= end - at - LOG_OVERHEAD or (found is None and zeros == end - at)
-        ):
-            # A batch begins with zero bytes of its own (the offset), so a run ends a little early.
-            reason, message = Reason.ZEROS, f"{end - at} zero bytes where a batch should begin"
+        if len(head) <= _LONGEST_STUB:
+            reason = Reason.INCOMPLETE
+        size = _entry_size(head)
+        message = _describe(head, reason, self._end - at)
+        behind = at + size if size and reason is not Reason.INCOMPLETE else self._end + 1
+        framed = behind == self._end or self._begins_batch(behind)
+        # A wrong size can lead to a batch too; sound batches up to there tell it apart.
+        found = self._search(at + 1, behind if framed else self._end, to_stop=framed)
+        if framed and size and found is None:
+            if head[16] != MAGIC and self._holds(at, size, magic=MAGIC):
+                message += "; the CRC is that of a sound magic 2 batch"
+            return Damage(at, size, reason, message, behind < self._end, framed=True)
+        length = (self._end if found is None else found) - at
+        if length >= LOG_OVERHEAD and not any(head[:LOG_OVERHEAD]) and self._zeros(at, length):
+            reason, message = Reason.ZEROS, f"{length} zero bytes where a batch should begin"
         elif found is not None and reason is Reason.INCOMPLETE:
             reason = Reason.SIZE
-        return Damage(at, end - at, reason, message, found is not None)
+        return Damage(at, length, reason, message, found is not None)
 
-    def _zeros_from(self, at: int, end: int) -> int:
-        """Return how many zero bytes follow from `at`, at most up to `end`."""
-        position = at
+    def _zeros(self, position: int, length: int) -> bool:
+        """Return whether all bytes are zero."""
+        end = position + length
         while position < end:
-            window = self._read(position, min(BUFFER_SIZE, end - position))
-            nonzero = np.flatnonzero(np.frombuffer(window, np.uint8))
-            if len(nonzero) or not len(window):
-                return position - at + (int(nonzero[0]) if len(nonzero) else 0)
-            position += len(window)
-        return end - at
+            window = self._read(position, min(_WIDEST_WINDOW, end - position))
+            if np.frombuffer(window, np.uint8).any():
+                return False
+            position += max(len(window), 1)
+        return True
 
     def _begins_batch(self, position: int) -> bool:
-        head = bytes(self._read(position, HEADER_SIZE))
-        size = _entry_size(head, 0)
+        """Return whether a sound entry begins at `position`, paying for it if not."""
+        head = bytes(self._read(position, LOG_OVERHEAD + 5))
+        size = _entry_size(head)
         if size is None or size > self._end - position or head[16] > MAGIC:
             return False
-        return self._sound(position, size)
+        if self._holds(position, size):
+            return True
+        self._budget -= size
+        return False
 
-    def _sound(self, position: int, size: int, magic: int | None = None) -> bool:
+    def _holds(self, position: int, size: int, magic: int | None = None) -> bool:
         """Return whether the CRC of the entry at `position` holds, reading it piece by piece."""
         head = bytes(self._read(position, 21))
-        magic = head[16] if magic is None else magic
-        start, field = (21, head[17:21]) if magic == MAGIC else (16, head[12:16])
-        if magic == MAGIC and size < HEADER_SIZE:
+        if len(head) < 21:
             return False
+        magic = head[16] if magic is None else magic
+        if size < _MIN_SIZES[magic]:
+            return False
+        start, field = (21, head[17:21]) if magic == MAGIC else (16, head[12:16])
         crc, done = 0, start
         while done < size:
             piece = self._read(position + done, min(BUFFER_SIZE, size - done))
@@ -220,44 +261,61 @@ class _Scanner:
             done += len(piece)
         return crc == int.from_bytes(field, "big")
 
-    def _search(self, start: int) -> int | None:
-        """Return the position of the next provably sound magic 2 batch at or behind `start`."""
-        budget = SEARCH_BUDGET
-        while self._end - start >= HEADER_SIZE:
-            window = bytes(self._read(start, BUFFER_SIZE))
+    def _search(self, start: int, stop: int, *, to_stop: bool) -> int | None:
+        """Return the position of the next provably sound magic 2 batch in ``[start, stop)``.
+
+        With `to_stop` it counts only if sound batches follow it without a gap up to `stop`.
+        """
+        width = _FIRST_WINDOW
+        while min(stop, self._end) - start >= HEADER_SIZE:
+            window = self._ahead(start, HEADER_SIZE)[: min(width, stop - start)]
             if len(window) < HEADER_SIZE:
                 return None
-            for candidate in self._candidates(window, self._end - start):
-                size = int.from_bytes(window[candidate + 8 : candidate + 12], "big") + LOG_OVERHEAD
-                budget -= size
-                if budget < 0:
-                    return None
-                if self._sound(start + candidate, size):
-                    return start + candidate
+            for position, size in self._candidates(window, start, min(stop, self._end)):
+                if size > self._budget:
+                    continue
+                self._budget -= size
+                if self._holds(position, size) and (
+                    not to_stop or self._leads_to(position + size, stop)
+                ):
+                    self._budget += size
+                    return position
             start += len(window) - HEADER_SIZE + 1
+            width = min(width * 4, _WIDEST_WINDOW)
         return None
 
-    def _candidates(self, window: bytes, left: int) -> list[int]:
-        """Return positions in `window` where the fields of a header could all be real."""
+    def _leads_to(self, position: int, stop: int) -> bool:
+        while position < stop and self._begins_batch(position):
+            size = _entry_size(self._read(position, LOG_OVERHEAD)) or stop
+            self._budget -= size
+            position += size
+        return position == stop
+
+    def _candidates(self, window: memoryview, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return (position, size) where the fields of a header in `window` could all be real."""
         raw = np.frombuffer(window, np.uint8)
-        starts = np.flatnonzero(raw[16 : len(raw) - HEADER_SIZE + 17] == MAGIC)
-        if not len(starts):
-            return []
-        headers = np.ascontiguousarray(raw[starts[:, None] + np.arange(HEADER_SIZE)])
-        head = headers.view(HEADER).reshape(-1)
+        count = len(raw) - HEADER_SIZE + 1
+        # Three single bytes leave so little of most data that the rest costs nothing.
+        at = np.flatnonzero(
+            (raw[16 : 16 + count] == MAGIC)
+            & (raw[21 : 21 + count] == 0)
+            & (raw[8 : 8 + count] < 0x80)
+        )
+        head = np.ndarray((count,), HEADER, window, strides=(1,))[at]
         base, delta = head["base_offset"], head["last_offset_delta"].astype(np.int64)
+        size = head["batch_length"].astype(np.int64) + LOG_OVERHEAD
         good = (
-            (head["batch_length"] >= HEADER_SIZE - LOG_OVERHEAD)
-            & (head["batch_length"].astype(np.int64) + LOG_OVERHEAD <= left - starts)
+            (size >= HEADER_SIZE)
+            & (size <= stop - start - at)
             & (base > self._last_offset)
             & (delta >= 0)
-            & (base <= self._base_offset + _MOST_RELATIVE_OFFSET - delta)
+            & (base <= self._highest_offset - delta)
             & ((head["attributes"].astype(np.int32) & (UNUSED_ATTRIBUTES & 0xFFFF)) == 0)
             & ((head["attributes"] & CODEC_MASK) <= 4)
             & (head["record_count"] >= 0)
             & (head["leader_epoch"] >= -1)
         )
-        return [int(start) for start in starts[good]]
+        return list(zip((at[good] + start).tolist(), size[good].tolist(), strict=True))
 
 
 _REASONS = {
@@ -267,18 +325,18 @@ _REASONS = {
 }
 
 
-def _entry_size(data: bytes | memoryview, position: int) -> int | None:
-    """Return the bytes of the entry at `position` by its size field; None if it has none."""
-    if len(data) - position < LOG_OVERHEAD:
+def _entry_size(head: bytes | memoryview) -> int | None:
+    """Return the bytes of the entry that `head` begins by its size field; None if it has none."""
+    if len(head) < LOG_OVERHEAD:
         return None
-    size = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
-    return size + LOG_OVERHEAD if size >= 14 else None
+    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+    return size if size >= MIN_ENTRY_SIZE else None
 
 
-def _describe(head: bytes, reason: Reason, left: int, position: int) -> str:
+def _describe(head: bytes, reason: Reason, left: int) -> str:
     size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
     if reason is Reason.INCOMPLETE:
-        if len(head) < LOG_OVERHEAD:
+        if left <= _LONGEST_STUB:
             return f"{left} bytes are left, too few for the header of a batch"
         return f"batch of {size + LOG_OVERHEAD} bytes begins with {left} bytes left in the file"
     if reason is Reason.SIZE:
@@ -300,7 +358,9 @@ def _fill_control(
         try:
             control = control_record.parse_batch(data[start : start + int(table.size[row])])
         except FormatError as error:
-            errors.append((int(row), error))
+            # A broker does not look into control batches of no producer, those of KRaft.
+            if table.producer_id[row] > record_batch.NO_PRODUCER_ID:
+                errors.append((int(row), error))
             continue
         table.control_type[row] = control.type
         table.coordinator_epoch[row] = control.coordinator_epoch

@@ -1,0 +1,245 @@
+"""Rules for the batches of one ``.log``: framing and CRC (from the scan), and every header."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from logtool.findings import Finding
+from logtool.formats import compression, control_record
+from logtool.formats._columns import runs
+from logtool.formats.record_batch import MAGIC, NO_TIMESTAMP, UNUSED_ATTRIBUTES, BatchTable, Column
+from logtool.scan import Chunk, Damage, Reason
+
+MOST_RELATIVE_OFFSET = 2**31 - 1
+
+_DAMAGE_CODES = {
+    Reason.CRC: "batch/crc",
+    Reason.SIZE: "batch/size",
+    Reason.MAGIC: "batch/magic",
+    Reason.ZEROS: "batch/zero-run",
+    Reason.INCOMPLETE: "batch/incomplete",
+}
+_TAIL_CODES = {Reason.INCOMPLETE: "log/torn-tail", Reason.ZEROS: "log/zero-tail"}
+
+
+@dataclass(slots=True)
+class _Region:
+    """Damage, and what sound data stands behind it up to the end of the segment."""
+
+    damage: Damage
+    after_offset: int
+    """Last offset before it, or the segment's base minus 1."""
+    before_offset: int | None = None
+    """First offset behind it."""
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+
+
+class BatchRules:
+    """Judges the chunks of one segment in order; `finish` gives what needs the end to be known."""
+
+    def __init__(self, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._regions: list[_Region] = []
+        self.first_offset: int | None = None
+        self.last_offset: int | None = None
+        """Largest last offset so far; None before the first batch."""
+        self._leader_epoch = -1
+        self.has_gaps = False
+        """Whether offsets are missing or batches hold fewer records: what compaction leaves."""
+
+    def feed(self, chunk: Chunk) -> Iterator[Finding]:
+        """Take one chunk; yields what is wrong with its batches."""
+        if chunk.damage:
+            last = self._base_offset - 1 if self.last_offset is None else self.last_offset
+            self._regions.append(_Region(chunk.damage, last))
+        table = chunk.table
+        if not len(table):
+            return
+        for region in self._regions:
+            if region.before_offset is None:
+                region.before_offset = int(table.base_offset[0])
+            region.batches += len(table)
+            region.records += int(np.maximum(table.record_count, 0).sum())
+            region.bytes += int(table.size.sum())
+        yield from self._order(table)
+        yield from self._header(table)
+        for row, error in chunk.control_errors:
+            yield _at(table, "batch/control-record", error.reason, row, row)
+
+    def finish(self, *, active: bool, clean: bool) -> Iterator[Finding]:
+        """Yield the damage, each with what stands behind it in this segment."""
+        for region in self._regions:
+            yield _damage_finding(region, active=active, clean=clean)
+
+    @property
+    def torn(self) -> bool:
+        """Return whether the segment ends in damage."""
+        return bool(self._regions) and not self._regions[-1].damage.resynchronised
+
+    @property
+    def damaged(self) -> bool:
+        """Return whether there was damage anywhere."""
+        return bool(self._regions)
+
+    def _order(self, table: BatchTable) -> Iterator[Finding]:
+        """Hold offsets against the rule that they rise, and against what a segment can hold."""
+        last_offset = table.last_offset
+        start = self._base_offset - 1 if self.last_offset is None else self.last_offset
+        highest = np.maximum.accumulate(np.concatenate(([start], last_offset)))
+        before = highest[:-1]
+        for first, last in runs(
+            (table.base_offset <= before)
+            & (table.base_offset >= 0)
+            & ((before >= self._base_offset) | (self.first_offset is not None))
+        ):
+            text = (
+                f"begins at offset {table.base_offset[first]}, expected more than {before[first]}"
+            )
+            yield _at(table, "batch/offset-order", text, first, last)
+        low = table.base_offset < self._base_offset
+        # A segment may begin with a batch whose base lies below it only before magic 2.
+        low &= table.magic >= MAGIC
+        high = last_offset - self._base_offset > MOST_RELATIVE_OFFSET
+        for first, last in runs(low | high):
+            limit = self._base_offset + MOST_RELATIVE_OFFSET
+            text = (
+                f"holds offsets {table.base_offset[first]} to {last_offset[first]}, the segment "
+                f"can only hold {self._base_offset} to {limit}"
+            )
+            yield _at(table, "batch/offset-range", text, first, last)
+        if self.first_offset is None:
+            self.first_offset = int(table.base_offset[0])
+        elif int(table.base_offset[0]) > start + 1:
+            self.has_gaps = True
+        self.has_gaps |= bool(np.any(table.base_offset[1:] > last_offset[:-1] + 1))
+        self.has_gaps |= bool(np.any(_fewer_records(table)))
+        self.last_offset = int(highest[-1])
+
+    def _header(self, table: BatchTable) -> Iterator[Finding]:
+        delta = table.last_offset - table.base_offset
+        modern = table.magic >= MAGIC
+        rules: list[tuple[str, Column, Column, str]] = [
+            ("batch/last-offset", delta < 0, delta, "last offset delta is {}, expected at least 0"),
+            (
+                "batch/record-count",
+                modern
+                & ((table.record_count < 0) | ((table.record_count > delta + 1) & (delta >= 0))),
+                table.record_count,
+                "holds {} records, its offsets have room for fewer",
+            ),
+            (
+                "batch/codec",
+                table.codec >= len(compression.NAMES),
+                table.codec,
+                "compression codec {} does not exist",
+            ),
+            (
+                "batch/attributes",
+                modern & ((table.attributes & np.int16(UNUSED_ATTRIBUTES - 0x10000)) != 0),
+                table.attributes,
+                "attributes {} use bits that have no meaning",
+            ),
+            (
+                "batch/timestamp",
+                (table.max_timestamp < NO_TIMESTAMP) | (table.base_timestamp < NO_TIMESTAMP),
+                table.max_timestamp,
+                "timestamps are negative (largest {}), only -1 has a meaning",
+            ),
+            (
+                "batch/producer",
+                _without_sequence(table),
+                table.base_sequence,
+                "has a producer id and base sequence {}, expected at least 0",
+            ),
+            (
+                "batch/control-type",
+                table.is_control
+                & (table.producer_id >= 0)
+                & (table.control_type > control_record.COMMIT),
+                table.control_type,
+                "control record of type {} with a producer id, expected ABORT or COMMIT",
+            ),
+        ]
+        for code, bad, value, text in rules:
+            for first, last in runs(bad):
+                yield _at(table, code, text.format(value[first]), first, last)
+        yield from self._epochs(table)
+
+    def _epochs(self, table: BatchTable) -> Iterator[Finding]:
+        epochs = np.concatenate(([self._leader_epoch], table.leader_epoch))
+        highest = np.maximum.accumulate(epochs)
+        for first, last in runs((table.leader_epoch < highest[:-1]) & (table.leader_epoch >= 0)):
+            text = f"leader epoch {table.leader_epoch[first]} follows {highest[first]}"
+            yield _at(table, "batch/leader-epoch-order", text, first, last)
+        self._leader_epoch = int(highest[-1])
+
+
+def dump_command(path: Path, first: int, last: int) -> str:
+    """Return the command that shows the batches around the offsets `first` to `last`."""
+    return f"logtool dump {shlex.quote(str(path))} --offset {max(first, 0)}..{last}"
+
+
+def with_next(finding: Finding, path: Path) -> Finding:
+    """Return the finding with the command that shows its place, where there is one."""
+    if finding.next or finding.first_offset is None:
+        return finding
+    last = finding.first_offset if finding.last_offset is None else finding.last_offset
+    return replace(finding, next=dump_command(path, finding.first_offset, last))
+
+
+def _fewer_records(table: BatchTable) -> Column:
+    room = table.last_offset - table.base_offset + 1
+    fewer: Column = (table.record_count >= 0) & (table.record_count < room)
+    return fewer
+
+
+def _without_sequence(table: BatchTable) -> Column:
+    data = (table.producer_id >= 0) & ~table.is_control & (table.magic >= MAGIC)
+    bad: Column = data & (table.base_sequence < 0)
+    return bad
+
+
+def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Finding:
+    """Return the finding for the rows `first` to `last`; `message` speaks of the first."""
+    more = f" (and {last - first} more batches behind it)" if last > first else ""
+    return Finding(
+        code,
+        f"batch at offset {table.base_offset[first]}: {message}{more}",
+        position=int(table.position[first]),
+        length=int(table.end_position[last] - table.position[first]),
+        first_offset=int(table.base_offset[first]),
+        last_offset=int(table.last_offset[last]),
+    )
+
+
+def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
+    damage = region.damage
+    code = _DAMAGE_CODES[damage.reason]
+    message = damage.message
+    if damage.resynchronised:
+        message += (
+            f"; {region.batches} sound batches ({region.records} records, {region.bytes} bytes) "
+            "follow in this segment and recovery would cut them off"
+        )
+    elif damage.reason in _TAIL_CODES:
+        code = _TAIL_CODES[damage.reason]
+        if not active:
+            code = "log/truncated"
+        elif clean:
+            code = "log/torn-tail-clean"
+    else:
+        message += "; no sound batch follows in this segment"
+    last = None if region.before_offset is None else max(region.before_offset - 1, 0)
+    return Finding(
+        code,
+        message,
+        position=damage.position,
+        length=damage.length,
+        first_offset=region.after_offset + 1,
+        last_offset=last,
+    )

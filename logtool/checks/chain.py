@@ -1,0 +1,100 @@
+"""Rules between the segments of a partition, and for the leader epochs of its batches."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from logtool.checks.segment import SegmentReport
+from logtool.findings import Finding
+from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
+from logtool.formats.names import FileKind
+from logtool.partition import File, Partition, Segment
+
+Run = tuple[int, int, int]
+"""(leader epoch, first offset, last offset) of neighbouring batches of one epoch."""
+
+
+def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
+    """Yield overlaps of neighbouring segments, and what is missing between them."""
+    compacted = any(report.has_gaps for report in reports)
+    for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
+        if not left.scanned or left.last_offset is None:
+            continue
+        end = left.next_offset
+        if end > right.base_offset:
+            text = (
+                f"ends at offset {left.last_offset}, the next segment begins at {right.base_offset}"
+            )
+            span = (right.base_offset, left.last_offset)
+            yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
+        elif end < right.base_offset and not left.damaged:
+            yield _at(partition, segment, _hole(partition, end, right.base_offset, compacted))
+
+
+def check_epochs(
+    file: File | None, checkpoint: LeaderEpochCheckpoint, runs: Sequence[Run], *,
+    log_start: int, log_end: int,
+) -> Iterator[Finding]:  # fmt: skip
+    """Hold leader-epoch-checkpoint against the epochs of the batches from `log_start` on."""
+    rows = [(row.leader_epoch, row.start_offset) for row in checkpoint.rows]
+    known = {epoch for epoch, _ in rows}
+    for epoch, first, last in runs:
+        first = max(first, log_start)
+        if epoch < 0 or first > last:
+            continue
+        if file is None:
+            text = f"batches from offset {first} on have leader epoch {epoch}, there is no file"
+            yield Finding("leader-epoch/missing", text, first_offset=first, last_offset=last)
+            return
+        if epoch not in known:
+            text = f"batches at offsets {first} to {last} have epoch {epoch}, which has no row"
+            yield Finding("leader-epoch/missing-epoch", text, first_offset=first, last_offset=last)
+            continue
+        at = max((row for row in rows if row[1] <= first), key=lambda row: row[1], default=None)
+        later = [row for row in rows if first < row[1] <= last]
+        if at is None or at[0] != epoch or later:
+            other = later[0] if at and at[0] == epoch else at
+            says = f"epoch {other[0]} from offset {other[1]} on" if other else "no epoch there"
+            text = f"batches at offsets {first} to {last} have epoch {epoch}, the file says {says}"
+            yield Finding("leader-epoch/mismatch", text, first_offset=first, last_offset=last)
+    for row in checkpoint.rows:
+        if row.start_offset > log_end:
+            text = (
+                f"line {row.line.number}: epoch {row.leader_epoch} starts at offset "
+                f"{row.start_offset}, the log ends at {log_end}"
+            )
+            yield Finding("leader-epoch/beyond-end", text, position=row.line.position,
+                          first_offset=row.start_offset)  # fmt: skip
+
+
+def merge_runs(reports: Sequence[SegmentReport]) -> list[Run]:
+    """Return the runs of all segments, joined where an epoch goes on in the next segment."""
+    merged: list[Run] = []
+    for epoch, first, last in (run for report in reports for run in report.epochs):
+        if merged and merged[-1][0] == epoch:
+            first = merged.pop()[1]
+        merged.append((epoch, first, last))
+    return merged
+
+
+def _hole(partition: Partition, end: int, begin: int, compacted: bool) -> Finding:
+    span = (end, begin - 1)
+    text = f"offsets {end} to {begin - 1} are in no segment"
+    witnesses = [
+        file
+        for file in (*partition.orphans, *partition.snapshots)
+        if end < (file.name.offset or 0) < begin
+        or (end == file.name.offset and file.name.kind is not FileKind.PRODUCER_SNAPSHOT)
+    ]
+    if witnesses:
+        text += f", and {witnesses[0].name.name} shows that one was there"
+        return Finding("segment/missing", text, None, None, *span)
+    if compacted:
+        return Finding("segment/gap", f"{text}; compaction leaves such gaps", None, None, *span)
+    text += ", and nothing else in this partition looks compacted"
+    return Finding("segment/hole", text, None, None, *span)
+
+
+def _at(partition: Partition, segment: Segment, finding: Finding) -> Finding:
+    command = f"logtool dump {shlex.quote(str(partition.path))} --offset {finding.first_offset}.."
+    return finding.placed(segment.log.path, segment=segment.base_offset, next_command=command)

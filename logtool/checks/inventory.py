@@ -1,0 +1,105 @@
+"""Rules for names: what lies in a partition dir or a log dir, and what a broker makes of it."""
+
+from collections.abc import Iterator
+
+from logtool.data_dir import DataDir
+from logtool.findings import Finding
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    BadDirectory,
+    DirectoryKind,
+    FileKind,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+from logtool.partition import File, Partition
+
+_STATE_CODES = {
+    FileState.DELETED: ("leftover-deleted", "is scheduled for deletion"),
+    FileState.CLEANED: ("leftover-cleaned", "was written by a compaction that was not committed"),
+    FileState.SWAP: ("leftover-swap", "was committed by compaction and waits for its last rename"),
+    FileState.PARTIAL: ("leftover-temporary", "is a snapshot whose writing was interrupted"),
+    FileState.TEMPORARY: ("leftover-temporary", "is a rewrite that was interrupted"),
+}
+_KIND_CODES = {
+    DirectoryKind.DELETE: ("pending-delete", "is being deleted"),
+    DirectoryKind.FUTURE: ("future", "is the target of an unfinished move between log dirs"),
+    DirectoryKind.STRAY: ("stray", "was set aside: the cluster does not know this replica"),
+}
+
+
+def check_partition_names(partition: Partition) -> Iterator[Finding]:
+    """Yield what the names in a partition dir tell."""
+    if isinstance(partition.directory, PartitionDirectory):
+        yield from _directory(partition.directory, partition)
+    for file in partition.strangers:
+        yield _stranger(file)
+    for file in partition.leftovers:
+        yield _leftover("partition", file)
+    for file in partition.orphans:
+        text = f"no {file.name.offset:020d}.log stands beside it"
+        yield Finding("partition/orphan-index", text, path=file.path, segment=file.name.offset)
+    for path in partition.odd_entries:
+        text = "is no regular file; a broker does not look at it"
+        yield Finding("partition/unknown-file", text, path=path)
+    if not partition.segments:
+        yield Finding("partition/empty", "holds no segment", path=partition.path)
+    elif not partition.is_metadata_log and FileKind.PARTITION_METADATA not in partition.fixed:
+        yield Finding("partition-metadata/missing", "has data and no partition.metadata",
+                      path=partition.path)  # fmt: skip
+
+
+def check_root_names(root: DataDir) -> Iterator[Finding]:
+    """Yield what the names in a log dir tell."""
+    for path, bad in root.bad_directories:
+        yield Finding("data-dir/stops-broker", bad.reason, path=path)
+    for file in root.strangers:
+        yield Finding("data-dir/unknown-file", "is no file of Kafka's", path=file.path)
+    for path in root.odd_entries:
+        yield Finding("data-dir/unknown-file", "is neither file nor directory", path=path)
+    for file in root.leftovers:
+        yield _leftover("data-dir", file)
+    seen: dict[tuple[str, int], PartitionDirectory] = {}
+    for path, directory in root.partitions:
+        if directory.kind is not DirectoryKind.LIVE:
+            continue
+        other = seen.setdefault((directory.topic, directory.partition), directory)
+        if other is not directory:
+            text = f"is the same partition as {other.name}"
+            yield Finding("data-dir/duplicate-partition", text, path=path)
+    has_metadata_log = any(d.topic == CLUSTER_METADATA for _, d in root.partitions)
+    if has_metadata_log and FileKind.META_PROPERTIES not in root.files:
+        yield Finding("meta-properties/missing", "holds a metadata log and no meta.properties",
+                      path=root.path)  # fmt: skip
+
+
+def _directory(directory: PartitionDirectory | BadDirectory, home: Partition) -> Iterator[Finding]:
+    if isinstance(directory, BadDirectory):
+        return
+    if directory.kind is not DirectoryKind.LIVE:
+        code, text = _KIND_CODES[directory.kind]
+        yield Finding(f"partition/{code}", text, path=home.path)
+    if not directory.exact:
+        text = f"is read as partition {directory.partition} of topic {directory.topic!r}"
+        yield Finding("partition/odd-name", f"{text}, but Kafka writes another name for it",
+                      path=home.path)  # fmt: skip
+
+
+def _stranger(file: File) -> Finding:
+    if file.name.reception is Reception.STOPS_BROKER:
+        text = "has a suffix of Kafka's and no number that a broker can read before the first '.'"
+        return Finding("partition/stops-broker", text, path=file.path)
+    if file.name.reception is Reception.ACCEPTED:
+        text = f"a broker reads {file.name.offset} in the name and opens the file it would write"
+        return Finding("partition/odd-name", text, path=file.path)
+    text = {
+        Reception.ERASED: "is no file of Kafka's; its suffix makes a broker delete it",
+        Reception.IGNORED: "is no file of Kafka's",
+    }[file.name.reception]
+    return Finding("partition/unknown-file", text, path=file.path)
+
+
+def _leftover(area: str, file: File) -> Finding:
+    code, text = _STATE_CODES[file.name.state]
+    return Finding(f"{area}/{code}", text, path=file.path, segment=file.name.offset)

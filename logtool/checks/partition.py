@@ -1,0 +1,193 @@
+"""One partition: its names, each segment, and the bonds between segments and the files beside."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from logtool.checks import chain, indexes, inventory, producers, small_files
+from logtool.checks.segment import Level, SegmentReport, Task, check_segment, vanished
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import compression, leader_epoch_checkpoint
+from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.partition import File, Partition, Segment
+from logtool.transactions import ProducerState
+
+Item = Finding | UnreadableError
+
+
+@dataclass(slots=True)
+class PartitionFacts:
+    """What a log dir's own files are held against."""
+
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    first_base_offset: int | None = None
+    log_end_offset: int | None = None
+    """Known once the active segment was read; a torn tail does not count."""
+    newest_log_mtime_ns: int = 0
+    newest_log: File | None = None
+    topic_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How to check a partition."""
+
+    level: Level = Level.BATCHES
+    clean: bool = False
+    """Whether the log dir holds a clean-shutdown marker."""
+    log_start_offset: int = 0
+    """From log-start-offset-checkpoint; 0 without a row."""
+    limit: int = compression.DEFAULT_LIMIT
+
+
+def check_partition(
+    partition: Partition, request: Request, facts: PartitionFacts,
+    on_bytes: Callable[[int], None] = lambda _: None,
+) -> Iterator[Item]:  # fmt: skip
+    """Yield every finding of one partition, with its place; fills `facts`."""
+    directory = partition.directory
+    known = isinstance(directory, PartitionDirectory)
+    for item in _check(partition, request, facts, on_bytes):
+        if isinstance(item, Finding) and known:
+            item = item.placed(partition.path, topic=partition.topic, partition=partition.number)
+        yield item
+
+
+def _check(
+    partition: Partition, request: Request, facts: PartitionFacts, on_bytes: Callable[[int], None]
+) -> Iterator[Item]:
+    yield from inventory.check_partition_names(partition)
+    values: dict[FileKind, Any] = {}
+    for kind, file in partition.fixed.items():
+        try:
+            values[kind], found = small_files.check_file(file)
+            yield from found
+        except UnreadableError as error:
+            yield vanished(error) if error.missing else error
+    metadata = values.get(FileKind.PARTITION_METADATA)
+    facts.topic_id = metadata.topic_id if metadata else None
+    if request.level is not Level.QUICK:
+        for file in partition.kraft_snapshots:
+            yield from small_files.check_kraft_snapshot(file)
+    reports = []
+    snapshots = [file.name.offset or 0 for file in partition.snapshots]
+    for segment in partition.segments:
+        # Snapshots that do not stand at the base of a segment: taken at a clean stop, or a cut.
+        cuts = snapshots[_between(segment, snapshots)]
+        task = Task(segment, request.level, request.clean, tuple(cuts), request.limit)
+        report = check_segment(task, on_bytes)
+        for item in (*indexes.missing(segment), *report.findings):
+            yield _in_segment(item, report)
+        _count(facts, report, segment.log)
+        reports.append(report)
+    if not reports:
+        return
+    facts.first_base_offset = partition.segments[0].base_offset
+    if reports[-1].last_offset is not None or partition.segments[-1].log.size == 0:
+        facts.log_end_offset = reports[-1].next_offset
+    yield from chain.check_segments(partition, reports)
+    yield from _check_producers(partition, request, reports)
+    if all(report.scanned for report in reports):
+        empty = leader_epoch_checkpoint.parse(b"")
+        yield from _placed(
+            partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT),
+            partition,
+            chain.check_epochs(
+                partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT),
+                values.get(FileKind.LEADER_EPOCH_CHECKPOINT, empty),
+                chain.merge_runs(reports),
+                log_start=max(request.log_start_offset, facts.first_base_offset),
+                log_end=reports[-1].next_offset,
+            ),
+        )
+
+
+def _check_producers(
+    partition: Partition, request: Request, reports: Sequence[SegmentReport]
+) -> Iterator[Item]:
+    """Replay the producers through all segments; compare at each snapshot and each abort."""
+    snapshots = []
+    for file in partition.snapshots:
+        try:
+            found, entries = producers.check_snapshot_file(file)
+        except UnreadableError as error:
+            yield vanished(error) if error.missing else error
+            continue
+        yield from found
+        snapshots.append((file, entries))
+    offsets = [file.name.offset or 0 for file, _ in snapshots]
+    state = ProducerState()
+    first_known = reports[0].base_offset
+    compacted = any(report.has_gaps for report in reports)
+    usable = True
+    for segment, report in zip(partition.segments, reports, strict=True):
+        # What a damaged segment held is unknown, and so is the state from there on.
+        usable = usable and report.scanned and not report.damaged
+        rows, begin, aborted = report.producer_rows, 0, []
+        for file, entries in snapshots[_between(segment, offsets, report.next_offset)]:
+            offset = file.name.offset or 0
+            end = int((rows.base_offset < offset).sum())
+            aborted += state.apply(rows[begin:end])[0]
+            begin = max(begin, end)
+            if usable and entries is not None:
+                yield from producers.compare_snapshot(
+                    file, entries, state.producers, first_known=first_known, compacted=compacted
+                )
+        ended, intruders = state.apply(rows[begin:])
+        aborted += ended
+        if report.scanned:
+            for item in producers.check_transaction_index(
+                segment, aborted, first_known=first_known, compacted=compacted,
+                damaged=not usable,
+            ):  # fmt: skip
+                yield _in_segment(item, report)
+        for row in intruders:
+            offset = int(rows.base_offset[begin + row])
+            text = (
+                f"plain batch of producer {rows.producer_id[begin + row]} in its open transaction"
+            )
+            yield Finding("batch/plain-in-transaction", text, int(rows.position[begin + row]),
+                          int(rows.size[begin + row]), offset, path=segment.log.path,
+                          segment=segment.base_offset)  # fmt: skip
+    yield from _beyond_end(partition, reports)
+
+
+def _beyond_end(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
+    end = reports[-1].next_offset
+    if reports[-1].last_offset is None and partition.segments[-1].log.size:
+        return
+    for file in partition.snapshots:
+        if (file.name.offset or 0) > end:
+            text = f"is for offset {file.name.offset}, the log ends at {end}"
+            yield Finding("producer-snapshot/beyond-end", text, path=file.path)
+
+
+def _between(segment: Segment, offsets: Sequence[int], log_end: int = 2**63) -> slice:
+    """Return which of the ascending `offsets` lie behind the segment's base, up to its end."""
+    end = log_end if segment.next_base_offset is None else segment.next_base_offset
+    return slice(bisect_right(offsets, segment.base_offset), bisect_right(offsets, end))
+
+
+def _count(facts: PartitionFacts, report: SegmentReport, log: File) -> None:
+    facts.segments += 1
+    facts.batches += report.batches
+    facts.records += report.records
+    facts.bytes += report.bytes
+    if log.mtime_ns > facts.newest_log_mtime_ns:
+        facts.newest_log_mtime_ns, facts.newest_log = log.mtime_ns, log
+
+
+def _in_segment(item: Item, report: SegmentReport) -> Item:
+    if isinstance(item, UnreadableError) or item.path is None:
+        return item
+    return item.placed(item.path, segment=report.base_offset)
+
+
+def _placed(file: File | None, partition: Partition, found: Iterator[Finding]) -> Iterator[Finding]:
+    for finding in found:
+        yield finding.placed(file.path if file else partition.path)

@@ -1,0 +1,152 @@
+"""Rules that need the producer state of the log: transaction indexes and producer snapshots."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from logtool import files
+from logtool.findings import Finding
+from logtool.formats import producer_snapshot, transaction_index
+from logtool.formats.names import FileKind
+from logtool.partition import File, Segment
+from logtool.transactions import NONE, AbortedTransaction, Producer
+
+EXPIRATION_MS = 86_400_000
+"""Default of ``producer.id.expiration.ms``: older producers may be missing from a snapshot."""
+
+
+def check_transaction_index(
+    segment: Segment, aborted: Sequence[AbortedTransaction], *, first_known: int, compacted: bool,
+    damaged: bool,
+) -> Iterator[Finding]:  # fmt: skip
+    """Hold a ``.txnindex`` against the transactions that the log shows aborted in this segment.
+
+    Transactions may begin before `first_known`, the first offset of the replay. In a `compacted`
+    log an entry may begin earlier than what is left of its transaction, and in a `damaged` segment
+    its marker may be lost.
+    """
+    file = segment.indexes.get(FileKind.TRANSACTION_INDEX)
+    index = transaction_index.parse(files.read_small(file.path) if file else b"")
+    path = (file or segment.log).path
+    command = f"logtool dump-index {shlex.quote(str(path))}" if file else None
+    for finding in transaction_index.check(index, base_offset=segment.base_offset):
+        yield finding.placed(path, next_command=command)
+    entries = {
+        (int(p), int(last)): (row, int(first))
+        for row, (p, first, last) in enumerate(
+            zip(index.producer_ids, index.first_offsets, index.last_offsets, strict=True)
+        )
+    }
+    for transaction in aborted:
+        key = (transaction.producer_id, transaction.last_offset)
+        row, first = entries.pop(key, (NONE, NONE))
+        wrong = _aborted_finding(transaction, row, first, compacted, bool(file))
+        if wrong:
+            yield wrong.placed(path, next_command=command)
+    for (producer_id, last), (row, first) in entries.items():
+        # Without earlier segments the transaction's batches may all be gone, the marker is not.
+        if damaged or first < first_known or compacted:
+            continue
+        text = (
+            f"entry {row}: producer {producer_id}, offsets {first} to {last}, but the log has no "
+            f"ABORT marker of such a transaction at offset {last}"
+        )
+        finding = Finding("transaction-index/no-marker", text, first_offset=first, last_offset=last,
+                          position=row * transaction_index.ENTRY_SIZE)  # fmt: skip
+        yield finding.placed(path, next_command=command)
+
+
+def _aborted_finding(
+    transaction: AbortedTransaction, row: int, first: int, compacted: bool, has_file: bool
+) -> Finding | None:
+    what = (
+        f"producer {transaction.producer_id} aborted offsets {transaction.first_offset} to "
+        f"{transaction.last_offset}"
+    )
+    span = (transaction.first_offset, transaction.last_offset)
+    if row == NONE:
+        text = f"{what}, but {'the index has no such entry' if has_file else 'there is no index'}"
+        return Finding("transaction-index/missing-entry", text, None, None, *span)
+    if first > transaction.first_offset or (first < transaction.first_offset and not compacted):
+        text = f"entry {row}: {what}, the entry begins at {first}"
+        at = row * transaction_index.ENTRY_SIZE
+        length = transaction_index.ENTRY_SIZE
+        return Finding("transaction-index/first-offset", text, at, length, *span)
+    return None
+
+
+def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[str, int]] | None]:
+    """Return the findings of one ``.snapshot``, and its entries by producer id if it has none."""
+    snapshot = producer_snapshot.parse(files.read_small(file.path))
+    command = f"logtool dump {shlex.quote(str(file.path))}"
+    found = [
+        finding.placed(file.path, next_command=command)
+        for finding in producer_snapshot.check(snapshot, end_offset=file.name.offset)
+    ]
+    if found:
+        return found, None
+    names = snapshot.entries.dtype.names or ()
+    return found, {
+        int(row["producer_id"]): {name: int(row[name]) for name in names}
+        for row in snapshot.entries
+    }
+
+
+def compare_snapshot(
+    file: File, entries: Mapping[int, Mapping[str, int]], replayed: Mapping[int, Producer], *,
+    first_known: int, compacted: bool,
+) -> Iterator[Finding]:  # fmt: skip
+    """Hold a snapshot against the state replayed from offset `first_known` up to the snapshot's.
+
+    Only producers that the log shows can be judged. Compaction keeps the last batch of a producer,
+    so the replay then is never behind the snapshot, but may know less.
+    """
+    command = f"logtool dump {shlex.quote(str(file.path))}"
+    for producer_id, state in sorted(replayed.items()):
+        entry = entries.get(producer_id)
+        if entry is None:
+            text = _missing(producer_id, state, file)
+        else:
+            text = _difference(producer_id, state, entry, first_known, compacted)
+        if text:
+            finding = Finding(
+                "producer-snapshot/mismatch", text, first_offset=max(state.last_offset, 0) or None
+            )
+            yield finding.placed(file.path, next_command=command)
+
+
+def _missing(producer_id: int, state: Producer, file: File) -> str | None:
+    # By the age at which the file was written; a copy without time stamps only looks older.
+    age_ms = file.mtime_ns // 1_000_000 - state.timestamp
+    if state.transaction_first_offset == NONE and age_ms >= EXPIRATION_MS:
+        return None
+    return (
+        f"producer {producer_id} is missing, the log has its batches up to offset "
+        f"{state.last_offset}"
+    )
+
+
+def _difference(
+    producer_id: int, state: Producer, entry: Mapping[str, int], first_known: int, compacted: bool
+) -> str | None:
+    """Return what differs between an entry and the replayed state, or None."""
+    if state.last_offset > entry["last_offset"] or (
+        state.last_offset not in (NONE, entry["last_offset"]) and not compacted
+    ):
+        field, found, expected = "last offset", entry["last_offset"], state.last_offset
+    elif state.epoch != entry["producer_epoch"]:
+        field, found, expected = "epoch", entry["producer_epoch"], state.epoch
+    elif (
+        state.last_offset == entry["last_offset"] and state.last_sequence != entry["last_sequence"]
+    ):
+        field, found, expected = "last sequence", entry["last_sequence"], state.last_sequence
+    else:
+        field = "first offset of the open transaction"
+        found, expected = entry["current_txn_first_offset"], state.transaction_first_offset
+        began_before = 0 <= found < first_known
+        if found == expected or began_before or (compacted and found != NONE != expected):
+            return None
+    return f"producer {producer_id}: {field} is {found}, the log says {expected}"
+
+
+def _same_batch(state: Producer, entry: Mapping[str, int]) -> bool:
+    return state.last_offset == entry["last_offset"]

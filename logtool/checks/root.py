@@ -1,0 +1,170 @@
+"""Rules for the files of a log dir: the checkpoints and the clean marker, against the logs."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from logtool import broker
+from logtool.checks.partition import PartitionFacts
+from logtool.data_dir import DataDir
+from logtool.findings import Finding
+from logtool.formats.meta_properties import MetaProperties
+from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory
+from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
+
+Key = tuple[str, int]
+"""(topic, partition)."""
+Checkpoints = Mapping[FileKind, Mapping[Key, Row]]
+"""The rows of each checkpoint that could be read."""
+
+_MARKER_TOLERANCE_NS = 2_000_000_000
+"""Coarsest time stamps of the file systems in use."""
+
+
+def check_in_use(root: DataDir) -> Iterator[Finding]:
+    """Say when a broker holds the directory: reading is allowed, and everything may move."""
+    holder = broker.holder(root.path)
+    if holder:
+        who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
+        name = f" ({holder.command})" if holder.command else ""
+        text = f"{who}{name} holds its .lock: files may change while they are read"
+        yield Finding("data-dir/in-use", text, path=root.path)
+
+
+def check_partition_offsets(
+    root: DataDir, key: Key, facts: PartitionFacts, checkpoints: Checkpoints
+) -> Iterator[Finding]:
+    """Hold the checkpointed offsets of one live partition against its log."""
+    rows = {kind: found[key] for kind, found in checkpoints.items() if key in found}
+    first, end = facts.first_base_offset, facts.log_end_offset
+    if first is None or end is None:
+        return
+    start_row = rows.get(FileKind.LOG_START_CHECKPOINT)
+    start = max(first, start_row.offset if start_row else 0)
+    if start_row and start_row.offset > end:
+        text = f"log start offset {start_row.offset}, but the log ends at {end}"
+        yield _at(root, FileKind.LOG_START_CHECKPOINT, start_row, "log-start-beyond-end", text)
+        return
+    watermark = rows.get(FileKind.REPLICATION_CHECKPOINT)
+    if watermark and watermark.offset > end:
+        text = f"high watermark {watermark.offset}, but the log ends at {end}"
+        yield _at(
+            root, FileKind.REPLICATION_CHECKPOINT, watermark, "high-watermark-beyond-end", text
+        )
+    if watermark and watermark.offset < start:
+        rule = "high-watermark-below-start" if root.is_clean else "high-watermark-behind"
+        text = f"high watermark {watermark.offset}, but the log starts at {start}"
+        yield _at(root, FileKind.REPLICATION_CHECKPOINT, watermark, rule, text)
+    recovery = rows.get(FileKind.RECOVERY_POINT_CHECKPOINT)
+    if recovery and recovery.offset > end:
+        text = f"recovery point {recovery.offset}, but the log ends at {end}"
+        yield _at(
+            root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-beyond-end", text
+        )
+    elif recovery and root.is_clean and recovery.offset < end:
+        text = f"recovery point {recovery.offset} after a clean stop, the log ends at {end}"
+        yield _at(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-behind", text)
+    cleaner = rows.get(FileKind.CLEANER_CHECKPOINT)
+    if cleaner and not start <= cleaner.offset <= end:
+        text = f"cleaner offset {cleaner.offset}, but the log holds {start} to {end}"
+        yield _at(root, FileKind.CLEANER_CHECKPOINT, cleaner, "cleaner-out-of-range", text)
+
+
+def check_rows(root: DataDir, checkpoints: Checkpoints) -> Iterator[Finding]:
+    """Yield rows of partitions that the directory does not hold."""
+    there = {(d.topic, d.partition) for _, d in root.partitions}
+    for kind, found in checkpoints.items():
+        for row in found.values():
+            if (row.topic, row.partition) not in there:
+                text = f"row of {row.topic}-{row.partition}, which is not in this directory"
+                yield _at(root, kind, row, "unknown-partition", text)
+
+
+def check_missing_rows(
+    root: DataDir, key: Key, facts: PartitionFacts, checkpoints: Checkpoints
+) -> Iterator[Finding]:
+    """Say when a partition with data has no recovery point: it is then read from its start."""
+    recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
+    if recovery is None or not facts.log_end_offset or key in recovery:
+        return
+    text = f"no row for {key[0]}-{key[1]}, which has data: its recovery point counts as 0"
+    yield Finding("checkpoint/no-recovery-point", text, topic=key[0], partition=key[1],
+                  path=root.files[FileKind.RECOVERY_POINT_CHECKPOINT].path)  # fmt: skip
+
+
+def check_marker(root: DataDir, all_facts: Sequence[PartitionFacts]) -> Iterator[Finding]:
+    """Yield when a log changed after the clean-shutdown marker was written.
+
+    In a copy without its time stamps meta.properties, which is always older than the marker, looks
+    newer than it: then nothing can be said.
+    """
+    marker = root.files.get(FileKind.CLEAN_SHUTDOWN)
+    meta = root.files.get(FileKind.META_PROPERTIES)
+    newest = max(all_facts, key=lambda facts: facts.newest_log_mtime_ns, default=None)
+    if not marker or not newest or not newest.newest_log:
+        return
+    if meta and meta.mtime_ns > marker.mtime_ns + _MARKER_TOLERANCE_NS:
+        return
+    late_ns = newest.newest_log_mtime_ns - marker.mtime_ns
+    if late_ns > _MARKER_TOLERANCE_NS:
+        text = (
+            f"{newest.newest_log.path} changed {late_ns / 1e9:.0f} s after the marker was written"
+        )
+        yield Finding("clean-shutdown/stale", text, path=marker.path)
+
+
+def check_topic_ids(
+    root: DataDir, facts: Mapping[PartitionDirectory, PartitionFacts]
+) -> Iterator[Finding]:
+    """Yield partitions of one topic that claim different topic ids."""
+    seen: dict[str, tuple[str, PartitionDirectory]] = {}
+    for directory, one in facts.items():
+        if one.topic_id is None or directory.topic_may_be_cut:
+            continue
+        topic_id, first = seen.setdefault(directory.topic, (one.topic_id, directory))
+        if topic_id != one.topic_id:
+            text = f"topic id {one.topic_id}, but {first.name} says {topic_id}"
+            yield Finding("partition-metadata/topic-id", text, topic=directory.topic,
+                          path=root.path / directory.name / "partition.metadata",
+                          partition=directory.partition)  # fmt: skip
+
+
+def check_ensemble(metas: Sequence[tuple[DataDir, MetaProperties]]) -> Iterator[Finding]:
+    """Hold the meta.properties of one broker's log dirs against each other."""
+    for name in ("cluster.id", "node.id"):
+        values = [(root, meta.properties.get(name)) for root, meta in metas]
+        for root, value in values[1:]:
+            if value != values[0][1]:
+                text = f"{name} is {value}, but {values[0][0].path} says {values[0][1]}"
+                yield Finding("meta-properties/mismatch", text,
+                              path=root.path / "meta.properties")  # fmt: skip
+    seen: dict[str, DataDir] = {}
+    for root, meta in metas:
+        directory_id = meta.directory_id
+        other = seen.setdefault(directory_id, root) if directory_id else root
+        if other is not root:
+            text = f"directory.id {directory_id} is also that of {other.path}"
+            yield Finding("meta-properties/duplicate-id", text, path=root.path / "meta.properties")
+
+
+def by_key(checkpoint: OffsetCheckpoint) -> dict[Key, Row]:
+    """Return the row of each partition; the last one counts, as it does for a broker."""
+    return {(row.topic, row.partition): row for row in checkpoint.rows}
+
+
+def key_of(directory: PartitionDirectory) -> Key | None:
+    """Return the key of a partition's rows; None for one that has none."""
+    return None if directory.topic == CLUSTER_METADATA else (directory.topic, directory.partition)
+
+
+def _at(root: DataDir, kind: FileKind, row: Row, rule: str, text: str) -> Finding:
+    path = root.files[kind].path
+    return Finding(
+        f"checkpoint/{rule}",
+        f"line {row.line.number}: {row.topic}-{row.partition}: {text}",
+        position=row.line.position,
+        length=len(row.line.raw),
+        path=path,
+        topic=row.topic,
+        partition=row.partition,
+        next=f"logtool dump {shlex.quote(str(path))}",
+    )

@@ -1,0 +1,81 @@
+"""One file by itself, with the log that lies beside it where its rules need one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from logtool import files, partition
+from logtool.checks import producers, small_files
+from logtool.checks.partition import Item, PartitionFacts
+from logtool.checks.segment import Level, Task, check_segment
+from logtool.errors import UnreadableError
+from logtool.files import LogFile
+from logtool.formats import names, offset_index, time_index, transaction_index
+from logtool.formats.names import FileKind, FileState, Reception
+from logtool.partition import File, Segment
+
+
+def check_single_file(
+    path: Path, level: Level, limit: int, facts: PartitionFacts, on_bytes: Callable[[int], None]
+) -> Iterator[Item]:
+    """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's."""
+    name = names.parse_partition_file(path.name)
+    if name.kind is FileKind.UNKNOWN:
+        name = names.parse_root_file(path.name)
+    with LogFile(path) as opened:
+        file = File(path, name, opened.size, 0)
+    if name.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
+        yield from _in_segment(file, level, limit, facts, on_bytes)
+    elif name.kind is FileKind.TRANSACTION_INDEX:
+        index = transaction_index.parse(files.read_small(path))
+        for finding in transaction_index.check(index, base_offset=name.offset):
+            yield finding.placed(path)
+    elif name.kind is FileKind.PRODUCER_SNAPSHOT:
+        yield from producers.check_snapshot_file(file)[0]
+    elif name.kind in (FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT):
+        yield from small_files.check_kraft_snapshot(file)
+    elif name.kind in small_files.CHECKABLE:
+        yield from small_files.check_file(file)[1]
+    elif name.kind is not FileKind.LOCK:
+        raise UnreadableError(path, "its name is none that Kafka gives to a file")
+
+
+def _in_segment(
+    file: File, level: Level, limit: int, facts: PartitionFacts, on_bytes: Callable[[int], None]
+) -> Iterator[Item]:
+    """Check a log by itself, or an index against the log beside it; only `file` is judged."""
+    segment = _segment(file)
+    if segment is None:
+        yield from _index_alone(file)
+        return
+    if file.name.kind is not FileKind.LOG:
+        segment = replace(segment, indexes={file.name.kind: file})
+    else:
+        segment = replace(segment, indexes={})
+    report = check_segment(Task(segment, level, limit=limit), on_bytes)
+    facts.segments, facts.batches = 1, report.batches
+    facts.records, facts.bytes = report.records, report.bytes
+    for item in report.findings:
+        if item.path == file.path:
+            yield item
+
+
+def _segment(file: File) -> Segment | None:
+    """Return the segment of a log or index as its directory shows it; None for one with no log."""
+    base = file.name.offset or 0
+    if file.name.state is FileState.LIVE and file.name.reception is Reception.EXACT:
+        for segment in partition.read(file.path.parent).segments:
+            if segment.base_offset == base:
+                return segment
+    return Segment(base, file, {}, None) if file.name.kind is FileKind.LOG else None
+
+
+def _index_alone(file: File) -> Iterator[Item]:
+    data = files.read_small(file.path)
+    found = (
+        offset_index.check(offset_index.parse(data))
+        if file.name.kind is FileKind.OFFSET_INDEX
+        else time_index.check(time_index.parse(data))
+    )
+    for finding in found:
+        yield finding.placed(file.path)

@@ -1,0 +1,96 @@
+"""Rules for the small files of one format each: parse, check, and say where."""
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from logtool import files, scan
+from logtool.errors import FormatError, UnreadableError
+from logtool.files import LogFile
+from logtool.findings import Finding
+from logtool.formats import (
+    clean_shutdown,
+    control_record,
+    kraft_snapshot,
+    leader_epoch_checkpoint,
+    meta_properties,
+    offset_checkpoint,
+    partition_metadata,
+    quorum_state,
+    record,
+)
+from logtool.formats.kraft_snapshot import BodyBatch
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import HEADER_SIZE
+from logtool.partition import File
+from logtool.scan import Chunk
+
+_FORMATS: dict[FileKind, Any] = {
+    FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint,
+    FileKind.PARTITION_METADATA: partition_metadata,
+    FileKind.QUORUM_STATE: quorum_state,
+    FileKind.META_PROPERTIES: meta_properties,
+    FileKind.CLEAN_SHUTDOWN: clean_shutdown,
+    FileKind.RECOVERY_POINT_CHECKPOINT: offset_checkpoint,
+    FileKind.REPLICATION_CHECKPOINT: offset_checkpoint,
+    FileKind.LOG_START_CHECKPOINT: offset_checkpoint,
+    FileKind.CLEANER_CHECKPOINT: offset_checkpoint,
+}
+CHECKABLE = frozenset(_FORMATS)
+_MAY_BE_EMPTY = (FileKind.LOG_START_CHECKPOINT, FileKind.CLEANER_CHECKPOINT)
+
+
+def check_file(file: File) -> tuple[Any, list[Finding]]:
+    """Return the parsed value of a file of a kind in `CHECKABLE`, and what is wrong with it."""
+    module = _FORMATS[file.name.kind]
+    value = module.parse(files.read_small(file.path))
+    command = f"logtool dump {shlex.quote(str(file.path))}"
+    found = [finding.placed(file.path, next_command=command) for finding in module.check(value)]
+    if file.name.kind in _MAY_BE_EMPTY:
+        found = [finding for finding in found if finding.code != "checkpoint/empty"]
+    return value, found
+
+
+def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
+    """Check a snapshot of the metadata log: batches that begin at offset 0, header and footer."""
+    batches: list[BodyBatch] = []
+    command = f"logtool dump {shlex.quote(str(file.path))}"
+    try:
+        with LogFile(file.path) as log:
+            for chunk in scan.scan(log, base_offset=0):
+                if chunk.damage:
+                    damage = chunk.damage
+                    yield Finding("kraft-snapshot/damaged", damage.message, damage.position,
+                                  damage.length, path=file.path, next=command)  # fmt: skip
+                batches += [_body(chunk, row) for row in range(len(chunk.table))]
+    except UnreadableError as error:
+        yield error
+        return
+    for finding in kraft_snapshot.check(batches, epoch=file.name.epoch):
+        yield finding.placed(file.path, next_command=command)
+
+
+def _body(chunk: Chunk, row: int) -> BodyBatch:
+    table = chunk.table
+    return BodyBatch(
+        int(table.position[row]),
+        int(table.base_offset[row]),
+        int(table.last_offset[row]),
+        int(table.leader_epoch[row]),
+        _control_types(chunk, row) if table.is_control[row] else None,
+    )
+
+
+def _control_types(chunk: Chunk, row: int) -> tuple[int, ...]:
+    payload = chunk.batch(row)[HEADER_SIZE:]
+    records, _ = record.parse(payload, max(int(chunk.table.record_count[row]), 0))
+    types = []
+    for start, size in zip(records.key_position, records.key_length, strict=True):
+        try:
+            types.append(control_record.parse(payload[start : start + max(size, 0)], b"").type)
+        except FormatError:
+            types.append(-1)
+    return tuple(types)
+
+
+Checker = Callable[[File], tuple[Any, list[Finding]]]

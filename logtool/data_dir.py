@@ -1,0 +1,144 @@
+"""One entry of ``log.dirs``, its partitions and checkpoints; and what a given path is."""
+
+import stat
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from logtool import files, partition
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import (
+    BadDirectory,
+    DirectoryKind,
+    FileKind,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+from logtool.partition import File
+
+OFFSET_CHECKPOINTS = (
+    FileKind.RECOVERY_POINT_CHECKPOINT,
+    FileKind.REPLICATION_CHECKPOINT,
+    FileKind.LOG_START_CHECKPOINT,
+    FileKind.CLEANER_CHECKPOINT,
+)
+
+
+class PathKind(StrEnum):
+    """What a path on the command line is."""
+
+    LOG_DIR = "log dir"
+    PARTITION_DIR = "partition dir"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions of a log dir are meant; empty means all."""
+
+    topics: tuple[str, ...] = ()
+    """Globs of topics to take."""
+    exclude_topics: tuple[str, ...] = ()
+    """Globs of topics to leave out; these win."""
+    partitions: tuple[int, ...] = ()
+
+    def takes(self, directory: PartitionDirectory) -> bool:
+        """Return whether the partition is among those meant."""
+        topic = directory.topic
+        return (
+            (not self.topics or any(fnmatchcase(topic, glob) for glob in self.topics))
+            and not any(fnmatchcase(topic, glob) for glob in self.exclude_topics)
+            and (not self.partitions or directory.partition in self.partitions)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """What a log dir holds."""
+
+    path: Path
+    partitions: tuple[tuple[Path, PartitionDirectory], ...]
+    """By topic and partition."""
+    bad_directories: tuple[tuple[Path, BadDirectory], ...]
+    """Directories that stop a broker."""
+    files: dict[FileKind, File]
+    """The files of the root that Kafka writes."""
+    leftovers: tuple[File, ...]
+    """``.tmp`` files of an interrupted rewrite."""
+    strangers: tuple[File, ...]
+    odd_entries: tuple[Path, ...]
+    """Links, devices and the like."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Return whether the clean-shutdown marker is there."""
+        return FileKind.CLEAN_SHUTDOWN in self.files
+
+
+def classify(path: Path) -> PathKind:
+    """Return what `path` is; UnreadableError when it is nothing that Kafka writes."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
+    if not stat.S_ISDIR(mode):
+        return PathKind.FILE
+    entries = files.list_dir(path)
+    if _holds_partition_files([e.name for e in entries]):
+        return PathKind.PARTITION_DIR
+    for entry in entries:
+        if entry.is_dir() and isinstance(names.parse_directory(entry.name), PartitionDirectory):
+            return PathKind.LOG_DIR
+        if names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN:
+            return PathKind.LOG_DIR
+    directory = names.parse_directory(path.name)
+    if isinstance(directory, PartitionDirectory) and directory.exact:
+        return PathKind.PARTITION_DIR
+    what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
+    raise UnreadableError(path, f"{what}; expected a log dir, a partition dir or a file")
+
+
+def read(path: Path) -> DataDir:
+    """List a log dir; UnreadableError when that is not possible."""
+    good, bad, found, odd = [], [], [], []
+    for entry in files.list_dir(path):
+        if entry.is_dir(follow_symlinks=True):
+            directory = names.parse_directory(entry.name)
+            if entry.name == names.REMOTE_INDEX_CACHE:
+                continue
+            if isinstance(directory, BadDirectory):
+                bad.append((path / entry.name, directory))
+            else:
+                good.append((path / entry.name, directory))
+        elif entry.is_file(follow_symlinks=False):
+            file = partition.describe(path, entry, names.parse_root_file(entry.name))
+            found += [file] if file else []
+        else:
+            odd.append(path / entry.name)
+    exact = [f for f in found if f.name.reception is Reception.EXACT]
+    return DataDir(
+        path,
+        partitions=tuple(sorted(good, key=_directory_order)),
+        bad_directories=tuple(bad),
+        files={f.name.kind: f for f in exact if f.name.state is FileState.LIVE},
+        leftovers=tuple(f for f in exact if f.name.state is not FileState.LIVE),
+        strangers=tuple(f for f in found if f.name.reception is not Reception.EXACT),
+        odd_entries=tuple(odd),
+    )
+
+
+def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, int, str]:
+    directory = item[1]
+    return (
+        directory.topic, directory.partition, list(DirectoryKind).index(directory.kind),
+        directory.name,
+    )  # fmt: skip
+
+
+def _holds_partition_files(entries: list[str]) -> bool:
+    kinds = (*names.SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT, FileKind.PARTITION_METADATA,
+             FileKind.LEADER_EPOCH_CHECKPOINT)  # fmt: skip
+    return any(names.parse_partition_file(name).kind in kinds for name in entries)

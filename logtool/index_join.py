@@ -1,0 +1,158 @@
+"""Index entries held against the batches of the log: one linear merge, chunk by chunk.
+
+The rules are those that make every lookup correct, not equality with a rebuilt file: an index that
+a broker appended to, that compaction wrote or that an older release began differs from a rebuilt
+one and is right all the same (``LogSegment.append``, ``OffsetIndex.lookup``, ``TimeIndex.lookup``).
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+from logtool.formats.offset_index import OffsetIndex
+from logtool.formats.record_batch import NO_TIMESTAMP, Column
+from logtool.formats.time_index import TimeIndex
+from logtool.scan import Chunk
+
+ABSENT = -1
+
+
+class Verdict(IntEnum):
+    """What the log says of one index entry."""
+
+    RIGHT = 0
+    UNKNOWN = 1
+    """Its place in the log is damaged."""
+    NO_BATCH = 2
+    """No batch begins at its position, or none holds its offset."""
+    OFFSET = 3
+    """A lookup through it would miss records."""
+    TIMESTAMP = 4
+    """The batch that holds its offset has another largest timestamp."""
+    LATER = 5
+    """A record before it has a later timestamp."""
+
+
+class OffsetIndexJoin:
+    """Joins an offset index with the log; feed all chunks, then read `verdicts`.
+
+    The columns have one row an entry, in the index's order: `batch_base` and `batch_last` of the
+    batch at its position (int64, -1 where none begins there).
+    """
+
+    def __init__(self, index: OffsetIndex, base_offset: int) -> None:
+        count = len(index)
+        # Lookups assume rising positions; where they do not rise, the format's own rules say so.
+        self._order = np.argsort(index.positions, kind="stable")
+        self._positions = index.positions[self._order].astype(np.int64)
+        self._offsets = index.offsets(base_offset)
+        self.batch_base = np.full(count, ABSENT, np.int64)
+        self.batch_last = np.full(count, ABSENT, np.int64)
+        self._before = np.full(count, ABSENT, np.int64)
+        self._in_damage = np.zeros(count, np.bool_)
+        self._highest = ABSENT
+        self._end = 0
+        self.last_batch_position = 0
+        """Byte position of the last batch of the log so far."""
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log."""
+        self._end = chunk.end_position
+        if chunk.damage:
+            begin = chunk.damage.position
+            first, last = np.searchsorted(self._positions, [begin, begin + chunk.damage.length])
+            self._in_damage[self._order[first:last]] = True
+        table = chunk.table
+        if not len(table):
+            return
+        self.last_batch_position = int(table.position[-1])
+        highest = _rising(table.last_offset, self._highest)
+        ends = [table.position[0], table.position[-1] + 1]
+        first, last = np.searchsorted(self._positions, ends)
+        wanted, entries = self._positions[first:last], self._order[first:last]
+        rows = np.searchsorted(table.position, wanted, "right") - 1
+        hit = table.position[rows] == wanted
+        entries, rows = entries[hit], rows[hit]
+        self.batch_base[entries] = table.base_offset[rows]
+        self.batch_last[entries] = table.last_offset[rows]
+        self._before[entries] = highest[rows]
+        self._highest = int(highest[-1])
+
+    def verdicts(self) -> Column:
+        """Return int8 `Verdict`s, one an entry."""
+        found = self.batch_base != ABSENT
+        # An append reaches up to the batch before the next entry's, or the end of the log.
+        reach = np.full(len(found), self._highest, np.int64)
+        rows = np.flatnonzero(found)
+        reach[rows[:-1]] = self._before[rows[1:]]
+        wrong = found & (
+            (self._offsets <= self._before)
+            | (self._offsets < self.batch_base)
+            | (self._offsets > np.maximum(reach, self.batch_last))
+        )
+        verdicts = np.where(wrong, Verdict.OFFSET, Verdict.RIGHT)
+        verdicts[~found] = Verdict.NO_BATCH
+        # A position beyond the log breaks a rule of the file itself.
+        beyond = np.zeros(len(found), np.bool_)
+        beyond[self._order] = self._positions >= self._end
+        verdicts[~found & (self._in_damage | beyond)] = Verdict.UNKNOWN
+        return verdicts.astype(np.int8)
+
+
+class TimeIndexJoin:
+    """Joins a time index with the log; feed all chunks, then read `verdicts`.
+
+    The columns have one row an entry: `batch_base`, `batch_last` and `batch_timestamp` (ms) of the
+    batch that holds its offset (int64; base and last -1 where none does).
+    """
+
+    def __init__(self, index: TimeIndex, base_offset: int) -> None:
+        count = len(index)
+        self._timestamps = index.timestamps
+        offsets = index.offsets(base_offset)
+        self._order = np.argsort(offsets, kind="stable")
+        self._offsets = offsets[self._order]
+        self.batch_base = np.full(count, ABSENT, np.int64)
+        self.batch_last = np.full(count, ABSENT, np.int64)
+        self.batch_timestamp = np.full(count, NO_TIMESTAMP, np.int64)
+        self._before = np.full(count, NO_TIMESTAMP, np.int64)
+        self._highest = base_offset - 1
+        self.max_timestamp = NO_TIMESTAMP
+        """Largest timestamp of any batch so far, ms."""
+        self._damaged = False
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log."""
+        if chunk.damage:
+            self._damaged = True
+        table = chunk.table
+        if not len(table):
+            return
+        highest = np.maximum(_rising(table.last_offset, self._highest)[1:], self._highest)
+        stamps = _rising(table.max_timestamp, self.max_timestamp)
+        first, last = np.searchsorted(self._offsets, [self._highest, highest[-1]], "right")
+        wanted, entries = self._offsets[first:last], self._order[first:last]
+        rows = np.searchsorted(highest, wanted, "left")
+        hit = table.base_offset[rows] <= wanted
+        entries, rows = entries[hit], rows[hit]
+        self.batch_base[entries] = table.base_offset[rows]
+        self.batch_last[entries] = table.last_offset[rows]
+        self.batch_timestamp[entries] = table.max_timestamp[rows]
+        self._before[entries] = stamps[rows]
+        self._highest, self.max_timestamp = int(highest[-1]), int(stamps[-1])
+
+    def verdicts(self) -> Column:
+        """Return int8 `Verdict`s, one an entry."""
+        found = self.batch_base != ABSENT
+        verdicts = np.full(len(found), Verdict.RIGHT, np.int8)
+        verdicts[found & (self._before > self._timestamps)] = Verdict.LATER
+        verdicts[found & (self.batch_timestamp != self._timestamps)] = Verdict.TIMESTAMP
+        # Behind damage an offset may have stood in what is lost.
+        verdicts[~found] = Verdict.UNKNOWN if self._damaged else Verdict.NO_BATCH
+        return verdicts
+
+
+def _rising(values: Column, start: int) -> Column:
+    """Return int64 of one more row: the largest value before each row, and at last of all."""
+    column: Column = np.maximum.accumulate(np.concatenate(([start], values)))
+    return column

@@ -1,0 +1,168 @@
+"""One partition directory: its segments in order and the files beside them."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool import files
+from logtool.formats import names
+from logtool.formats.names import (
+    BadDirectory,
+    FileKind,
+    FileName,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as the directory listing showed it."""
+
+    path: Path
+    name: FileName
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The files that share one base offset; `log` is there, an index may be missing."""
+
+    base_offset: int
+    log: File
+    indexes: dict[FileKind, File]
+    next_base_offset: int | None
+    """Base offset of the segment behind it; None for the active segment."""
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether a broker would append to this segment."""
+        return self.next_base_offset is None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What a partition directory holds."""
+
+    path: Path
+    directory: PartitionDirectory | BadDirectory
+    segments: tuple[Segment, ...]
+    """By base offset."""
+    orphans: tuple[File, ...]
+    """Index files with no log of their base offset."""
+    snapshots: tuple[File, ...]
+    """Producer snapshots by offset."""
+    kraft_snapshots: tuple[File, ...]
+    fixed: dict[FileKind, File]
+    """The files whose whole name is fixed, such as leader-epoch-checkpoint."""
+    leftovers: tuple[File, ...]
+    """``.deleted``, ``.cleaned``, ``.swap``, ``.part`` and ``.tmp`` files."""
+    strangers: tuple[File, ...]
+    """Files whose name Kafka does not write."""
+    odd_entries: tuple[Path, ...]
+    """Directories, links, devices: nothing that a broker reads."""
+
+    @property
+    def topic(self) -> str | None:
+        """Return the topic, if the directory's name tells it."""
+        return getattr(self.directory, "topic", None)
+
+    @property
+    def number(self) -> int | None:
+        """Return the partition number, if the directory's name tells it."""
+        return getattr(self.directory, "partition", None)
+
+    @property
+    def is_metadata_log(self) -> bool:
+        """Return whether this is the KRaft metadata log."""
+        return self.topic == names.CLUSTER_METADATA
+
+    def files(self) -> Iterator[File]:
+        """Yield every regular file, segment by segment and then the rest."""
+        for segment in self.segments:
+            yield segment.log
+            yield from segment.indexes.values()
+        for group in (self.orphans, self.snapshots, self.kraft_snapshots, self.leftovers):
+            yield from group
+        yield from self.fixed.values()
+        yield from self.strangers
+
+
+def read(path: Path) -> Partition:
+    """List a partition directory; UnreadableError when that is not possible."""
+    directory = names.parse_directory(_own_name(path))
+    metadata_log = getattr(directory, "topic", None) == names.CLUSTER_METADATA
+    found: list[File] = []
+    odd = []
+    for entry in files.list_dir(path):
+        if not entry.is_file(follow_symlinks=False):
+            odd.append(path / entry.name)
+            continue
+        name = names.parse_partition_file(entry.name, metadata_log=metadata_log)
+        file = describe(path, entry, name)
+        if file:
+            found.append(file)
+    return _arrange(path, directory, found, tuple(odd))
+
+
+def describe(parent: Path, entry: os.DirEntry[str], name: FileName) -> File | None:
+    """Return the file of a directory entry, or None if it vanished since the listing."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return File(parent / entry.name, name, status.st_size, status.st_mtime_ns)
+
+
+def _own_name(path: Path) -> str:
+    """Return the directory's name, also for ``.`` and for a path that ends in ``..``."""
+    return path.name if path.name not in ("", "..") else path.resolve().name
+
+
+def _arrange(
+    path: Path, directory: PartitionDirectory | BadDirectory, found: list[File],
+    odd: tuple[Path, ...],
+) -> Partition:  # fmt: skip
+    def of(*kinds: FileKind) -> list[File]:
+        chosen = [
+            f
+            for f in found
+            if f.name.kind in kinds
+            and f.name.state is FileState.LIVE
+            and f.name.reception is Reception.EXACT
+        ]
+        return sorted(chosen, key=lambda f: (f.name.offset or 0, f.name.name))
+
+    logs = of(FileKind.LOG)
+    indexes: dict[int, dict[FileKind, File]] = {}
+    for file in of(*names.INDEX_KINDS):
+        indexes.setdefault(file.name.offset or 0, {})[file.name.kind] = file
+    bases = [log.name.offset or 0 for log in logs]
+    segments = tuple(
+        Segment(base, log, indexes.pop(base, {}), after)
+        for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
+    )
+    return Partition(
+        path,
+        directory,
+        segments,
+        orphans=tuple(file for group in indexes.values() for file in group.values()),
+        snapshots=tuple(of(FileKind.PRODUCER_SNAPSHOT)),
+        kraft_snapshots=tuple(of(FileKind.KRAFT_SNAPSHOT)),
+        fixed={
+            f.name.kind: f
+            for f in of(
+                FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA, FileKind.QUORUM_STATE
+            )
+        },
+        leftovers=tuple(
+            f
+            for f in found
+            if f.name.state is not FileState.LIVE and f.name.reception is Reception.EXACT
+        ),
+        strangers=tuple(f for f in found if f.name.reception is not Reception.EXACT),
+        odd_entries=odd,
+    )

@@ -1,0 +1,125 @@
+"""Producer state replayed from the log: who wrote last, which transactions are open or aborted.
+
+`significant` reduces the batches of a segment to the few rows that change the outcome, in columns;
+`ProducerState.apply` then replays those one by one, as ``ProducerAppendInfo`` does for replicated
+data (Kafka 3.9 and 4.x). Both run per segment, so that segments can be scanned apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from logtool.formats import control_record
+from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat
+
+NONE = -1
+
+
+@dataclass(slots=True)
+class Producer:
+    """The state of one producer id; -1 where nothing is known."""
+
+    epoch: int
+    last_sequence: int = NONE
+    last_offset: int = NONE
+    offset_delta: int = 0
+    timestamp: int = NONE
+    """Milliseconds; of the last batch or marker."""
+    coordinator_epoch: int = NONE
+    transaction_first_offset: int = NONE
+    """First offset of the open transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedTransaction:
+    """A transaction that an ABORT marker ended and that left batches in the replayed log."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Offset of the marker."""
+
+
+@dataclass(slots=True)
+class ProducerState:
+    """All producers at one offset of the log."""
+
+    producers: dict[int, Producer] = field(default_factory=dict)
+
+    def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
+        """Replay the `significant` rows of a stretch of log.
+
+        Returns the transactions aborted in it, and the row numbers of plain batches that their
+        producer wrote inside its open transaction: a broker does not survive loading those.
+        """
+        aborted: list[AbortedTransaction] = []
+        intruders: list[int] = []
+        marker = _is_marker(rows)
+        last_sequence, transactional = rows.last_sequence, rows.is_transactional
+        for row in range(len(rows)):
+            producer_id, epoch = int(rows.producer_id[row]), int(rows.producer_epoch[row])
+            state = self.producers.setdefault(producer_id, Producer(epoch))
+            if state.epoch != epoch:
+                state.epoch = epoch
+                state.last_sequence = state.last_offset = NONE
+                state.offset_delta = 0
+            state.timestamp = int(rows.max_timestamp[row])
+            if marker[row]:
+                state.coordinator_epoch = int(rows.coordinator_epoch[row])
+                first, state.transaction_first_offset = state.transaction_first_offset, NONE
+                if first != NONE and rows.control_type[row] == control_record.ABORT:
+                    offset = int(rows.base_offset[row])
+                    aborted.append(AbortedTransaction(producer_id, first, offset))
+                continue
+            state.last_sequence = int(last_sequence[row])
+            state.last_offset = int(rows.last_offset[row])
+            state.offset_delta = int(rows.last_offset[row] - rows.base_offset[row])
+            if transactional[row] and state.transaction_first_offset == NONE:
+                state.transaction_first_offset = int(rows.base_offset[row])
+            elif not transactional[row] and state.transaction_first_offset != NONE:
+                intruders.append(row)
+        return aborted, intruders
+
+
+def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
+    """Return the rows of `table` without which a replay would end differently, in file order.
+
+    Of each producer: every end-transaction marker, the last batch before and the first behind each
+    marker, change of epoch or of kind, the first and the last batch. `cuts` are offsets at which
+    the state is wanted too: no row stands for batches on both sides of one.
+    """
+    edges = np.searchsorted(table.base_offset, sorted(cuts)).tolist()
+    parts = [_significant(table[a:b]) for a, b in zip([0, *edges], [*edges, None], strict=True)]
+    return concat(parts)
+
+
+def _significant(table: BatchTable) -> BatchTable:
+    marker = _is_marker(table)
+    data = (table.producer_id >= 0) & (table.magic >= MAGIC) & ~table.is_control
+    rows = np.flatnonzero(marker | data)
+    if not len(rows):
+        return table[:0]
+    rows = rows[np.argsort(table.producer_id[rows], kind="stable")]
+    changes = (
+        (table.producer_id[rows[1:]] != table.producer_id[rows[:-1]])
+        | (table.producer_epoch[rows[1:]] != table.producer_epoch[rows[:-1]])
+        | (table.is_transactional[rows[1:]] != table.is_transactional[rows[:-1]])
+        | marker[rows[1:]]
+        | marker[rows[:-1]]
+    )
+    keep = np.concatenate(([True], changes)) | np.concatenate((changes, [True]))
+    return table[np.sort(rows[keep])]
+
+
+def _is_marker(table: BatchTable) -> Column:
+    """Return where an end-transaction marker stands; one emptied by compaction is none."""
+    column: Column = (
+        table.is_control
+        & (table.producer_id >= 0)
+        & (
+            (table.control_type == control_record.ABORT)
+            | (table.control_type == control_record.COMMIT)
+        )
+    )
+    return column
