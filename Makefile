@@ -1,0 +1,60 @@
+# The set-up and the common jobs. `make demo` and `make test` need nothing but Python 3.11 or newer.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements.lock
+PYTEST_ARGS ?=
+
+.PHONY: help demo test test-broker lint generate fixtures lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and damaged
+	@$(BIN)/python tests/demo.py
+
+test: $(VENV)/test.stamp  ## set up, then run all tests that need no Java
+	$(BIN)/python -m pytest -m "not broker" -n auto $(PYTEST_ARGS)
+
+test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
+	$(BIN)/python -m pytest -m broker $(PYTEST_ARGS)
+
+lint: $(VENV)/dev.stamp  ## style, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p logtool
+	$(BIN)/mypy tests
+	$(BIN)/lint-imports
+
+generate: $(VENV)/run.stamp  ## write man/ and completions/ from the commands' own help
+	$(BIN)/logtool generate .
+
+fixtures: $(VENV)/test.stamp  ## make tests/data anew with real brokers (Java 17, Maven)
+	$(BIN)/python tests/broker/regenerate.py
+
+lock: $(VENV)/dev.stamp  ## resolve requirements.lock anew
+	$(BIN)/pip install -q uv
+	$(BIN)/uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --no-header --no-annotate --upgrade -o $(LOCK)
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	  .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "logtool needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: $(BIN)/python pyproject.toml $(LOCK)
+	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e .
+	@touch $@
+
+$(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK)
+	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test]'
+	@touch $@ $(VENV)/run.stamp
+
+$(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK)
+	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,dev]'
+	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp

@@ -1,0 +1,48 @@
+"""What `make demo` shows: a data directory that a real broker wrote, and the same one damaged."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "tests" / "data" / "4.3.1" / "clean.tar.xz"
+DEMO = ROOT / "build" / "demo"
+
+
+def main() -> None:
+    shutil.rmtree(DEMO, ignore_errors=True)
+    DEMO.mkdir(parents=True)
+    with tarfile.open(DATA) as tar:
+        tar.extractall(DEMO, filter="tar")
+    shutil.copytree(DEMO / "clean", DEMO / "damaged")
+    damage(DEMO / "damaged")
+    show("A data directory as Kafka 4.3.1 left it:", "clean", expected=0)
+    show("The same directory after a bad night (one bit, one index, one checkpoint):", "damaged", 1)
+
+
+def damage(log_dir: Path) -> None:
+    """Flip a bit in the middle of a log, empty an index, and move a high watermark."""
+    log = log_dir / "codec-none-0" / "00000000000000000000.log"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0x01
+    log.write_bytes(data)
+    index = next((log_dir / "index.dense-0").glob("*.index"))
+    index.write_bytes(index.read_bytes()[:-3])
+    checkpoint = log_dir / "replication-offset-checkpoint"
+    text = checkpoint.read_text()
+    checkpoint.write_text(text.replace("codec-zstd 0 ", "codec-zstd 0 9"))
+
+
+def show(title: str, name: str, expected: int) -> None:
+    print(f"\n{title}\n$ logtool verify build/demo/{name}", flush=True)
+    logtool = Path(sys.executable).parent / "logtool"
+    done = subprocess.run([logtool, "verify", f"build/demo/{name}"], cwd=ROOT, check=False)
+    print(f"exit status {done.returncode}", flush=True)
+    if done.returncode != expected:
+        sys.exit(f"expected exit status {expected}")
+
+
+if __name__ == "__main__":
+    main()
