@@ -14,3 +14,5 @@ class Exit(IntEnum):
     BUDGET = 6
     BUG = 70
     INTERRUPTED = 130
+    CLOSED_PIPE = 141
+    """Whoever read the output stopped (``| head``); what a shell says of a SIGPIPE."""

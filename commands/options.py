@@ -1,0 +1,179 @@
+"""The options that commands share: the same name and meaning everywhere.
+
+A command takes only those that it honours. Each is a type for a parameter; a default is given
+where the parameter stands.
+"""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from logtool.commands.output import Settings
+from logtool.errors import UsageError
+from logtool.findings import Severity
+
+
+class Format(StrEnum):
+    """How stdout looks."""
+
+    TABLE = "table"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+    TSV = "tsv"
+    MARKDOWN = "markdown"
+
+
+class DumpFormat(StrEnum):
+    """As `Format`, and the lines of Kafka's own tool."""
+
+    TABLE = "table"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+    TSV = "tsv"
+    MARKDOWN = "markdown"
+    KAFKA = "kafka"
+
+
+class ValuesChoice(StrEnum):
+    """How bytes of a log are printed; see `logtool.dump_values.Values`."""
+
+    UTF8 = "utf8"
+    HEX = "hex"
+    BASE64 = "base64"
+    LEN = "len"
+
+
+class Color(StrEnum):
+    """When to use colour."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PATH", help="Log dirs, partition dirs or files.", show_default=False),
+]
+FilesFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--files-from",
+        metavar="FILE",
+        help="Take more paths from FILE, one a line; - is standard input.",
+    ),
+]
+Null = Annotated[
+    bool, typer.Option("--null", help="In --files-from, paths end with NUL, not with a line end.")
+]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic", metavar="GLOB", help="Of a log dir, take only topics that match; repeatable."
+    ),
+]
+ExcludeTopics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude-topic", metavar="GLOB", help="Leave out topics that match; repeatable."
+    ),
+]
+Partitions = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--partition", metavar="N", help="Of a log dir, take only partitions N; repeatable."
+    ),
+]
+FormatOption = Annotated[
+    Format, typer.Option("-f", "--format", help="How standard output looks.", show_default=True)
+]
+DumpFormatOption = Annotated[
+    DumpFormat,
+    typer.Option(
+        "-f",
+        "--format",
+        help="How standard output looks; kafka prints the lines of kafka-dump-log.sh.",
+        show_default=True,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+FailOn = Annotated[
+    Severity,
+    typer.Option("--fail-on", help="Lowest severity that makes the exit status 1."),
+]
+MaxFindings = Annotated[
+    int | None,
+    typer.Option(
+        "--max-findings", metavar="N", min=0, help="Print at most N findings; count them all."
+    ),
+]
+ColorOption = Annotated[
+    Color,
+    typer.Option("--color", help="auto: on a terminal, unless NO_COLOR is set or TERM is dumb."),
+]
+Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress",
+        help="Show progress on standard error; by default if that is a terminal.",
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("-q", "--quiet", help="On standard error, print errors and nothing else.")
+]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more for people.")]
+
+
+def settings(
+    chosen: StrEnum,
+    as_json: bool,
+    color: Color,
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
+    progress: bool | None = None,
+) -> Settings:
+    """Return what the options say about printing; UsageError where they contradict each other."""
+    if as_json and chosen not in ("table", "json"):
+        raise UsageError(f"--json and --format {chosen} contradict each other")
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose contradict each other")
+    return Settings("json" if as_json else str(chosen), str(color), quiet, verbose, progress)
+
+
+def all_paths(paths: Sequence[Path] | None, files_from: str | None, null: bool) -> list[Path]:
+    """Return the paths given and those that --files-from names; UsageError where there are none."""
+    if null and files_from is None:
+        raise UsageError("--null says how --files-from is read, which is missing")
+    listed = [] if files_from is None else _listed(files_from, b"\0" if null else b"\n")
+    found = [*(paths or []), *listed]
+    if not found:
+        where = f"{files_from} names none" if files_from else "give at least one"
+        raise UsageError(f"no PATH: {where}")
+    if any(str(path) == "" for path in found):
+        raise UsageError("a PATH is empty")
+    return found
+
+
+def help_text(function: Callable[..., None]) -> str:
+    """Return the docstring of a command for Typer, which leaves its indented blocks alone."""
+    blocks = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    # A line of \b tells the help formatter to leave a paragraph alone.
+    return "\n\n".join(f"\b\n{b}" if "\n  " in b or b.startswith("  ") else b for b in blocks)
+
+
+def _listed(files_from: str, end: bytes) -> list[Path]:
+    try:
+        data = sys.stdin.buffer.read() if files_from == "-" else Path(files_from).read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot read --files-from {files_from}: {reason}") from error
+    return [Path(os.fsdecode(name)) for name in data.split(end) if name]

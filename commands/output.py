@@ -1,0 +1,314 @@
+"""The only module that prints: data on stdout, everything for people on stderr.
+
+A command opens a `Report`, hands it JSON-ready objects as they are found, and leaves. Whatever
+happens inside (Ctrl-C, an input that cannot be read, a bug) the report is closed with its summary,
+so that a script never mistakes a part for the whole.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, TextIO
+
+from logtool.commands import text
+from logtool.commands.progress import ProgressBar
+from logtool.commands.writers import (
+    Columns,
+    DelimitedWriter,
+    JsonWriter,
+    LineWriter,
+    NdjsonWriter,
+    Object,
+    TableWriter,
+    Writer,
+)
+from logtool.errors import LogtoolError, UnreadableError, UsageError
+from logtool.exits import Exit
+from logtool.findings import Severity
+from logtool.summary import Summary
+
+FLUSH_SECONDS = 0.2
+STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
+
+
+class OutputError(LogtoolError):
+    """What a command prints cannot be written, for a reason other than a closed pipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the shared options say about printing."""
+
+    format: str = "table"
+    color: str = "auto"
+    quiet: bool = False
+    verbose: bool = False
+    progress: bool | None = None
+    """None: a bar if stderr is a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How the objects of one command look in each format."""
+
+    schema: str
+    columns: Columns
+    """Of CSV and TSV: the same for every row."""
+    layout: Callable[[Object], Columns | str | None]
+    """Of tables: the columns of an object, a line between tables, or None to leave it out."""
+    lines: Mapping[str, Callable[[Object], str | None]] = field(default_factory=dict)
+    """Formats that are lines of text of the command's own."""
+    row_types: frozenset[str] = frozenset()
+    """Types of object that are rows of CSV and TSV; errors of other types go to stderr."""
+
+
+class Report:
+    """What one command prints. Use as a context manager; then ask for `exit_status`."""
+
+    def __init__(self, settings: Settings, view: View, summary: Summary) -> None:
+        self.settings = settings
+        self.summary = summary
+        self._view = view
+        self._out = _utf8(sys.stdout)
+        self._pipe_closed = False
+        self._interrupts = _Interrupts()
+        self._flushed = time.monotonic()
+        self._progress: ProgressBar | None = None
+        self._writer: Writer | None = None
+        self._wrote = False
+
+    def item(self, obj: Object) -> None:
+        """Print one object in its place."""
+        if self._writer is None:
+            self._writer = self._make_writer()
+        tabular = isinstance(self._writer, DelimitedWriter)
+        if not tabular or obj["type"] in self._view.row_types:
+            self._writer.item(obj)
+        elif obj["type"] == "error":
+            error(describe_error(obj))
+
+    def unreadable(self, problem: UnreadableError) -> None:
+        """Print an input that could not be read: on stderr, and as an object where there are."""
+        if self.settings.format in ("json", "ndjson"):
+            self.item(
+                {
+                    "type": "error", "path": str(problem.path), "position": None, "length": None,
+                    "reason": "unreadable", "message": problem.reason,
+                }
+            )  # fmt: skip
+        self._hide_progress()
+        error(str(problem))
+
+    def show_progress(self, done: int, total: int, path: Path) -> None:
+        """Update the progress bar; cheap enough to be called often."""
+        if self._progress is None:
+            self._progress = ProgressBar(sys.stderr, wanted=self._progress_wanted())
+        self._progress.update(done, total, str(path))
+
+    def note(self, message: str, style: str | None = None) -> None:
+        """Print a line for people on stderr, unless -q was given."""
+        if not self.settings.quiet:
+            self._hide_progress()
+            _stderr(paint(text.escape(message), style, self.settings.color, sys.stderr))
+
+    def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
+        """Return the exit status of the contract; ask after the report is closed."""
+        return Exit.CLOSED_PIPE if self._pipe_closed else self.summary.exit_status(fail_on)
+
+    def __enter__(self) -> "Report":
+        self._interrupts.catch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:  # fmt: skip
+        try:
+            return self._close(error)
+        except BrokenPipeError:
+            self._pipe_closed = True
+            discard_stdout()
+            return True
+        finally:
+            self._interrupts.release()
+
+    def _close(self, error: BaseException | None) -> bool:
+        """Print the summary and say whether the exception `error` is dealt with."""
+        self._hide_progress()
+        if isinstance(error, BrokenPipeError):
+            raise error
+        if isinstance(error, OutputError):
+            return False
+        if isinstance(error, UsageError) and not self._wrote:
+            return False
+        known = error is None or isinstance(error, KeyboardInterrupt | UnreadableError)
+        if isinstance(error, KeyboardInterrupt):
+            self.summary.interrupted = True
+        if isinstance(error, UnreadableError):
+            self.summary.add(error)
+            self.unreadable(error)
+        last = self.summary.as_json()
+        if not known:
+            last["complete"] = False
+        if self._writer is None:
+            self._writer = self._make_writer()
+        self._writer.close(last)
+        with _writing():
+            self._out.flush()
+        return known
+
+    def _emit(self, chunk: str) -> None:
+        self._hide_progress()
+        self._wrote = True
+        with self._interrupts.held(), _writing():
+            self._out.write(chunk)
+            if time.monotonic() - self._flushed > FLUSH_SECONDS:
+                self._out.flush()
+                self._flushed = time.monotonic()
+
+    def _make_writer(self) -> Writer:
+        chosen, view = self.settings.format, self._view
+        if chosen in view.lines:
+            return LineWriter(self._emit, view.lines[chosen])
+        if chosen == "ndjson":
+            return NdjsonWriter(self._emit, view.schema)
+        if chosen == "json":
+            return JsonWriter(self._emit, view.schema)
+        if chosen in ("csv", "tsv"):
+            return DelimitedWriter(self._emit, view.columns, "," if chosen == "csv" else "\t")
+        return TableWriter(self._emit, view.layout, markdown=chosen == "markdown")
+
+    def _progress_wanted(self) -> bool:
+        if self.settings.progress is not None:
+            return self.settings.progress
+        return sys.stderr.isatty() and not self.settings.quiet
+
+    def _hide_progress(self) -> None:
+        if self._progress:
+            self._progress.hide()
+
+
+class _Interrupts:
+    """Ctrl-C never tears a line: while one is written it waits for the end; a second does not."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._writing = False
+        self._waiting = False
+
+    def catch(self) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            with contextlib.suppress(ValueError):  # not in the main thread: none arrive here
+                self._before = signal.signal(signal.SIGINT, self._on_interrupt)
+
+    def release(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        self._writing = True
+        try:
+            yield
+        finally:
+            self._writing = False
+        if self._waiting:
+            self._waiting = False
+            raise KeyboardInterrupt
+
+    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._writing and not self._waiting:
+            self._waiting = True
+            return
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write the output: {error.strerror or error}") from error
+
+
+def describe_error(obj: Object) -> str:
+    """Return an ``error`` object as a line of text."""
+    place = obj["path"] if obj["position"] is None else f"{obj['path']} @{obj['position']}"
+    length = "" if obj["length"] is None else f" ({text.count(obj['length'], 'byte')})"
+    return f"{place}{length}: {obj['message']}"
+
+
+def error(message: str) -> None:
+    """Print what is wrong on stderr; -q does not silence it."""
+    _stderr(f"logtool: {text.escape(message)}")
+
+
+def trouble(message: str) -> None:
+    """Print lines on stderr as they are: help, a usage error, a traceback."""
+    _stderr(message)
+
+
+def plain(content: str) -> None:
+    """Print text on stdout as it is, such as a version."""
+    out = _utf8(sys.stdout)
+    out.write(content if content.endswith("\n") else content + "\n")
+    out.flush()
+
+
+def takes_color(choice: str, stream: TextIO) -> bool:
+    """Return whether `stream` shall get colour: a terminal, unless it or NO_COLOR says no."""
+    if choice != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(value: str, style: str | None, choice: str, stream: TextIO) -> str:
+    """Return `value` in one of `STYLES`, if `stream` takes colour."""
+    if style is None or not takes_color(choice, stream):
+        return value
+    from rich.style import Style
+
+    return Style.parse(STYLES[style]).render(value)
+
+
+def paint_stdout(value: str, style: str, choice: str) -> str:
+    """Return `value` in one of `STYLES`, if stdout takes colour."""
+    return paint(value, style, choice, sys.stdout)
+
+
+def is_terminal() -> bool:
+    """Return whether stdout is a terminal, which must not get raw control characters."""
+    return sys.stdout.isatty()
+
+
+def discard_stdout() -> None:
+    """Let the rest of the output go nowhere: nobody reads it, and nobody wants to hear of it."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+def _stderr(message: str) -> None:
+    sys.stdout.flush()
+    stream = _utf8(sys.stderr)
+    stream.write(message if message.endswith("\n") else message + "\n")
+    stream.flush()
+
+
+def _utf8(stream: TextIO) -> TextIO:
+    """Let a stream take any text, whatever the locale says."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure and (getattr(stream, "encoding", "") or "").lower() != "utf-8":
+        reconfigure(encoding="utf-8")
+    if reconfigure and stream.errors != "backslashreplace":
+        reconfigure(errors="backslashreplace")
+    return stream
