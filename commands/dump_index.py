@@ -1,5 +1,102 @@
 """``logtool dump-index``: print indexes, with what they point at. Writes nothing."""
 
+from typing import Annotated
 
-def dump_index() -> None:
-    """Print offset, time and transaction indexes."""
+import typer
+
+from logtool.commands import options
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    ExcludeTopics,
+    FilesFrom,
+    Format,
+    FormatOption,
+    Null,
+    Partitions,
+    Paths,
+    Progress,
+    Quiet,
+    Topics,
+    Verbose,
+)
+
+SCHEMA = "logtool.dump-index/1"
+
+JoinLog = Annotated[
+    bool,
+    typer.Option(
+        "--join-log",
+        help="Read the log too and show the batch that each entry points at, and whether the "
+        "entry is right.",
+    ),
+]
+
+
+def dump_index(
+    paths: Paths = None,
+    files_from: FilesFrom = None,
+    null: Null = False,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    join_log: JoinLog = False,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    progress: Progress = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print offset, time and transaction indexes of files, partition dirs or log dirs.
+
+    With --join-log each entry stands beside the batch in the log that it points at, with a
+    verdict: right; no-batch (none begins there, or none holds the offset); offset (a lookup would
+    miss records); timestamp (the batch has another); later (an earlier record is younger);
+    no-abort-marker; unknown (the log is damaged there). Right means that every lookup through the
+    entry works, not that a broker would write the same index again.
+
+    Examples:
+      logtool dump-index data/orders-0/00000000000000000000.timeindex
+      logtool dump-index --join-log data/orders-0
+      logtool dump-index --join-log -f ndjson data | jq -c 'select(.verdict == "offset")'
+
+    Exit status:
+      0    everything was printed
+      1    an index is damaged, or an entry is wrong
+      2    the command line makes no sense
+      4    some input could not be read
+      130  interrupted
+
+    """
+    from logtool.commands import dump_views
+    from logtool.commands.output import Report, View
+    from logtool.data_dir import Selection
+    from logtool.dump_index import IndexDump
+    from logtool.formats import names
+
+    settings = options.settings(
+        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
+    )
+    job = IndexDump(
+        options.all_paths(paths, files_from, null),
+        Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        join_log,
+    )
+    layouts = dump_views.Layouts(joined=join_log)
+    view = View(
+        SCHEMA,
+        layouts.delimited(names.INDEX_KINDS),
+        layouts.table,
+        row_types=dump_views.row_types(records=False),
+    )
+    with Report(settings, view, job.summary) as report:
+        job.on_progress = report.show_progress
+        for item in job:
+            if isinstance(item, Exception):
+                report.unreadable(item)
+            else:
+                report.item(item)
+    dump_views.conclude(report)
+    raise typer.Exit(report.exit_status())

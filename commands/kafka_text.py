@@ -5,6 +5,7 @@ stops at the first damaged batch, `dump` does not.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from logtool.commands.writers import Object
 from logtool.formats import control_record
 
 _EMPTY = "OptionalLong.empty"
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT = "\ufffd".encode()
 _WORDS = {
     control_record.LEADER_CHANGE: "LeaderChange: ",
     control_record.SNAPSHOT_HEADER: "SnapshotHeader ",
@@ -168,7 +171,8 @@ def _time_type(obj: Object) -> str:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+    """Decode as Java does: a surrogate is one replacement character there, three in Python."""
+    return _SURROGATE.sub(_REPLACEMENT, data).decode("utf-8", "replace")
 
 
 def _or_minus(value: int | None) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 
 from logtool import files
 from logtool.data_dir import Selection
+from logtool.dump_entries import read_index
 from logtool.dump_files import LOG_KINDS, Input, find_inputs
-from logtool.dump_index import read_index
 from logtool.dump_log import Filter, Object, dump_chunk
 from logtool.dump_state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError

@@ -41,6 +41,15 @@ def find_inputs(
     return found, unreadable
 
 
+def log_beside(index: Input) -> Path:
+    """Return the path of the log that an index belongs to: of the same segment and state."""
+    return index.path.with_name(
+        index.path.name.removesuffix(index.name.state).removesuffix(index.name.kind)
+        + FileKind.LOG
+        + index.name.state
+    )
+
+
 def _expand(path: Path, selection: Selection, unreadable: list[UnreadableError]) -> Iterable[Input]:
     kind = data_dir.classify(path)
     if kind is PathKind.FILE:
@@ -97,11 +106,7 @@ def _single(path: Path) -> Input:
     if path.name.startswith(FileKind.BOOTSTRAP_CHECKPOINT):
         name = names.parse_root_file(path.name)
     directory = names.parse_directory(path.absolute().parent.name)
-    inside = isinstance(directory, PartitionDirectory)
-    return Input(
-        path,
-        name,
-        path.lstat().st_size,
-        directory.topic if isinstance(directory, PartitionDirectory) else None,
-        directory.partition if inside and isinstance(directory, PartitionDirectory) else None,
-    )
+    size = path.lstat().st_size
+    if isinstance(directory, PartitionDirectory):
+        return Input(path, name, size, directory.topic, directory.partition)
+    return Input(path, name, size, None, None)
