@@ -148,7 +148,7 @@ class _Scanner:
                 damage = self._damage(position, _REASONS[why])
             elif len(data) - stop <= _LONGEST_STUB < left:
                 continue  # the walk saw too little of this one to judge it
-            elif left <= _LONGEST_STUB or size is None or size > left:
+            elif size is None or size > left:
                 damage = self._damage(position, Reason.INCOMPLETE)
             elif size <= LARGEST_BUFFERED_BATCH:
                 need = size

@@ -140,6 +140,19 @@ def test_lz4_frames_of_other_writers_are_read():
     assert unpacked(LZ4, lz4_frame(b"one", b"", b"two")) == b"onetwo"
 
 
+def test_lz4_frames_with_a_content_size_are_read():
+    descriptor = bytes([0x68, 0x40]) + (3).to_bytes(8, "little")
+    accepted = []
+    for checksum in range(256):
+        header = "04224d18" + descriptor.hex() + f"{checksum:02x}"
+        try:
+            accepted.append(unpacked(LZ4, lz4_frame(b"one", header=header) + b"garbage"))
+        except FormatError:
+            continue
+
+    assert accepted == [b"one"]
+
+
 def test_lz4_with_the_descriptor_checksum_of_magic_0_is_left_to_the_caller():
     with pytest.raises(FormatError):
         unpacked(LZ4, lz4_frame(b"one", header="04224d1860401a"))
