@@ -1,7 +1,7 @@
 """Completion scripts for bash, zsh and fish, made from the commands.
 
-They are complete in themselves: pressing TAB starts no Python, but for the codes of `explain`, which
-`logtool` itself is asked for.
+They are complete in themselves: pressing TAB starts no Python. Only for the codes of `explain`
+`logtool` itself is asked.
 """
 
 from logtool.commands.command_tree import Command, Param
