@@ -62,15 +62,23 @@ def format_log_dir(
     config = _config(version, log_dirs, node_id, _free_port(), controller, extra_config or {})
     with tempfile.TemporaryDirectory(prefix="logtool-kafka-") as temporary:
         properties = _write_properties(Path(temporary), config)
-        command = java_command(version, "kafka.tools.StorageTool", heap="128m", level="WARN")
-        command += ["format", "-t", CLUSTER_ID, "-c", str(properties)]
+        arguments = ["format", "-t", CLUSTER_ID, "-c", str(properties)]
         if major(version) >= 4:
-            command.append(
-                "--standalone" if node_id == CONTROLLER_ID else "--no-initial-controllers"
-            )
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            alone = node_id == CONTROLLER_ID
+            arguments.append("--standalone" if alone else "--no-initial-controllers")
+        run_tool(version, "kafka.tools.StorageTool", *arguments)
+
+
+def run_tool(version: str, main_class: str, *arguments: str) -> str:
+    """Run one of Kafka's command-line classes and return what it printed.
+
+    Raises HarnessError with its output when it fails.
+    """
+    command = [*java_command(version, main_class, heap="256m", level="WARN"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != 0:
-        raise HarnessError(f"kafka-storage format failed:\n{done.stdout}{done.stderr}")
+        raise HarnessError(f"{main_class} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 class Broker:

@@ -16,13 +16,13 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from broker import scenarios
+from broker import failures, java_clients, replicas, scenarios
 from broker.dump import DECODERS, Dump, dump, dumpable
 from broker.install import VERSIONS
 
@@ -39,53 +39,86 @@ _BATCH = re.compile(
 )
 
 
+def builders(version: str, work: Path, data: Path) -> dict[str, Iterator[Scenario]]:
+    """Return what makes each scenario of a release, keyed by the names of what it makes."""
+    archives = data / version
+    return {
+        "formatted empty": scenarios.fresh(version, work),
+        "default-settings": scenarios.default_settings(version, work),
+        "clean": scenarios.clean(version, work),
+        "running killed": scenarios.killed(version, work),
+        "killed-recovered": failures.recovered(version, archives / "killed.tar.xz", work),
+        "torn": failures.torn(version, work),
+        "torn-recovered": failures.recovered(version, archives / "torn.tar.xz", work),
+        "replicas": replicas.replicas(version, work),
+        "two-log-dirs": replicas.two_log_dirs(version, work),
+        "java-clients": java_clients.java_clients(version, work),
+    }
+
+
 def main() -> None:
     """Build the scenarios, dump copies of them, and write archives and manifest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", action="append", help="only this release of Kafka")
+    parser.add_argument("--scenario", action="append", help="only this scenario (and its twin)")
+    parser.add_argument("--dump-only", action="store_true", help="keep archives, dump them anew")
     parser.add_argument("--data", type=Path, default=DATA, help="where to write")
     arguments = parser.parse_args()
+    manifest = Manifest(arguments.data / "manifest.json")
     for version in arguments.version or VERSIONS:
-        regenerate(version, arguments.data)
-    write_manifest(arguments.data)
+        started = time.monotonic()
+        if arguments.dump_only:
+            dump_again(manifest, version, arguments.scenario)
+        else:
+            regenerate(manifest, version, arguments.scenario)
+        print(f"{version}: {time.monotonic() - started:.0f} s")
 
 
-def regenerate(version: str, data: Path) -> None:
-    """Replace the archives of one release."""
-    target = data / version
-    target.mkdir(parents=True, exist_ok=True)
-    for old in target.iterdir():
-        old.unlink()
+class Manifest:
+    """``manifest.json``: an entry for each scenario; those not made this time stay."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = path.parent
+        self.entries: dict[tuple[str, str], dict[str, Any]] = {}
+        if path.exists():
+            for entry in json.loads(path.read_text())["scenarios"]:
+                self.entries[entry["kafka_version"], entry["name"]] = entry
+
+    def put(self, entry: dict[str, Any]) -> None:
+        """Add or replace an entry and write the file."""
+        self.entries[entry["kafka_version"], entry["name"]] = entry
+        ordered = [entry for _, entry in sorted(self.entries.items())]
+        self.path.write_text(_to_json({"format": 1, "scenarios": ordered}))
+
+
+def regenerate(manifest: Manifest, version: str, names: list[str] | None) -> None:
+    """Build scenarios of a release with real brokers and replace their archives."""
+    (manifest.data / version).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="logtool-fixtures-") as temporary:
-        for scenario in scenarios.build(version, Path(temporary)):
-            started = time.monotonic()
-            entry = _store(scenario, target, Path(temporary))
-            path = target / f"{scenario.name}.json"
-            path.write_text(_to_json(entry))
-            seconds = time.monotonic() - started
-            print(
-                f"{version} {scenario.name}: {len(entry['files'])} files, {seconds:.0f} s to dump"
-            )
+        work = Path(temporary)
+        for made, scenarios_made in builders(version, work, manifest.data).items():
+            if names and not set(names) & set(made.split()):
+                continue
+            for scenario in scenarios_made:
+                entry = scenario.entry()
+                archive = manifest.data / entry["archive"]
+                write_archive(scenario.root, archive, scenario.name)
+                shutil.rmtree(scenario.root)
+                manifest.put(entry | dump_archive(manifest.data, entry))
+                print(f"{version} {scenario.name}: {archive.stat().st_size} bytes", flush=True)
 
 
-def write_manifest(data: Path) -> None:
-    """Gather the entries of all scenarios, of all releases, into ``manifest.json``."""
-    entries = []
-    for path in sorted(data.glob("*/*.json")):
-        entries.append(json.loads(path.read_text()))
-        path.unlink()
-    manifest = data / "manifest.json"
-    if manifest.exists():
-        # Releases that were not made this time keep what was known about them.
-        fresh = {entry["kafka_version"] for entry in entries}
-        known = json.loads(manifest.read_text())["scenarios"]
-        entries += [entry for entry in known if entry["kafka_version"] not in fresh]
-    entries.sort(key=lambda entry: (entry["kafka_version"], entry["name"]))
-    manifest.write_text(_to_json({"format": 1, "scenarios": entries}))
+def dump_again(manifest: Manifest, version: str, names: list[str] | None) -> None:
+    """Run the dump tool once more on the archives of a release."""
+    for entry in list(manifest.entries.values()):
+        if entry["kafka_version"] == version and (not names or entry["name"] in names):
+            manifest.put(entry | dump_archive(manifest.data, entry))
+            print(f"{version} {entry['name']}: dumped", flush=True)
 
 
-def write_archive(root: Path, path: Path, top: str) -> None:
-    """Write a folder as a tar.xz with sorted names and no owner; modes and mtimes are kept."""
+def write_archive(root: Path, path: Path, top: str, *, keep_mtimes: bool = True) -> None:
+    """Write a folder as a tar.xz with sorted names and no owner; modes are kept."""
     with (
         lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as compressed,
         tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
@@ -93,6 +126,7 @@ def write_archive(root: Path, path: Path, top: str) -> None:
         for member in [root, *sorted(root.rglob("*"))]:
             info = archive.gettarinfo(str(member), f"{top}/{member.relative_to(root)}".rstrip("/."))
             info.uid = info.gid = 0
+            info.mtime = info.mtime if keep_mtimes else 0
             info.uname = info.gname = ""
             if member.is_file():
                 with member.open("rb") as content:
@@ -101,21 +135,31 @@ def write_archive(root: Path, path: Path, top: str) -> None:
                 archive.addfile(info)
 
 
-def _store(scenario: Scenario, target: Path, work: Path) -> dict[str, Any]:
-    archive = target / f"{scenario.name}.tar.xz"
-    write_archive(scenario.root, archive, scenario.name)
-    copy = work / f"{scenario.name}.copy"
-    # The dump tool writes into the folder of what it dumps, so it gets a copy.
-    shutil.copytree(scenario.root, copy)
-    output = work / f"{scenario.name}.expected"
-    dumps = dump_all(scenario.version, copy, with_records=scenario.with_records)
-    for mode, result in dumps.items():
-        _write_dump(result, output / mode)
-    write_archive(output, target / f"{scenario.name}.expected.tar.xz", output.name)
-    entry = _describe(scenario, archive, dumps)
-    for folder in (copy, output, scenario.root):
-        shutil.rmtree(folder)
-    return entry
+def dump_archive(data: Path, entry: dict[str, Any]) -> dict[str, Any]:
+    """Dump what an archive holds; return the part of the manifest that is found out that way."""
+    archive = data / entry["archive"]
+    with tempfile.TemporaryDirectory(prefix="logtool-dump-") as temporary:
+        with tarfile.open(archive) as packed:
+            packed.extractall(temporary, filter="tar")
+        # The dump tool writes next to what it dumps, so what is described is described first.
+        root = Path(temporary) / entry["name"]
+        files = {
+            path.relative_to(root).as_posix(): [path.stat().st_size, _sha256(path)]
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        }
+        dumps = dump_all(entry["kafka_version"], root, with_records=entry["with_records"])
+        output = Path(temporary) / f"{entry['name']}.expected"
+        for mode, result in dumps.items():
+            _write_dump(result, output / mode)
+        write_archive(output, data / entry["expected"], output.name, keep_mtimes=False)
+        facts = _facts(root, dumps)
+    return {
+        "archive_sha256": _sha256(archive),
+        "dump_failures": {mode: dump.failed for mode, dump in dumps.items() if dump.failed},
+        "partitions": facts,
+        "files": files,
+    }
 
 
 def dump_all(version: str, root: Path, *, with_records: bool = True) -> dict[str, Dump]:
@@ -133,9 +177,9 @@ def dump_all(version: str, root: Path, *, with_records: bool = True) -> dict[str
     if with_records:
         dumps["records"] = dump(version, root, logs, "--deep-iteration", "--print-data-log")
     for topic, flag in DECODERS.items():
-        chosen = [name for name in logs if name.startswith(f"{topic}-")]
+        chosen = [name for name in logs if f"/{topic}-" in f"/{name}"]
         if topic == "__cluster_metadata":
-            chosen += [name for name in logs if name == "bootstrap.checkpoint"]
+            chosen += [name for name in logs if Path(name).name == "bootstrap.checkpoint"]
         part = dump(version, root, chosen, flag)
         dumps["decoded"].stdout |= part.stdout
         dumps["decoded"].stderr |= part.stderr
@@ -154,49 +198,29 @@ def _write_dump(result: Dump, folder: Path) -> None:
         path.write_bytes(text)
 
 
-def _describe(scenario: Scenario, archive: Path, dumps: dict[str, Dump]) -> dict[str, Any]:
-    paths = sorted(path for path in scenario.root.rglob("*") if path.is_file())
-    return {
-        "kafka_version": scenario.version,
-        "name": scenario.name,
-        "about": scenario.about,
-        "notes": list(scenario.notes),
-        "archive": f"{scenario.version}/{archive.name}",
-        "archive_sha256": _sha256(archive),
-        "expected": f"{scenario.version}/{scenario.name}.expected.tar.xz",
-        "dump_failures": {mode: dump.failed for mode, dump in dumps.items() if dump.failed},
-        "broker_config": dict(sorted(scenario.broker_config.items())),
-        "topics": {
-            topic.name: {
-                "shows": topic.shows,
-                "partitions": topic.partitions,
-                "config": topic.config_for(scenario.version),
-            }
-            for topic in scenario.topics
-        },
-        "partitions": _facts(scenario.root, dumps),
-        "files": {
-            path.relative_to(scenario.root).as_posix(): [path.stat().st_size, _sha256(path)]
-            for path in paths
-        },
-    }
-
-
 def _facts(root: Path, dumps: dict[str, Dump]) -> dict[str, dict[str, int]]:
     """Count, from Kafka's own dumps, what a test may want to look for in a partition."""
-    facts: dict[str, dict[str, int]] = {}
-    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        counts: Counter[str] = Counter()
-        for name, output in dumps.get("batches", Dump()).stdout.items():
-            if name.startswith(f"{folder.name}/") and name.endswith(".log"):
-                counts["segments"] += 1
-                counts.update(_batch_facts(output))
-        for name, output in dumps.get("entries", Dump()).stdout.items():
-            if name.startswith(f"{folder.name}/") and name.endswith(".txnindex"):
-                counts["aborted_transactions"] += output.count(b"\nversion: ")
-        counts["files_waiting_for_deletion"] = len(list(folder.glob("*.deleted")))
-        facts[folder.name] = {key: value for key, value in sorted(counts.items()) if value}
-    return facts
+    folders = sorted(
+        {path.parent for path in root.rglob("*") if path.suffix in (".log", ".deleted")}
+    )
+    counts: dict[str, Counter[str]] = {
+        folder.relative_to(root).as_posix(): Counter() for folder in folders
+    }
+    for name, output in dumps.get("batches", Dump()).stdout.items():
+        if name.endswith(".log"):
+            folder = name.rpartition("/")[0]
+            counts[folder]["segments"] += 1
+            counts[folder].update(_batch_facts(output))
+    for name, output in dumps.get("entries", Dump()).stdout.items():
+        if name.endswith(".txnindex"):
+            counts[name.rpartition("/")[0]]["aborted_transactions"] += output.count(b"\nversion: ")
+    for path in folders:
+        waiting = len(list(path.glob("*.deleted")))
+        counts[path.relative_to(root).as_posix()]["files_waiting_for_deletion"] = waiting
+    return {
+        folder: {key: value for key, value in sorted(found.items()) if value}
+        for folder, found in counts.items()
+    }
 
 
 def _batch_facts(output: bytes) -> Iterable[str]:

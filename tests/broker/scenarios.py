@@ -8,10 +8,12 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from broker import workloads
 from broker.kafka import BASE_CONFIG, Broker, format_log_dir
 from broker.topics import TOPICS, Topic
+from broker.traffic import Traffic
 
 SMALL: Mapping[str, str] = {
     # Preallocated indexes of active segments: visible, yet small (the default is 10 MiB).
@@ -49,13 +51,26 @@ class Scenario:
     with_records: bool = True
     """False leaves the dump of all records out, where another scenario holds the same ones."""
 
-
-def build(version: str, work: Path) -> Iterator[Scenario]:
-    """Build all scenarios for a release, one after the other, in folders under ``work``."""
-    yield from fresh(version, work)
-    yield default_settings(version, work)
-    yield clean(version, work)
-    yield from killed(version, work)
+    def entry(self) -> dict[str, Any]:
+        """Return what the manifest says about the scenario before anything is dumped."""
+        return {
+            "kafka_version": self.version,
+            "name": self.name,
+            "about": self.about,
+            "notes": list(self.notes),
+            "archive": f"{self.version}/{self.name}.tar.xz",
+            "expected": f"{self.version}/{self.name}.expected.tar.xz",
+            "with_records": self.with_records,
+            "broker_config": dict(sorted(self.broker_config.items())),
+            "topics": {
+                topic.name: {
+                    "shows": topic.shows,
+                    "partitions": topic.partitions,
+                    "config": topic.config_for(self.version),
+                }
+                for topic in self.topics
+            },
+        }
 
 
 def fresh(version: str, work: Path) -> Iterator[Scenario]:
@@ -74,7 +89,7 @@ def fresh(version: str, work: Path) -> Iterator[Scenario]:
     yield Scenario("empty", version, empty, about, seen, (), {**BASE_CONFIG, **SMALL})
 
 
-def default_settings(version: str, work: Path) -> Scenario:
+def default_settings(version: str, work: Path) -> Iterator[Scenario]:
     """One topic under default settings, caught by SIGKILL."""
     root = work / "default-settings"
     format_log_dir(version, [root])
@@ -90,10 +105,10 @@ def default_settings(version: str, work: Path) -> Scenario:
         "checkpoint files may lack plain-0: the first periodic write was not due yet",
     )
     about = "One topic under default settings; the broker was killed after the last write."
-    return Scenario("default-settings", version, root, about, notes, (DEFAULT_TOPIC,), BASE_CONFIG)
+    yield Scenario("default-settings", version, root, about, notes, (DEFAULT_TOPIC,), BASE_CONFIG)
 
 
-def clean(version: str, work: Path) -> Scenario:
+def clean(version: str, work: Path) -> Iterator[Scenario]:
     """Everything, with an orderly stop in the middle and at the end."""
     root = work / "clean"
     format_log_dir(version, [root], extra_config=SMALL)
@@ -104,11 +119,11 @@ def clean(version: str, work: Path) -> Scenario:
         del writers
     notes = (
         "clean marker present, no .lock; all indexes trimmed",
-        "doomed-topic.v1_x: two -delete directories",
+        "doomed-topic.v1_x: two -delete directories, their indexes still preallocated",
         *_COMMON_NOTES,
     )
     about = "All workloads, one orderly restart half-way, an orderly stop at the end."
-    return Scenario("clean", version, root, about, notes, TOPICS, {**BASE_CONFIG, **SMALL})
+    yield Scenario("clean", version, root, about, notes, TOPICS, {**BASE_CONFIG, **SMALL})
 
 
 def killed(version: str, work: Path) -> Iterator[Scenario]:
@@ -117,7 +132,7 @@ def killed(version: str, work: Path) -> Iterator[Scenario]:
     format_log_dir(version, [root], extra_config=SMALL)
     with Broker(version, [root], SMALL) as broker:
         writers = _write_all(broker, root, edges=False)
-        traffic = workloads.Traffic(broker.bootstrap)
+        traffic = Traffic(broker.bootstrap)
         traffic.start()
         time.sleep(2.0)
         _copy_living(root, copy)

@@ -17,6 +17,8 @@ class Topic:
     name: str
     shows: str
     partitions: int = 1
+    replicas: tuple[int, ...] = ()
+    """The nodes that hold the topic, leader first; by default the broker chooses one."""
     config: Mapping[str, str] = field(default_factory=dict)
 
     def config_for(self, version: str) -> dict[str, str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 from broker.install import HarnessError, major
 from broker.topics import CODECS, TOPICS, Topic
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -135,12 +133,17 @@ def transactional(bootstrap: str, name: str, codec: str = "none", **config: Any)
 def create_topics(bootstrap: str, version: str, topics: Sequence[Topic] = TOPICS) -> None:
     """Create topics and wait until the broker has done so."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = [
-        NewTopic(topic.name, topic.partitions, 1, config=topic.config_for(version))
-        for topic in topics
-    ]
+    wanted = [_new_topic(topic, version) for topic in topics]
     for future in admin.create_topics(wanted, operation_timeout=30).values():
         future.result(30)
+
+
+def _new_topic(topic: Topic, version: str) -> NewTopic:
+    config = topic.config_for(version)
+    if topic.replicas:
+        chosen = [list(topic.replicas)] * topic.partitions
+        return NewTopic(topic.name, topic.partitions, replica_assignment=chosen, config=config)
+    return NewTopic(topic.name, topic.partitions, 1, config=config)
 
 
 def write_first_half(bootstrap: str, log_dir: Path, *, edges: bool = True) -> None:
@@ -408,80 +411,11 @@ def delete_records(bootstrap: str, log_dir: Path) -> None:
 
 
 def delete_topic(bootstrap: str, log_dir: Path, topic: str = "doomed-topic.v1_x") -> None:
-    """Delete a topic and wait until its directories have been renamed."""
+    """Delete a topic and wait until a broker has renamed its directories in ``log_dir``."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_topics([topic]).values():
         future.result(30)
     wait_for(lambda: any(log_dir.glob(f"{topic}-*-delete")), 30, "the -delete directory")
-
-
-class Traffic:
-    """Writes to several topics at once, in the background, until the broker is gone."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
-        self._stop = threading.Event()
-        self.written: Counter[str] = Counter()
-        jobs = (
-            self._plain("small-segments", "none"),
-            self._plain("codec-lz4", "lz4"),
-            self._plain("preallocated.log", "none"),
-            self._transactions("tx.mixed"),
-        )
-        self._threads = [threading.Thread(target=job, daemon=True) for job in jobs]
-
-    def start(self) -> None:
-        """Begin to write."""
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Stop writing and wait for the threads; raise HarnessError when one never wrote."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(60)
-        if len(self.written) < len(self._threads):
-            raise HarnessError(f"background writers wrote to {sorted(self.written)} only")
-
-    def _plain(self, topic: str, codec: str) -> Callable[[], None]:
-        def run() -> None:
-            writer = Writer(self._bootstrap, codec)
-            writer.patience = 2.0
-            content = list(messages(f"traffic-{topic}", 4000, EPOCH_MS + 20_000_000))
-            for start in range(0, len(content), 5):
-                part = content[start : start + 5]
-                if self._stop.wait(0.01) or not self._try(writer, topic, part):
-                    return
-
-        return run
-
-    def _transactions(self, topic: str) -> Callable[[], None]:
-        def run() -> None:
-            writer = transactional(self._bootstrap, "fixture-traffic")
-            writer.patience = 2.0
-            content = list(messages(f"traffic-{topic}", 4000, now_ms()))
-            for start in range(0, len(content), 40):
-                writer.producer.begin_transaction()
-                for part in range(start, start + 40, 10):
-                    fine = self._try(writer, topic, content[part : part + 10])
-                    if self._stop.wait(0.02) or not fine:
-                        return
-                if start % 120 == 0:
-                    writer.producer.abort_transaction(5)
-                else:
-                    writer.producer.commit_transaction(5)
-
-        return run
-
-    def _try(self, writer: Writer, topic: str, part: list[Message]) -> bool:
-        try:
-            writer.batch(topic, part)
-        except (HarnessError, KafkaException):
-            # The broker went away in the middle, which is the point of the exercise.
-            writer.producer.purge()
-            return False
-        self.written[topic] += len(part)
-        return True
 
 
 def wait_for_cleaner(log_dir: Path, topic: str, partition: int) -> None:
