@@ -268,30 +268,27 @@ class _Scanner:
 
         With `to_stop` it counts only if sound batches follow it without a gap up to `stop`.
         """
-        width = _FIRST_WINDOW
+        width, refuted = _FIRST_WINDOW, start
         while min(stop, self._end) - start >= HEADER_SIZE:
             window = self._ahead(start, HEADER_SIZE)[: min(width, stop - start)]
             if len(window) < HEADER_SIZE:
                 return None
             for position, size in self._candidates(window, start, min(stop, self._end)):
-                if size > self._budget:
+                if size > self._budget or position < refuted:
                     continue
-                self._budget -= size
-                if self._holds(position, size) and (
-                    not to_stop or self._leads_to(position + size, stop)
-                ):
-                    self._budget += size
-                    return position
+                if self._begins_batch(position):
+                    refuted = self._walk_sound(position + size, stop) if to_stop else stop
+                    if refuted == stop:
+                        return position
             start += len(window) - HEADER_SIZE + 1
             width = min(width * 4, _WIDEST_WINDOW)
         return None
 
-    def _leads_to(self, position: int, stop: int) -> bool:
+    def _walk_sound(self, position: int, stop: int) -> int:
+        """Return where the sound batches that begin at `position` end, or `stop`."""
         while position < stop and self._begins_batch(position):
-            size = _entry_size(self._read(position, LOG_OVERHEAD)) or stop
-            self._budget -= size
-            position += size
-        return position == stop
+            position += _entry_size(self._read(position, LOG_OVERHEAD)) or stop
+        return position
 
     def _candidates(self, window: memoryview, start: int, stop: int) -> list[tuple[int, int]]:
         """Return (position, size) where the fields of a header in `window` could all be real."""

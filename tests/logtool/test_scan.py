@@ -701,7 +701,7 @@ def test_look_alikes_of_the_old_formats_share_the_budget_too(before, monkeypatch
     count = 3000
     parts = [
         damaged
-        + overwrite(fake, 8, struct.pack(">i", (count - i) * unit - len(damaged) - 12))
+        + overwrite(fake, 8, struct.pack(">i", (count - i) * unit - len(damaged) - 13))
         + batch(1000 + i, b"v")
         for i in range(count)
     ]
@@ -721,6 +721,20 @@ def test_a_message_too_short_for_its_own_fields_is_no_place_to_go_on(size):
         assert table.base_offset.tolist()[-1] == 1003
         assert sum(map(len, parts[:2])) not in table.position
         assert damages
+
+
+def test_a_whole_log_in_the_value_of_a_damaged_record_costs_no_budget(monkeypatch):
+    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1 << 14)
+    monkeypatch.setattr(scanning, "SEARCH_BUDGET", 1 << 12)
+    nested = b"".join(batch(1001 + i, b"v") for i in range(2000))
+    parts = [batch(1000, b"x"), batch(1001, nested), batch(1002, b"y")]
+    source = Bytes(flip(b"".join(parts), len(parts[0]) + 20))
+
+    table, damages, _ = scanned(source)
+
+    assert ranges(damages) == [(len(parts[0]), len(parts[1]))]
+    assert table.base_offset.tolist() == [1000, 1002]
+    assert source.bytes_read <= 6 * source.size
 
 
 def test_the_budget_does_not_keep_a_scan_from_the_batches_behind_honest_damage(monkeypatch):
@@ -797,6 +811,29 @@ def test_a_file_that_shrinks_at_any_read_to_any_size_ends_early(buffer, broken, 
 
             end = sum(d.length for d in damages) + int(table.size.sum())
             assert end <= len(data)
+
+
+def test_a_file_that_shrinks_while_damage_is_described_ends_there(monkeypatch):
+    monkeypatch.setattr(scanning, "BUFFER_SIZE", AT[3] + 30)
+    data = flip(WHOLE, AT[3] + 16, 0x40)
+
+    class ShrinkingAtTheSecondRead(Bytes):
+        def __init__(self, left: int) -> None:
+            super().__init__(data)
+            self.left = left
+
+        def read_into(self, buffer, position):
+            if self.calls == 1:
+                self.data = self.data[: self.left]
+            return super().read_into(buffer, position)
+
+    for left in range(len(data)):
+        source = ShrinkingAtTheSecondRead(left)
+        table, damages, _ = scanned(source)
+
+        assert source.calls > 1
+        assert table.position.tolist()[:3] == AT[:3]
+        assert sum(d.length for d in damages) <= max(0, left - AT[3])
 
 
 def test_a_file_shorter_than_it_said_is_scanned_to_its_end():
