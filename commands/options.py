@@ -60,7 +60,8 @@ class Color(StrEnum):
 
 
 Paths = Annotated[
-    list[Path] | None,
+    # Not Path: that would take an empty string for the current directory.
+    list[str] | None,
     typer.Argument(metavar="PATH", help="Log dirs, partition dirs or files.", show_default=False),
 ]
 FilesFrom = Annotated[
@@ -149,17 +150,17 @@ def settings(
     return Settings("json" if as_json else str(chosen), str(color), quiet, verbose, progress)
 
 
-def all_paths(paths: Sequence[Path] | None, files_from: str | None, null: bool) -> list[Path]:
+def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
     """Return the paths given and those that --files-from names; UsageError where there are none."""
     if null and files_from is None:
         raise UsageError("--null says how --files-from is read, which is missing")
     listed = [] if files_from is None else _listed(files_from, b"\0" if null else b"\n")
-    found = [*(paths or []), *listed]
+    if paths and "" in paths:
+        raise UsageError("a PATH is empty")
+    found = [*map(Path, paths or []), *listed]
     if not found:
         where = f"{files_from} names none" if files_from else "give at least one"
         raise UsageError(f"no PATH: {where}")
-    if any(str(path) == "" for path in found):
-        raise UsageError("a PATH is empty")
     return found
 
 

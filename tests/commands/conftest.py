@@ -1,0 +1,182 @@
+"""What the tests of the command line share: a small data directory, and ways to run a command.
+
+Every run is held against the first promise of a command that reads: it leaves its inputs alone.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from verification import fingerprint
+
+from logtool import cli
+from logtool.commands import options
+from logtool.formats import record, record_batch
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST_TIME = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run of logtool left."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stdout.splitlines()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Return the objects of NDJSON."""
+        return [json.loads(line) for line in self.lines]
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [obj for obj in self.objects if obj["type"] == kind]
+
+
+class Watch:
+    """Remembers what inputs looked like when a command began."""
+
+    def __init__(self) -> None:
+        self._before: dict[Path, Any] = {}
+
+    def look(self, paths: Sequence[Path]) -> None:
+        for path in paths:
+            if os.path.lexists(path):
+                self._before[path] = fingerprint(path)
+
+    def check(self) -> None:
+        before, self._before = self._before, {}
+        for path, then in before.items():
+            assert fingerprint(path) == then, f"{path} was changed"
+
+
+@pytest.fixture(autouse=True)
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    """Prove for every command that takes paths that they are the same byte by byte afterwards."""
+    watching = Watch()
+    all_paths = options.all_paths
+
+    def watched(*args: Any) -> list[Path]:
+        paths = all_paths(*args)
+        watching.look(paths)
+        return paths
+
+    monkeypatch.setattr(options, "all_paths", watched)
+    yield watching
+    watching.check()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], watch: Watch) -> Callable[..., Result]:
+    """Return a function that runs a command line in this process."""
+
+    def run_here(*arguments: object) -> Result:
+        capsys.readouterr()
+        status = cli.run([str(argument) for argument in arguments])
+        watch.check()
+        captured = capsys.readouterr()
+        return Result(int(status), captured.out, captured.err)
+
+    return run_here
+
+
+@pytest.fixture
+def spawn(watch: Watch) -> Callable[..., Result]:
+    """Return a function that runs a command line in a process of its own."""
+
+    def run_there(*arguments: object, **more: Any) -> Result:
+        given = [str(argument) for argument in arguments]
+        watch.look([path for path in map(Path, given) if path.is_absolute()])
+        done = subprocess.run(
+            [sys.executable, "-m", "logtool", *given],
+            capture_output=True, check=False, env=environment(), timeout=120, **more,
+        )  # fmt: skip
+        watch.check()
+        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run_there
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the environment of a child: without what would change the output."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM", "COLUMNS")}
+    return kept | {"PYTHONPATH": str(ROOT), "TERM": "xterm"} | more
+
+
+@pytest.fixture
+def child_environment() -> Callable[..., dict[str, str]]:
+    return environment
+
+
+@pytest.fixture
+def make_batch() -> Callable[..., bytes]:
+    """Return a function that writes a batch of records, one offset each."""
+    return batch
+
+
+def batch(base_offset: int, records: Sequence[record.Record], **header: Any) -> bytes:
+    last = records[-1].offset_delta if records else 0
+    stamps = [r.timestamp_delta for r in records]
+    fields = {
+        "base_offset": base_offset,
+        "last_offset_delta": last,
+        "record_count": len(records),
+        "leader_epoch": 0,
+        "base_timestamp": FIRST_TIME + base_offset,
+        "max_timestamp": FIRST_TIME + base_offset + max(stamps, default=0),
+    }
+    return record_batch.encode(record.encode(records), **(fields | header))
+
+
+RECORDS = (
+    record.Record(0, 0, b"key", b"value", [(b"trace", b"1"), (b"none", None)]),
+    record.Record(1, 1, None, b"\x1b[31mred\x1b[0m\nnext"),
+    record.Record(2, 2, b"", b"\xff\xfe"),
+)
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    """Return a partition dir: three sound batches, two indexes, the small files."""
+    path = tmp_path / "data" / "orders-0"
+    path.mkdir(parents=True)
+    batches = [
+        batch(0, RECORDS),
+        batch(3, RECORDS, attributes=2, producer_id=7, producer_epoch=1, base_sequence=0),
+        batch(6, RECORDS),
+    ]
+    (path / f"{0:020d}.log").write_bytes(b"".join(batches))
+    second = len(batches[0])
+    (path / f"{0:020d}.index").write_bytes(b"".join(n.to_bytes(4, "big") for n in (5, second)))
+    stamp = FIRST_TIME + 5
+    (path / f"{0:020d}.timeindex").write_bytes(stamp.to_bytes(8, "big") + (5).to_bytes(4, "big"))
+    (path / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    (path / "partition.metadata").write_text("version: 0\ntopic_id: J8aAPcfLQt2bqs1JT_rMgQ")
+    return path
+
+
+@pytest.fixture
+def log(partition: Path) -> Path:
+    """Return the log of `partition`."""
+    return partition / f"{0:020d}.log"
+
+
+@pytest.fixture
+def damaged_log(log: Path) -> Path:
+    """Return the log of `partition` with one bit of its second batch flipped."""
+    data = bytearray(log.read_bytes())
+    size = int.from_bytes(data[8:12], "big") + 12
+    data[size + 70] ^= 1
+    log.write_bytes(data)
+    return log

@@ -1,0 +1,205 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from logtool import __version__, cli
+from logtool.commands import explain as explain_module
+from logtool.commands import options
+
+HEAVY = (
+    "numpy", "cramjam", "crc32c", "pyarrow", "pyspark", "pandas", "tabulate", "psutil", "rich",
+    "javaproperties", "logtool.scan", "logtool.verify", "logtool.formats",
+)  # fmt: skip
+COMMANDS = ("verify", "dump", "dump-index", "explain")
+
+
+@pytest.mark.parametrize(
+    "line", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
+)
+def test_help_and_version_import_no_engine(line, child_environment):
+    code = (
+        "import sys; from logtool import cli; status = cli.run(sys.argv[1:]);"
+        f"print(*[m for m in sys.modules if m.startswith({HEAVY!r})], file=sys.stderr);"
+        "sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *line],
+        capture_output=True, text=True, check=False, env=child_environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.split()) == (0, [])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_command_explains_itself_with_examples_and_exit_statuses(run, name, option):
+    result = run(name, option)
+    assert result.status == 0
+    assert result.stdout.startswith(f"Usage: logtool {name} [OPTIONS]")
+    assert f"  Examples:\n    logtool {name}" in result.stdout
+    assert "  Exit status:\n    0  " in result.stdout
+    assert result.stderr == ""
+
+
+def test_the_program_lists_its_commands_and_hides_the_generator(run):
+    text = run("--help").stdout
+    assert all(f"\n  {name} " in text for name in COMMANDS)
+    assert "generate" not in text
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_version(run, option):
+    result = run(option)
+    assert (result.status, result.stdout, result.stderr) == (0, f"logtool {__version__}\n", "")
+
+
+def test_no_command_shows_the_help_on_stderr_and_is_wrong_usage(run):
+    result = run()
+    assert (result.status, result.stdout) == (2, "")
+    assert "Commands:" in result.stderr
+
+
+WRONG = {
+    "a mistyped command": (["verfy"], "Did you mean 'verify'"),
+    "a mistyped option": (["dump", "--recrods", "x"], "--records"),
+    "an abbreviated option": (["dump", "--rec", "x"], "No such option: --rec"),
+    "a format that does not exist": (["dump", "-f", "jsonl", "x"], "jsonl"),
+    "a format of another command": (["verify", "-f", "kafka", "x"], "kafka"),
+    "no path": (["verify"], "no PATH"),
+    "an empty path": (["dump", ""], "a PATH is empty"),
+    "two formats": (["dump", "--json", "-f", "csv", "x"], "contradict"),
+    "quiet and verbose": (["dump", "-q", "-v", "x"], "contradict"),
+    "--null alone": (["dump", "--null", "x"], "--files-from"),
+    "a list that cannot be read": (["dump", "--files-from", "/nonexistent"], "cannot read"),
+    "an offset range that is none": (["dump", "--offset", "a..b", "x"], "--offset a..b"),
+    "an offset range of nothing": (["dump", "--offset", "9..3", "x"], "empty"),
+    "a time without a zone": (["dump", "--timestamp", "2026-01-01T00:00:00..", "x"], "time zone"),
+    "a limit of nothing": (["dump", "--limit", "0", "x"], "--limit"),
+    "a code that does not exist": (["explain", "batch/crcc"], "did you mean batch/crc"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_command_line_says_what_is_wrong_and_prints_no_data(run, name):
+    line, message = WRONG[name]
+    result = run(*line)
+    assert (result.status, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert "--help'." in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_wrong_command_line_cannot_write_controls_to_the_terminal(run):
+    assert "\x1b" not in run("dump", "--\x1b[31m").stderr
+    assert "\x1b" not in run("\x1b[31m").stderr
+    assert "\x1b" not in run("explain", "\x1b[31m").stderr
+
+
+def test_typer_runs_the_same_application():
+    result = CliRunner().invoke(cli.app, ["explain", "batch/crc"])
+    assert (result.exit_code, "batch/crc: " in result.stdout) == (0, True)
+
+
+def test_nothing_is_read_from_the_environment(run, log, monkeypatch):
+    monkeypatch.setenv("LOGTOOL_DUMP_FORMAT", "json")
+    monkeypatch.setenv("LOGTOOL_FORMAT", "json")
+    assert not run("dump", log).stdout.startswith("{")
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    def fail(*args):
+        raise ZeroDivisionError("by \x1b[31mzero")
+
+    monkeypatch.setattr(options, "settings", fail)
+
+
+def test_a_bug_asks_for_a_report_without_a_traceback(run, broken):
+    result = run("explain")
+    assert (result.status, result.stdout) == (70, "")
+    assert f"this is a bug in logtool {__version__}: ZeroDivisionError: by \\x1b[31m" in (
+        result.stderr
+    )
+    assert "report it" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_a_bug_shows_its_traceback_with_v(run, broken, option):
+    result = run("dump", option, "x")
+    assert result.status == 70
+    assert "Traceback" in result.stderr
+    assert "\x1b" not in result.stderr
+
+
+def test_a_bug_in_the_middle_still_ends_with_a_summary_that_is_not_complete(run, log, monkeypatch):
+    def fail(*args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("logtool.dump.read_content", fail)
+    result = run("dump", "-f", "ndjson", log, log.with_suffix(".index"))
+    assert result.status == 70
+    assert result.objects[-1]["type"] == "summary"
+    assert result.objects[-1]["complete"] is False
+
+
+def test_ctrl_c_before_the_work_begins_is_status_130(run, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explain_module, "catalogue", interrupted)
+    result = run("explain")
+    assert (result.status, result.stdout, result.stderr) == (130, "", "")
+
+
+def test_ctrl_c_leaves_whole_lines_and_a_summary_that_is_not_complete(
+    tmp_path, log, child_environment
+):
+    # The second input is a pipe that nobody writes to: the program reads it until interrupted.
+    paths = tmp_path / "paths"
+    paths.write_text(f"{log}\n" * 3000)
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "logtool", "dump", "-f", "ndjson", "--records",
+             "--files-from", str(paths)],
+            stdout=stdout, stderr=subprocess.PIPE, env=child_environment(),
+        )  # fmt: skip
+        while not out.stat().st_size:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    objects = [json.loads(line) for line in out.read_text().splitlines()]
+    assert process.returncode == 130
+    assert (objects[-1]["type"], objects[-1]["complete"]) == ("summary", False)
+    assert b"Traceback" not in stderr
+
+
+@pytest.mark.parametrize("line", [["dump", "--records"], ["dump", "-f", "ndjson"], ["--help"]])
+def test_a_closed_pipe_is_quiet(log, tmp_path, line, child_environment):
+    paths = [] if line == ["--help"] else [str(log)] * 2000
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "logtool", *line, *paths],
+        stdout=writing, stderr=subprocess.PIPE, env=child_environment(),
+    )  # fmt: skip
+    os.close(writing)
+    os.close(reading)
+    _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (141, b"")
+
+
+def test_a_full_disk_is_said_and_is_not_a_bug(log, child_environment):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "logtool", "dump", str(log)],
+            stdout=full, stderr=subprocess.PIPE, env=child_environment(), check=False,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr.decode() == "logtool: cannot write the output: No space left on device\n"

@@ -1,0 +1,253 @@
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from logtool.commands import output, text
+from logtool.commands.progress import ProgressBar, progress_line
+
+CONTROLS = [chr(c) for c in (*range(32), 127, *range(128, 160))]
+FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
+
+
+def on_terminal(arguments, environment):
+    """Run logtool with stdout and stderr on one pseudo-terminal; returns what it showed."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "logtool", *map(str, arguments)],
+        stdout=terminal, stderr=terminal, stdin=terminal, env=environment,
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(controller, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(controller)
+    return process.wait(timeout=60), shown.decode()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_control_characters_of_values_never_reach_stdout(run, log, format):
+    out = run("dump", "--records", "-f", format, log).stdout
+    assert not [c for c in CONTROLS if c in out.replace("\n", "").replace("\t", "")]
+    assert "red" in out
+
+
+def test_names_with_control_characters_and_bytes_that_are_not_utf8_are_escaped(run, tmp_path):
+    folder = tmp_path / os.fsdecode(b"a\n\x1b[31m\xff-0")
+    folder.mkdir()
+    (folder / f"{0:020d}.log").write_bytes(b"")
+    for format in FORMATS:
+        result = run("dump", "-f", format, folder)
+        assert result.status == 0
+        assert "\x1b" not in result.stdout
+    (line, _) = run("dump", "-f", "ndjson", folder).objects
+    assert os.fsencode(line["path"]).startswith(os.fsencode(folder))
+    assert "\x1b" not in run("dump", folder / "nothing").stderr
+
+
+def test_nothing_is_coloured_in_a_pipe_unless_asked_for(spawn, damaged_log):
+    assert "\x1b" not in spawn("dump", damaged_log).stderr
+    assert "\x1b[" in spawn("dump", "--color", "always", damaged_log).stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colour_on_a_terminal_keeps_to_no_color_and_term(
+    damaged_log, child_environment, more, colored
+):
+    environment = child_environment(**more)
+    status, shown = on_terminal(["dump", "--no-progress", damaged_log], environment)
+    assert (status, "\x1b[" in shown) == (1, colored)
+
+
+def test_color_never_wins_on_a_terminal(damaged_log, child_environment):
+    line = ["dump", "--no-progress", "--color", "never", damaged_log]
+    assert "\x1b[" not in on_terminal(line, child_environment())[1]
+
+
+def test_kafka_format_is_raw_in_a_pipe_and_escaped_on_a_terminal(run, log, child_environment):
+    line = ["dump", "--no-progress", "--records", "-f", "kafka", log]
+    assert "\x1b[31mred" in run(*line).stdout
+    shown = on_terminal(line, child_environment())[1]
+    assert "\\x1b[31mred\\x1b[0m\\nnext" in shown
+    assert "\x1b[31m" not in shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("logtool.commands.progress.REDRAW_SECONDS", 0)
+    stream = Terminal()
+    bar = ProgressBar(stream, wanted=True)
+    bar.update(5 << 20, 10 << 20, "/data/\x1b[31mt-0")
+    assert "5.0/10.0 MiB" in stream.getvalue()
+    assert "\x1b[31mt-0" not in stream.getvalue()
+    before = len(stream.getvalue())
+    bar.hide()
+    assert "\x1b[2K" in stream.getvalue()[before:]
+    before = len(stream.getvalue())
+    bar.hide()
+    assert stream.getvalue()[before:] == ""
+
+
+def test_off_a_terminal_progress_is_plain_lines_and_only_on_request(monkeypatch):
+    monkeypatch.setattr("logtool.commands.progress.LINE_SECONDS", 0)
+    silent, asked = io.StringIO(), io.StringIO()
+    ProgressBar(silent, wanted=False).update(1, 2, "x")
+    ProgressBar(asked, wanted=True).update(1, 2, "x")
+    assert silent.getvalue() == ""
+    assert asked.getvalue().startswith("logtool: 1 B of 2 B (50 %)")
+    assert "\x1b" not in asked.getvalue()
+
+
+def test_progress_line_survives_no_total_and_no_time():
+    assert progress_line(0, 0, 0) == "0 B of 0 B"
+    assert progress_line(1 << 30, 4 << 30, 2) == "1.0 GiB of 4.0 GiB (25 %), 512.0 MiB/s"
+
+
+def test_progress_never_mixes_into_stdout(spawn, log):
+    plain = spawn("dump", "-f", "ndjson", log)
+    asked = spawn("dump", "-f", "ndjson", "--progress", log)
+    assert [o for o in plain.objects if o["type"] != "summary"] == [
+        o for o in asked.objects if o["type"] != "summary"
+    ]
+
+
+def test_errors_go_to_stderr_and_data_to_stdout(run, log, tmp_path):
+    result = run("dump", tmp_path / "missing", log)
+    assert result.status == 4
+    assert "missing: No such file or directory" in result.stderr
+    assert "missing" not in result.stdout
+    assert "base_offset" in result.stdout
+
+
+def test_quiet_leaves_errors(run, tmp_path, damaged_log):
+    assert run("dump", "-q", damaged_log).stderr == ""
+    assert "missing" in run("dump", "-q", tmp_path / "missing").stderr
+
+
+def test_verbose_says_what_was_read(run, log):
+    assert "1 segment, 3 batches, 9 records" in run("dump", "-v", log).stderr
+    assert run("dump", log).stderr == ""
+
+
+def test_json_is_one_document_of_the_same_objects_as_ndjson(run, log):
+    document = json.loads(run("dump", "--json", "--records", log).stdout)
+    lines = run("dump", "-f", "ndjson", "--records", log).objects
+    assert document["schema"] == lines[0].pop("schema") == "logtool.dump/1"
+    assert document["items"] == lines[:-1]
+    assert document["summary"] | {"elapsed_s": 0} == lines[-1] | {"elapsed_s": 0}
+    assert "--json" and run("dump", "-f", "json", log).stdout.startswith('{"schema"')
+
+
+def test_only_the_first_object_carries_the_schema(run, log, tmp_path):
+    lines = run("dump", "-f", "ndjson", log).objects
+    assert ["schema" in line for line in lines] == [True] + [False] * (len(lines) - 1)
+    (only, summary) = run("dump", "-f", "ndjson", tmp_path / "missing").objects
+    assert (only["schema"], only["type"], only["reason"]) == (
+        "logtool.dump/1", "error", "unreadable",
+    )  # fmt: skip
+    assert summary["complete"] is False
+
+
+def test_json_is_pure_ascii(run, log):
+    assert run("dump", "--json", "--records", log).stdout.isascii()
+
+
+def test_csv_and_tsv_are_one_table_with_one_row_a_line(run, partition):
+    rows = list(csv.reader(run("dump", "--records", "-f", "csv", partition).stdout.splitlines()))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    table = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    first, second, third = [row for row in table if row["type"] == "record"][:3]
+    assert (first["key"], first["key_encoding"], first["key_size"]) == ("key", "utf8", "3")
+    assert (second["key"], second["key_encoding"], second["key_size"]) == ("", "", "")
+    assert (third["key"], third["key_encoding"], third["key_size"]) == ("", "utf8", "0")
+    assert second["value"] == "\\x1b[31mred\\x1b[0m\\nnext"
+    assert third["value_encoding"] == "base64"
+    lines = run("dump", "--records", "-f", "tsv", partition).lines
+    assert {line.count("\t") for line in lines} == {len(rows[0]) - 1}
+
+
+def test_errors_are_no_rows_of_csv(run, damaged_log):
+    result = run("dump", "-f", "csv", damaged_log)
+    assert {row["type"] for row in csv.DictReader(result.stdout.splitlines())} == {"batch"}
+    assert "CRC-32C does not match" in result.stderr
+
+
+def test_markdown_escapes_what_would_end_a_cell(run, tmp_path, make_batch):
+    from logtool.formats.record import Record
+
+    path = tmp_path / f"{0:020d}.log"
+    path.write_bytes(make_batch(0, [Record(0, 0, b"a|b", b"c")]))
+    assert '"a\\|b"' in run("dump", "--records", "-f", "markdown", path).stdout
+
+
+def test_a_table_is_printed_in_blocks(run, tmp_path, make_batch, monkeypatch):
+    from logtool.formats.record import Record
+
+    monkeypatch.setattr("logtool.commands.writers.BLOCK_ROWS", 10)
+    path = tmp_path / f"{0:020d}.log"
+    path.write_bytes(b"".join(make_batch(n, [Record(0, 0, b"k", b"v")]) for n in range(25)))
+    lines = run("dump", path).lines
+    assert sum(line.startswith("position") for line in lines) == 3
+    assert sum(line.endswith(("0", "1")) or "none" in line for line in lines) >= 25
+
+
+def test_escape_and_quote_are_unambiguous():
+    assert text.escape("a\\b\x1b\u202e\ud800\U000e0001") == "a\\b\\x1b\\u202e\\ud800\\U000e0001"
+    assert text.quote('"\\n\n') == '"\\"\\\\n\\n"'
+    assert text.quote("\\n") != text.quote("\n")
+    assert "\x7f" not in text.to_json({"a": "\x7f"})
+    assert json.loads(text.to_json({"a": "\x7f\x9b\ud800"})) == {"a": "\x7f\x9b\ud800"}
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1536, "1.5 KiB"),
+        (5 << 40, "5.0 TiB"),
+        (1 << 60, "1024.0 PiB"),
+    ],
+)
+def test_sizes(number, words):
+    assert text.size(number) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.04, "0.0 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")]
+)
+def test_durations(seconds, words):
+    assert text.duration(seconds) == words
+
+
+def test_any_locale_can_take_any_text(log, child_environment):
+    environment = child_environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = subprocess.run(
+        [sys.executable, "-m", "logtool", "dump", "--records", str(log)],
+        capture_output=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0
+
+
+def test_styles_are_known_to_rich():
+    for style in output.STYLES:
+        assert output.paint("x", style, "always", sys.stdout) != "x"
