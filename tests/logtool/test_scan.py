@@ -723,9 +723,10 @@ def test_a_message_too_short_for_its_own_fields_is_no_place_to_go_on(size):
         assert damages
 
 
-def test_a_whole_log_in_the_value_of_a_damaged_record_costs_no_budget(monkeypatch):
+def test_a_whole_log_in_the_value_of_a_damaged_record_is_walked_once(monkeypatch):
     monkeypatch.setattr(scanning, "BUFFER_SIZE", 1 << 14)
-    monkeypatch.setattr(scanning, "SEARCH_BUDGET", 1 << 12)
+    monkeypatch.setattr(scanning, "LARGEST_BUFFERED_BATCH", 1 << 14)
+    monkeypatch.setattr(scanning, "SEARCH_BUDGET", 1 << 18)
     nested = b"".join(batch(1001 + i, b"v") for i in range(2000))
     parts = [batch(1000, b"x"), batch(1001, nested), batch(1002, b"y")]
     source = Bytes(flip(b"".join(parts), len(parts[0]) + 20))
@@ -806,7 +807,7 @@ def test_a_file_that_shrinks_at_any_read_to_any_size_ends_early(buffer, broken, 
             return super().read_into(buffer, position)
 
     for when in range(1, 25):
-        for left in range(0, len(data), 5):
+        for left in range(0, len(data), 13):
             table, damages, _ = scanned(Shrinking(when, left))
 
             end = sum(d.length for d in damages) + int(table.size.sum())
