@@ -1,5 +1,6 @@
 """Everything that can be checked about the given paths: a stream of findings and a summary."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ class Verification:
         self._on_progress = on_progress
         self._bytes_done = self._bytes_total = 0
         self._metas: list[tuple[DataDir, MetaProperties]] = []
-        self._homes: dict[tuple[str, int], Path] = {}
+        self._homes: dict[tuple[str | None, str, int], Path] = {}
         self.summary = Summary()
 
     def __iter__(self) -> Iterator[Item]:
@@ -60,7 +61,7 @@ class Verification:
             yield item
 
     def _all(self) -> Iterator[Item]:
-        for path in self._paths:
+        for path in _each_once(self._paths):
             try:
                 kind = data_dir.classify(path)
                 if kind is PathKind.LOG_DIR:
@@ -84,6 +85,7 @@ class Verification:
         yield from root.check_in_use(home)
         yield from inventory.check_root_names(home)
         checkpoints: dict[FileKind, dict[root.Key, Row]] = {}
+        node: str | None = None
         for kind, file in home.files.items():
             if kind not in small_files.CHECKABLE:
                 continue
@@ -97,7 +99,9 @@ class Verification:
                 checkpoints[kind] = root.by_key(value)
             elif kind is FileKind.META_PROPERTIES:
                 self._metas.append((home, value))
+                node = root.node_of(value)
         yield from root.check_rows(home, checkpoints)
+        yield from self._duplicates(home, node)
         yield from self._partitions(home, checkpoints)
 
     def _partitions(self, home: DataDir, checkpoints: root.Checkpoints) -> Iterator[Item]:
@@ -108,7 +112,6 @@ class Verification:
             key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
             start = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {}).get(key) if key else None
             request = Request(self._level, home.is_clean, start.offset if start else 0, self._limit)
-            yield from self._duplicates(path, directory)
             try:
                 yield from self._partition(path, request, one)
             except UnreadableError as error:
@@ -120,14 +123,16 @@ class Verification:
         yield from root.check_topic_ids(home, facts)
         yield from root.check_marker(home, list(facts.values()))
 
-    def _duplicates(self, path: Path, directory: PartitionDirectory) -> Iterator[Finding]:
-        if directory.kind is not DirectoryKind.LIVE:
-            return
-        key = directory.topic, directory.partition
-        other = self._homes.setdefault(key, path)
-        if other.parent != path.parent:
-            yield Finding("data-dir/duplicate-partition", f"is also in {other.parent}", path=path,
-                          topic=key[0], partition=key[1])  # fmt: skip
+    def _duplicates(self, home: DataDir, node: str | None) -> Iterator[Finding]:
+        """Yield partitions that another log dir of the same broker holds too."""
+        for path, directory in home.partitions:
+            if directory.kind is not DirectoryKind.LIVE or not self._selection.takes(directory):
+                continue
+            key = node, directory.topic, directory.partition
+            other = self._homes.setdefault(key, path)
+            if other.parent != path.parent:
+                yield Finding("data-dir/duplicate-partition", f"is also in {other.parent}",
+                              path=path, topic=key[1], partition=key[2])  # fmt: skip
 
     def _partition(self, path: Path, request: Request, facts: PartitionFacts) -> Iterator[Item]:
         found = partition.read(path)
@@ -150,3 +155,8 @@ class Verification:
                 self._on_progress(Progress(self._bytes_done, self._bytes_total, path))
 
         return on_bytes
+
+
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths without those that lead to the same place as one before."""
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]

@@ -1,7 +1,7 @@
 """One partition: its names, each segment, and the bonds between segments and the files beside."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from logtool.checks.segment import Level, SegmentReport, Task, check_segment, va
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint
-from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.partition import File, Partition, Segment
 from logtool.transactions import ProducerState
 
@@ -92,7 +92,7 @@ def _check(
         facts.log_end_offset = reports[-1].next_offset
     yield from chain.check_segments(partition, reports)
     yield from _check_producers(partition, request, reports)
-    if all(report.scanned for report in reports):
+    if not _is_going(partition) and all(report.scanned for report in reports):
         empty = leader_epoch_checkpoint.parse(b"")
         yield from _placed(
             partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT),
@@ -101,10 +101,33 @@ def _check(
                 partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT),
                 values.get(FileKind.LEADER_EPOCH_CHECKPOINT, empty),
                 chain.merge_runs(reports),
-                log_start=max(request.log_start_offset, facts.first_base_offset),
+                log_start=_log_start(partition, request, values, reports),
                 log_end=reports[-1].next_offset,
             ),
         )
+
+
+def _is_going(partition: Partition) -> bool:
+    """Return whether it is being deleted: a broker opens it once more, with no epochs."""
+    return getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
+
+
+def _log_start(
+    partition: Partition, request: Request, values: Mapping[FileKind, Any],
+    reports: Sequence[SegmentReport],
+) -> int:  # fmt: skip
+    """Return the offset from which on leader-epoch-checkpoint must know the epochs.
+
+    It is cut at the log start at once, log-start-offset-checkpoint follows within a minute or at
+    an orderly stop. Without that, a first row in the oldest segment tells where the log starts.
+    """
+    start = max(request.log_start_offset, partition.segments[0].base_offset)
+    checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    if not request.clean and checkpoint and checkpoint.rows:
+        first = int(checkpoint.rows[0].start_offset)
+        if first < reports[0].next_offset:
+            start = max(start, first)
+    return start
 
 
 def _check_producers(

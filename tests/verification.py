@@ -1,0 +1,149 @@
+"""What the tests of verify share: one run of it, small log dirs, and what lies where in them."""
+
+import hashlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from logtool import files, partition
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity
+from logtool.formats import offset_checkpoint, record_batch
+from logtool.formats.names import FileKind, parse_partition_file, parse_root_file
+from logtool.formats.record_batch import BatchTable
+from logtool.scan import scan
+from logtool.summary import Summary
+from logtool.verify import Level, Verification
+
+Place = tuple[str, str, int | None]
+"""(code, file name, byte position)."""
+CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run said."""
+
+    findings: list[Finding]
+    unreadable: list[UnreadableError]
+    summary: Summary
+
+    @property
+    def places(self) -> Counter[Place]:
+        return Counter((f.code, f.path.name if f.path else "", f.position) for f in self.findings)
+
+    @property
+    def codes(self) -> Counter[str]:
+        return Counter(f.code for f in self.findings)
+
+    @property
+    def exit_status(self) -> int:
+        return int(self.summary.exit_status())
+
+    def above_info(self) -> list[str]:
+        """Return what would make a script fail, spelled out."""
+        return [told(f) for f in self.findings if f.severity is not Severity.INFO]
+
+    def one(self, code: str) -> Finding:
+        """Return the only finding of that code."""
+        (found,) = (f for f in self.findings if f.code == code)
+        return found
+
+
+def told(finding: Finding) -> str:
+    return f"{finding.code} {finding.path} {finding.position}: {finding.message}"
+
+
+def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcome:
+    """Run verify to its end, and hold its answer against what every answer must keep to."""
+    run = Verification(paths, level=level, **options)
+    items = list(run)
+    findings = [item for item in items if isinstance(item, Finding)]
+    unreadable = [item for item in items if isinstance(item, UnreadableError)]
+    for finding in findings:
+        assert finding.path is not None, finding
+        assert finding.message
+        assert "\n" not in finding.message, finding
+        assert finding.position is None or finding.position >= 0, finding
+        assert finding.length is None or finding.length >= 0, finding
+    assert run.summary.complete == (not unreadable)
+    return Outcome(findings, unreadable, run.summary)
+
+
+def fingerprint(path: Path) -> dict[str, tuple[int, int, int, str]]:
+    """Return mode, time, size and SHA-256 of everything under a path, by its relative name."""
+    found = {}
+    for entry in (path, *sorted(path.rglob("*"))):
+        status = entry.lstat()
+        regular = entry.is_file() and not entry.is_symlink() and os.access(entry, os.R_OK)
+        digest = hashlib.sha256(entry.read_bytes()).hexdigest() if regular else ""
+        name = os.fsencode(entry.relative_to(path)).hex()
+        found[name] = (status.st_mode, status.st_mtime_ns, status.st_size, digest)
+    return found
+
+
+def small_log_dir(source: Path, target: Path, *partitions: str) -> Path:
+    """Copy the files of a log dir's root and the named partitions, with no rows of others."""
+    target.mkdir(parents=True)
+    for entry in source.iterdir():
+        if entry.is_file():
+            shutil.copy2(entry, target)
+        elif entry.name in partitions:
+            shutil.copytree(entry, target / entry.name)
+    for name in CHECKPOINTS:
+        path = target / name
+        if path.exists() and path.stat().st_size:
+            offsets = offset_checkpoint.parse(path.read_bytes()).offsets
+            kept = {key: at for key, at in offsets.items() if f"{key[0]}-{key[1]}" in partitions}
+            rewrite(path, offset_checkpoint.encode(offset_checkpoint.build(kept)))
+    return target
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    """Give a file another content and leave its times alone."""
+    status = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def set_offsets(path: Path, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Change rows of an offset checkpoint, or add them."""
+    rows = offset_checkpoint.parse(path.read_bytes()).offsets | dict(offsets)
+    rewrite(path, offset_checkpoint.encode(offset_checkpoint.build(rows)))
+
+
+def batches(log: Path) -> BatchTable:
+    """Return the table of the sound batches of a ``.log``."""
+    with files.LogFile(log) as source:
+        tables = [chunk.table for chunk in scan(source, base_offset=int(log.name[:20]))]
+    return record_batch.concat(tables)
+
+
+def logs(directory: Path) -> list[Path]:
+    """Return the ``.log`` files of a partition, oldest first."""
+    return [segment.log.path for segment in partition.read(directory).segments]
+
+
+def kind_of(path: Path) -> FileKind:
+    """Return what a file is by its name, in a partition or in the root."""
+    kind = parse_partition_file(path.name).kind
+    return kind if kind is not FileKind.UNKNOWN else parse_root_file(path.name).kind
+
+
+def log_dirs(home: Path) -> list[Path]:
+    """Return the log dirs of a scenario: the folder itself, or those in it."""
+    inner = sorted(path.parent for path in home.glob("*/meta.properties"))
+    return inner or [home]
+
+
+def plain_files(directory: Path) -> Iterable[Path]:
+    return (path for path in sorted(directory.rglob("*")) if path.is_file())
