@@ -150,7 +150,7 @@ class Source:
     def _unpacked(
         self, value: ast.expr, index: int | None, loops: bool, module: str, function: Inside
     ) -> Iterator[ast.expr]:
-        """Yield what a target gets: `value`, its elements if it `loops`, of them the part `index`."""
+        """Yield what a target gets: `value`, or its elements, or part `index` of either."""
         values = [value]
         if loops:
             items = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
