@@ -113,8 +113,8 @@ def _split(stdout: bytes, files: Sequence[str]) -> dict[str, bytes]:
             break
         starts.append((name, found))
         position = found
-    ends = [start for _, start in starts[1:]] + [len(stdout)]
-    for (name, start), end in zip(starts, ends, strict=True):
+    for index, (name, start) in enumerate(starts):
+        end = starts[index + 1][1] if index + 1 < len(starts) else len(stdout)
         texts[name] = stdout[start:end]
     return texts
 
@@ -126,7 +126,7 @@ def _by_file(stderr: bytes) -> dict[str, bytes]:
         match = _PROBLEM.match(line.rstrip(b"\n"))
         if match:
             name = match[1].decode(errors="replace")
-        elif not line.startswith(b"  "):
+        elif not line.startswith((b"  ", b"Indexed offset: ")):
             name = ""
         texts[name] = texts.get(name, b"") + line
     return texts

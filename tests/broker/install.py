@@ -18,7 +18,14 @@ KAFKA_4 = "4.3.1"
 KAFKA_3 = "3.9.2"
 """The newest 3.9.x release: the last line that accepts small ``segment.bytes`` without a trick."""
 
+KAFKA_PER_APPEND = "3.9.0"
+"""An older way to index: one entry at most for each append, however many batches that holds.
+
+Releases up to 3.9.0 and 4.0.0 do so, as 3.9.1 and 4.3.1 no longer do.
+"""
+
 VERSIONS = (KAFKA_4, KAFKA_3)
+"""The releases that tests run against."""
 
 HERE = Path(__file__).resolve().parent
 

@@ -24,10 +24,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from broker import failures, java_clients, replicas, scenarios
 from broker.dump import DECODERS, Dump, dump, dumpable
-from broker.install import VERSIONS
+from broker.install import KAFKA_PER_APPEND, VERSIONS
 
 if TYPE_CHECKING:
     from broker.scenarios import Scenario
+
+PER_APPEND_SCENARIOS = ["compaction", "replicas"]
+"""What the older release is made to show; the others have ``compaction`` within ``clean``."""
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -45,6 +48,7 @@ def builders(version: str, work: Path, data: Path) -> dict[str, Iterator[Scenari
     return {
         "formatted empty": scenarios.fresh(version, work),
         "default-settings": scenarios.default_settings(version, work),
+        "compaction": scenarios.compaction(version, work),
         "clean": scenarios.clean(version, work),
         "running killed": scenarios.killed(version, work),
         "killed-recovered": failures.recovered(version, archives / "killed.tar.xz", work),
@@ -65,12 +69,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="where to write")
     arguments = parser.parse_args()
     manifest = Manifest(arguments.data / "manifest.json")
-    for version in arguments.version or VERSIONS:
+    for version in arguments.version or (*VERSIONS, KAFKA_PER_APPEND):
         started = time.monotonic()
         if arguments.dump_only:
             dump_again(manifest, version, arguments.scenario)
         else:
-            regenerate(manifest, version, arguments.scenario)
+            only = PER_APPEND_SCENARIOS if version == KAFKA_PER_APPEND else None
+            regenerate(manifest, version, arguments.scenario or only)
         print(f"{version}: {time.monotonic() - started:.0f} s")
 
 
@@ -98,7 +103,8 @@ def regenerate(manifest: Manifest, version: str, names: list[str] | None) -> Non
     with tempfile.TemporaryDirectory(prefix="logtool-fixtures-") as temporary:
         work = Path(temporary)
         for made, scenarios_made in builders(version, work, manifest.data).items():
-            if names and not set(names) & set(made.split()):
+            wanted = made != "compaction" if names is None else set(names) & set(made.split())
+            if not wanted:
                 continue
             for scenario in scenarios_made:
                 entry = scenario.entry()

@@ -77,7 +77,10 @@ def fresh(version: str, work: Path) -> Iterator[Scenario]:
     """A log dir that was only formatted, and one whose broker was started and stopped once."""
     formatted = work / "formatted"
     format_log_dir(version, [formatted], extra_config=SMALL)
-    notes = ("no broker has ever run here: no __cluster_metadata-0 log, no checkpoint files",)
+    notes = (
+        "no broker has ever run here: no .log, no offset checkpoints, no .lock",
+        "Kafka 4 leaves a first snapshot (offset 0, epoch 0) in __cluster_metadata-0",
+    )
     yield Scenario("formatted", version, formatted, "Formatted, never started.", notes)
     empty = work / "empty"
     format_log_dir(version, [empty], extra_config=SMALL)
@@ -126,6 +129,27 @@ def clean(version: str, work: Path) -> Iterator[Scenario]:
     yield Scenario("clean", version, root, about, notes, TOPICS, {**BASE_CONFIG, **SMALL})
 
 
+def compaction(version: str, work: Path) -> Iterator[Scenario]:
+    """The compacted topics alone, cleaned and stopped in order."""
+    root = work / "compaction"
+    topics = tuple(topic for topic in TOPICS if topic.name.startswith("compacted"))
+    format_log_dir(version, [root], extra_config=SMALL)
+    with Broker(version, [root], SMALL) as broker:
+        broker.start()
+        workloads.create_topics(broker.bootstrap, version, topics)
+        for generation in (1, 2):
+            workloads.write_compacted(broker.bootstrap, root, generation)
+        workloads.write_compacted_transactions(broker.bootstrap, root)
+        broker.stop()
+    notes = (
+        "compacted.keys-0: gaps, empty batches, delete horizons",
+        "compacted-tx-0: aborted records removed, markers with delete horizons",
+        "the cleaner appends many batches at once: see the indexes",
+    )
+    about = "The compacted topics of `clean` alone; an orderly stop."
+    yield Scenario("compaction", version, root, about, notes, topics, {**BASE_CONFIG, **SMALL})
+
+
 def killed(version: str, work: Path) -> Iterator[Scenario]:
     """A copy of a log dir while its broker is busy, and the same dir after SIGKILL."""
     root, copy = work / "killed", work / "running"
@@ -146,6 +170,7 @@ def killed(version: str, work: Path) -> Iterator[Scenario]:
         "indexes of active segments preallocated to 8192 bytes (.timeindex 8184)",
         "preallocated.log-0: the active .log has its full size, zeros after the last batch",
         "tx.mixed-0: a transaction of the background writer may be open besides the two",
+        "headers.and-nulls, odd.timestamps, log_append_time, big-batches: created, never written",
         *_COMMON_NOTES,
     )
     about = "A copy taken, file after file, while the broker ran and clients wrote."

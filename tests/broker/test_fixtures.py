@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.install import VERSIONS
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 SCENARIOS: list[dict[str, Any]] = json.loads((DATA / "manifest.json").read_text())["scenarios"]
@@ -88,7 +89,7 @@ def test_only_an_orderly_stop_left_a_clean_marker(scenario: dict[str, Any]) -> N
         ("java-clients", "java-tx-0"),
     ],
 )
-@pytest.mark.parametrize("version", sorted({s["kafka_version"] for s in SCENARIOS}))
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_scenario_has_the_directory_it_was_made_for(
     version: str, name: str, pattern: str
 ) -> None:
