@@ -47,8 +47,8 @@ def replicas(version: str, work: Path) -> Iterator[Scenario]:
         "node-1 is the controller (and holds no topic); node-2 and node-3 hold the replicas",
         "replica.lagging-0: node-3 ends earlier, its batches are those of node-2",
         "replica.diverged-0: same start, then other batches; node-3 has the higher leader epoch",
-        "replica.fetched-at-once-0: on node-3 one append of many batches, an index entry for each"
-        " interval within it",
+        "replica.fetched-at-once-0: on node-3 one append of many batches, which got no index entry up"
+        " to 3.9.0, and later one for each interval",
         "replica.stray-0: a -stray directory on node-3",
         "node-1 stopped in order, node-2 and node-3 were killed",
     )
@@ -102,7 +102,8 @@ def _part_ways(first: Broker, leader: Broker, follower: Broker, dirs: Sequence[P
     workloads.wait_for(lambda: any(dirs[2].glob(stray)), 60, "the -stray directory")
 
     # Each node now writes alone, first 2, then 3, to what only unclean election lets it lead.
-    follower.kill()
+    # An orderly stop: after a kill the next start would rebuild the indexes that are of interest.
+    follower.stop()
     _write(first, LAGGING, "late", 60)
     _write(first, DIVERGED, "lost", 80)
     leader.kill()
