@@ -47,8 +47,8 @@ def replicas(version: str, work: Path) -> Iterator[Scenario]:
         "node-1 is the controller (and holds no topic); node-2 and node-3 hold the replicas",
         "replica.lagging-0: node-3 ends earlier, its batches are those of node-2",
         "replica.diverged-0: same start, then other batches; node-3 has the higher leader epoch",
-        "replica.fetched-at-once-0: on node-3 one append of many batches, which got no index entry up"
-        " to 3.9.0, and later one for each interval",
+        "replica.fetched-at-once-0: on node-3 one append of many batches, which got no index"
+        " entry up to 3.9.0, and later one for each interval",
         "replica.stray-0: a -stray directory on node-3",
         "node-1 stopped in order, node-2 and node-3 were killed",
     )
