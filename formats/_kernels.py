@@ -1,13 +1,33 @@
+# cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False
 """The hot loops: plain functions over bytes with primitive results.
 
-A kernel validates every length against the bytes that are left before it uses it, keeps no state
-and raises nothing in its loop; the callers in this package allocate before and judge after.
+This text is the specification and runs as it is; with a C compiler at hand the build compiles it
+by Cython with the types in ``_kernels.pxd``, and the few words that are C there (CRC, big-endian
+loads) stand in ``_uncompiled.py`` for plain Python. A kernel validates every length against the
+bytes that are left before it uses it, keeps no state and raises nothing in its loop; the callers
+in this package allocate before and judge after.
 """
 
-import struct
-import zlib
+from typing import Any
 
-from crc32c import crc32c
+try:
+    import cython
+except ModuleNotFoundError:  # needed to compile this module, not to run it
+    from logtool.formats._uncompiled import cython
+
+if not cython.compiled:
+    from logtool.formats._uncompiled import (
+        copy_header,
+        crc32,
+        crc32_init,
+        crc32c,
+        int32,
+        uint32,
+        zigzag,
+    )
+
+crc32_init()
+COMPILED = bool(cython.compiled)
 
 # Why a walk over batches stopped; `walk_batches` returns one of these.
 MORE = 0
@@ -15,6 +35,8 @@ MORE = 0
 BAD_SIZE = 1
 BAD_MAGIC = 2
 BAD_CRC = 3
+FULL = 4
+"""There is no room for another row."""
 
 # Why decoding records stopped.
 DONE = 0
@@ -23,44 +45,54 @@ RECORD_LENGTH = 2
 RECORD_VARINT = 3
 RECORD_HEADERS = 4
 
-_MIN_LEGACY = (14, 22)
-_PREFIX = struct.Struct(">iiBI")
-_LEGACY_CRC = struct.Struct(">I")
+HEADER_SIZE = 61
+"""Bytes of a magic 2 header, of which `walk_batches` copies one for each batch."""
+SMALLEST_RECORD = 7
+"""Bytes of a record with no key, value or header."""
+RECORD_COLUMNS = 11
 
 
-def walk_batches(data: memoryview, start: int, end: int, found: list[int]) -> tuple[int, int]:
-    """Append the position of each valid batch in ``data[start:end]`` to `found`.
+def walk_batches(
+    data: memoryview, start: int, end: int, positions: Any, headers: Any
+) -> tuple[int, int, int]:
+    """Find the sound batches in ``data[start:end]``, one behind the other.
 
-    Walks from `start`, checks framing, magic and CRC of each batch, and stops at the first that
-    is not whole and sound. Returns (position where it stopped, reason). Source of the rules:
+    Writes the position of each to `positions` (int64) and its first 61 bytes to `headers` (uint8,
+    61 for each position), until these are full or something is not a whole and sound batch.
+    Returns (batches found, position where it stopped, reason). Source of the rules:
     ``FileLogInputStream``, ``DefaultRecordBatch.ensureValid``, ``LegacyRecord.ensureValid``.
     """
     position = start
+    count = 0
+    most = len(positions)
+    reason = MORE
     while end - position > 20:
-        size, _, magic, stored = _PREFIX.unpack_from(data, position + 8)
-        if size < 14:
-            return position, BAD_SIZE
+        if count == most:
+            reason = FULL
+            break
+        size = int32(data, position + 8)
+        magic = data[position + 16]
+        if size < 14 or (magic == 1 and size < 22) or (magic == 2 and size < 49):
+            reason = BAD_SIZE
+            break
         if magic > 2:
-            return position, BAD_MAGIC
+            reason = BAD_MAGIC
+            break
         after = position + 12 + size
+        if after > end:
+            break
         if magic == 2:
-            if size < 49:
-                return position, BAD_SIZE
-            if after > end:
-                return position, MORE
-            if crc32c(data[position + 21 : after]) != stored:
-                return position, BAD_CRC
+            sound = crc32c(data, position + 21, after) == uint32(data, position + 17)
         else:
-            if size < _MIN_LEGACY[magic]:
-                return position, BAD_SIZE
-            if after > end:
-                return position, MORE
-            (stored,) = _LEGACY_CRC.unpack_from(data, position + 12)
-            if zlib.crc32(data[position + 16 : after]) != stored:
-                return position, BAD_CRC
-        found.append(position)
+            sound = crc32(data, position + 16, after) == uint32(data, position + 12)
+        if not sound:
+            reason = BAD_CRC
+            break
+        positions[count] = position
+        copy_header(headers, HEADER_SIZE * count, data, position, end)
+        count += 1
         position = after
-    return position, MORE
+    return count, position, reason
 
 
 def decode_varint(data: memoryview, position: int, end: int, most: int) -> tuple[int, int]:
@@ -69,87 +101,114 @@ def decode_varint(data: memoryview, position: int, end: int, most: int) -> tuple
     The next position is -1 when the bytes end first or the varint is too long. 5 bytes make a
     32-bit, 10 a 64-bit varint; higher bits are dropped as Java's shifts drop them.
     """
-    shift = raw = 0
+    shift = 0
+    raw = 0
     last = min(end, position + most)
     while position < last:
         byte = data[position]
         position += 1
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
-            bits = 32 if most == 5 else 64
-            raw &= (1 << bits) - 1
-            return (raw >> 1) ^ -(raw & 1), position
+            return zigzag(raw, most), position
         shift += 7
     return 0, -1
 
 
 def decode_records(
-    data: memoryview, count: int, rows: list[tuple[int, ...]]
+    data: memoryview, start: int, end: int, count: int, rows: Any, first: int
 ) -> tuple[int, int, int]:
-    """Decode up to `count` magic 2 records from `data` and append one row for each to `rows`.
+    """Decode up to `count` magic 2 records from ``data[start:end]`` into `rows` from row `first`.
 
-    A row is (position, size, attributes, timestamp delta, offset delta, key position, key length,
-    value position, value length, header position, header count); positions are from the start of
-    `data`, a length of -1 is null. Returns (records decoded, position, reason). Source:
-    ``DefaultRecord.readFrom`` (Kafka 4.x).
+    A row (int64, 11 columns) is position, size, attributes, timestamp delta, offset delta, key
+    position, key length, value position, value length, header position, header count; positions
+    are in `data`, a length of -1 is null. The caller has made room for `count` rows. Returns
+    (records decoded, position, reason). Source: ``DefaultRecord.readFrom`` (Kafka 4.x).
     """
-    position, end = 0, len(data)
-    for done in range(count):
-        start = position
-        length, position = decode_varint(data, position, end, 5)
-        if position < 0:
-            return done, start, RECORD_VARINT
-        if length < 0:
-            return done, start, RECORD_LENGTH
-        if length > end - position:
-            return done, start, RECORD_TRUNCATED
-        stop = position + length
-        row = _decode_record(data, position, stop)
-        if len(row) == 1:
-            return done, start, row[0]
-        rows.append((start, stop - start, *row))
-        position = stop
-    return count, position, DONE
+    position = start
+    done = 0
+    reason = DONE
+    while done < count:
+        length, at = decode_varint(data, position, end, 5)
+        if at < 0:
+            reason = RECORD_VARINT
+        elif length < 0:
+            reason = RECORD_LENGTH
+        elif length > end - at:
+            reason = RECORD_TRUNCATED
+        else:
+            reason = _decode_record(data, at, at + length, rows, first + done)
+        if reason != DONE:
+            break
+        rows[first + done, 0] = position
+        rows[first + done, 1] = at + length - position
+        position = at + length
+        done += 1
+    return done, position, reason
 
 
-def _decode_record(data: memoryview, position: int, stop: int) -> tuple[int, ...]:
-    """Decode the body of one record, which must end exactly at `stop`; a 1-tuple is a reason."""
+def decode_batches(
+    data: memoryview, starts: Any, ends: Any, counts: Any, rows: Any, results: Any
+) -> int:
+    """Decode the records of many uncompressed batches in one call.
+
+    The payload of batch i is ``data[starts[i]:ends[i]]`` (int64 columns); its records go into
+    `rows` behind those of the batch before, at most `counts` of them. Writes (records decoded,
+    position, reason) to each row of `results` (int64). Returns the rows written.
+    """
+    total = 0
+    for batch in range(len(starts)):
+        done, position, reason = decode_records(
+            data, starts[batch], ends[batch], counts[batch], rows, total
+        )
+        results[batch, 0] = done
+        results[batch, 1] = position
+        results[batch, 2] = reason
+        total += done
+    return total
+
+
+def _decode_record(data: memoryview, position: int, stop: int, rows: Any, row: int) -> int:
+    """Decode the body of one record, which must end exactly at `stop`; returns a reason."""
     if position >= stop:
-        return (RECORD_TRUNCATED,)
-    attributes = data[position]
-    timestamp_delta, position = decode_varint(data, position + 1, stop, 10)
+        return RECORD_TRUNCATED
+    rows[row, 2] = data[position]
+    rows[row, 3], position = decode_varint(data, position + 1, stop, 10)
     if position < 0:
-        return (RECORD_VARINT,)
-    offset_delta, position = decode_varint(data, position, stop, 5)
+        return RECORD_VARINT
+    rows[row, 4], position = decode_varint(data, position, stop, 5)
     if position < 0:
-        return (RECORD_VARINT,)
-    key_length, key = decode_varint(data, position, stop, 5)
-    if key < 0:
-        return (RECORD_VARINT,)
-    if key_length > stop - key:
-        return (RECORD_TRUNCATED,)
-    value_length, value = decode_varint(data, key + max(key_length, 0), stop, 5)
-    if value < 0:
-        return (RECORD_VARINT,)
-    if value_length > stop - value:
-        return (RECORD_TRUNCATED,)
-    header_count, headers = decode_varint(data, value + max(value_length, 0), stop, 5)
-    if headers < 0:
-        return (RECORD_VARINT,)
-    if header_count < 0 or header_count > stop - headers:
-        return (RECORD_HEADERS,)
-    position = headers
-    for _ in range(header_count):
+        return RECORD_VARINT
+    for column in (5, 7):
         length, position = decode_varint(data, position, stop, 5)
-        if position < 0 or not 0 <= length <= stop - position:
-            return (RECORD_HEADERS,)
+        if position < 0:
+            return RECORD_VARINT
+        if length > stop - position:
+            return RECORD_TRUNCATED
+        rows[row, column] = position
+        rows[row, column + 1] = max(length, -1)
+        position += max(length, 0)
+    count, position = decode_varint(data, position, stop, 5)
+    if position < 0:
+        return RECORD_VARINT
+    if count < 0 or count > stop - position:
+        return RECORD_HEADERS
+    rows[row, 9] = position
+    rows[row, 10] = count
+    position = _skip_headers(data, position, stop, count)
+    if position < 0:
+        return RECORD_HEADERS
+    return DONE if position == stop else RECORD_LENGTH
+
+
+def _skip_headers(data: memoryview, position: int, stop: int, count: int) -> int:
+    """Return the position behind `count` headers, -1 where they do not fit before `stop`."""
+    while count > 0:
+        length, position = decode_varint(data, position, stop, 5)
+        if position < 0 or length < 0 or length > stop - position:
+            return -1
         length, position = decode_varint(data, position + length, stop, 5)
         if position < 0 or length > stop - position:
-            return (RECORD_HEADERS,)
+            return -1
         position += max(length, 0)
-    if position != stop:
-        return (RECORD_LENGTH,)
-    return (
-        attributes, timestamp_delta, offset_delta, key, max(key_length, -1), value,
-        max(value_length, -1), headers, header_count,
-    )  # fmt: skip
+        count -= 1
+    return position

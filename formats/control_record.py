@@ -16,6 +16,8 @@ An unknown type is a value, not damage: a broker ignores it. Source: ``ControlRe
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
 from logtool.errors import FormatError
 from logtool.formats import _kernels
 from logtool.formats.record_batch import HEADER_SIZE
@@ -72,12 +74,12 @@ def parse(key: bytes | memoryview | None, value: bytes | memoryview | None) -> C
 
 def parse_batch(batch: memoryview) -> ControlRecord:
     """Decode the first record of a whole, uncompressed control batch (header included)."""
-    rows: list[tuple[int, ...]] = []
+    rows = np.empty((1, _kernels.RECORD_COLUMNS), np.int64)
     payload = batch[HEADER_SIZE:]
-    _, position, reason = _kernels.decode_records(payload, 1, rows)
+    _, position, reason = _kernels.decode_records(payload, 0, len(payload), 1, rows, 0)
     if reason != _kernels.DONE:
         raise FormatError("the record of this control batch does not decode", position)
-    _, _, _, _, _, key_at, key_size, value_at, value_size, _, _ = rows[0]
+    key_at, key_size, value_at, value_size = rows[0, 5:9].tolist()
     return parse(
         None if key_size < 0 else payload[key_at : key_at + key_size],
         None if value_size < 0 else payload[value_at : value_at + value_size],

@@ -22,7 +22,13 @@ import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import compression
-from logtool.formats.record_batch import CODEC_MASK, LOG_OVERHEAD, TIMESTAMP_TYPE, BatchTable
+from logtool.formats.record_batch import (
+    CODEC_MASK,
+    LOG_OVERHEAD,
+    TIMESTAMP_TYPE,
+    BatchTable,
+    Column,
+)
 
 _ENTRY = struct.Struct(">qi")
 _HEAD = struct.Struct(">IbB")
@@ -98,10 +104,10 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
         )  # fmt: skip
 
 
-def fill(table: BatchTable, data: memoryview, found: list[int]) -> None:
+def fill(table: BatchTable, data: memoryview, found: Column) -> None:
     """Correct in place the rows of magic 0 and 1 in a table made by `record_batch.parse`."""
     for row in np.nonzero(table.magic < 2)[0]:
-        at = found[row]
+        at = int(found[row])
         crc, magic, attributes = _HEAD.unpack_from(data, at + LOG_OVERHEAD)
         stamp = _TIMESTAMP.unpack_from(data, at + LOG_OVERHEAD + _HEAD.size)[0] if magic else -1
         table.last_offset[row] = table.base_offset[row]

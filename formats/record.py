@@ -14,7 +14,7 @@ Source: ``org.apache.kafka.common.record.DefaultRecord`` (Kafka 3.9 and 4.x).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -74,9 +74,11 @@ def parse(payload: memoryview, count: int) -> tuple[RecordTable, FormatError | N
 
     Bytes that are left behind the last record are damage, as they are for Kafka.
     """
-    rows: list[tuple[int, ...]] = []
-    done, position, reason = _kernels.decode_records(payload, max(count, 0), rows)
-    table = RecordTable(*np.array(rows, np.int64).reshape(done, len(fields(RecordTable))).T)
+    # A count is as untrusted as any length: no more records than have room.
+    room = min(max(count, 0), len(payload) // _kernels.SMALLEST_RECORD + 1)
+    rows = np.empty((room, _kernels.RECORD_COLUMNS), np.int64)
+    done, position, reason = _kernels.decode_records(payload, 0, len(payload), room, rows, 0)
+    table = RecordTable(*rows[:done].T)
     if count < 0:
         return table, FormatError(f"record count is {count}")
     if reason != _kernels.DONE:

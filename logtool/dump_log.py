@@ -287,6 +287,6 @@ def _unsound_batch(path: Path, file: LogFile, damage: Damage) -> Iterator[Object
         return
     table = record_batch.parse(head, [0], base=damage.position)
     if head[16] < MAGIC:
-        legacy_batch.fill(table, head, [0])
+        legacy_batch.fill(table, head, np.zeros(1, np.int64))
     for obj in _batches(path, table):
         yield obj | {"crc_valid": False}

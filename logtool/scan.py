@@ -25,9 +25,12 @@ from logtool.formats.record_batch import (
     MIN_ENTRY_SIZE,
     UNUSED_ATTRIBUTES,
     BatchTable,
+    Column,
 )
 
 BUFFER_SIZE = 4 * 1024 * 1024
+MOST_ROWS = 8192
+"""Batches in a chunk: few enough for the columns to stay in a processor's cache."""
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 """Bytes; a larger batch is checked without holding it in memory."""
 SEARCH_BUDGET = 256 * 1024 * 1024
@@ -127,6 +130,8 @@ class _Scanner:
         self._end = source.size
         self._budget = SEARCH_BUDGET
         self._buffer = bytearray()
+        self._positions = np.empty(MOST_ROWS, np.int64)
+        self._headers = np.empty(MOST_ROWS * HEADER_SIZE, np.uint8)
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
 
@@ -135,15 +140,18 @@ class _Scanner:
         while position < self._end:
             data = self._ahead(position, need)
             need = _LONGEST_STUB + 1
-            found: list[int] = []
-            stop, why = _kernels.walk_batches(data, 0, len(data), found)
-            if found:
-                yield self._chunk(data, found, position)
+            count, stop, why = _kernels.walk_batches(
+                data, 0, len(data), self._positions, self._headers
+            )
+            if count:
+                yield self._chunk(data, count, position)
             position += stop
             size = _entry_size(self._read(position, LOG_OVERHEAD))
             left = self._end - position
             if left <= 0:
                 return
+            if why == _kernels.FULL:
+                continue
             if why != _kernels.MORE:
                 damage = self._damage(position, _REASONS[why])
             elif len(data) - stop <= _LONGEST_STUB < left:
@@ -154,7 +162,9 @@ class _Scanner:
                 need = size
                 continue
             elif self._holds(position, size):
-                yield self._chunk(self._read(position, HEADER_SIZE), [0], position)
+                self._positions[0] = 0
+                self._headers[:HEADER_SIZE] = self._read(position, HEADER_SIZE)
+                yield self._chunk(self._read(position, HEADER_SIZE), 1, position)
                 position += size
                 continue
             else:
@@ -192,8 +202,10 @@ class _Scanner:
             self._end = position + count
         return count
 
-    def _chunk(self, data: memoryview, found: list[int], base: int) -> Chunk:
-        table = record_batch.parse(data, found, base=base)
+    def _chunk(self, data: memoryview, count: int, base: int) -> Chunk:
+        found = self._positions[:count]
+        headers = self._headers[: count * HEADER_SIZE].view(HEADER)
+        table = record_batch.from_headers(headers, found + base)
         if int(table.magic.min()) < MAGIC:
             legacy_batch.fill(table, data, found)
         last = table.last_offset
@@ -348,12 +360,12 @@ def _describe(head: bytes, reason: Reason, left: int) -> str:
 
 
 def _fill_control(
-    table: BatchTable, data: memoryview, found: list[int]
+    table: BatchTable, data: memoryview, found: Column
 ) -> list[tuple[int, FormatError]]:
     """Decode the first record of each control batch into the table; returns what is unreadable."""
     errors = []
     for row in np.flatnonzero(table.is_control & (table.record_count > 0)):
-        start = found[row]
+        start = int(found[row])
         try:
             control = control_record.parse_batch(data[start : start + int(table.size[row])])
         except FormatError as error:

@@ -1,6 +1,7 @@
 import struct
 import zlib
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,7 +55,7 @@ def table_of(*entries: bytes):
     data = b"".join(entries)
     found = [sum(map(len, entries[:i])) for i in range(len(entries))]
     table = record_batch.parse(memoryview(data), found)
-    legacy_batch.fill(table, memoryview(data), found)
+    legacy_batch.fill(table, memoryview(data), np.array(found))
     return table
 
 

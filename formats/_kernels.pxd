@@ -1,0 +1,76 @@
+# The C types of _kernels.py, and in C what _uncompiled.py is in plain Python.
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+cdef extern from "_crc32.h":
+    void crc32_init() noexcept nogil
+    uint32_t crc32c_of(const unsigned char *data, size_t size) noexcept nogil
+    uint32_t crc32_of(const unsigned char *data, size_t size) noexcept nogil
+
+cdef inline uint32_t crc32c(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    return crc32c_of(&data[0] + start, <size_t>(end - start))
+
+cdef inline uint32_t crc32(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    return crc32_of(&data[0] + start, <size_t>(end - start))
+
+cdef inline uint32_t uint32(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return (
+        (<uint32_t>data[position] << 24) | (<uint32_t>data[position + 1] << 16)
+        | (<uint32_t>data[position + 2] << 8) | <uint32_t>data[position + 3]
+    )
+
+cdef inline int64_t int32(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return <int32_t>uint32(data, position)
+
+cdef inline int64_t zigzag(uint64_t raw, int most) noexcept nogil:
+    if most == 5:
+        raw = <uint32_t>raw
+    return <int64_t>((raw >> 1) ^ -(raw & 1))
+
+cdef inline void copy_header(
+    unsigned char[::1] headers, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t position,
+    Py_ssize_t end
+) noexcept nogil:
+    cdef Py_ssize_t there = min(end - position, 61)
+    memcpy(&headers[at], &data[0] + position, <size_t>there)
+    memset(&headers[at] + there, 0, <size_t>(61 - there))
+
+@cython.locals(
+    position=Py_ssize_t, after=Py_ssize_t, count=Py_ssize_t, most=Py_ssize_t, size=int64_t,
+    magic=int, reason=int, sound=bint
+)
+cpdef tuple walk_batches(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t[::1] positions,
+    unsigned char[::1] headers
+)
+
+@cython.locals(shift=int, raw=uint64_t, byte=uint64_t, last=Py_ssize_t)
+cpdef (int64_t, Py_ssize_t) decode_varint(
+    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t end, int most
+) noexcept
+
+@cython.locals(position=Py_ssize_t, at=Py_ssize_t, done=Py_ssize_t, length=int64_t, reason=int)
+cpdef (Py_ssize_t, Py_ssize_t, int) decode_records(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count,
+    int64_t[:, ::1] rows, Py_ssize_t first
+) noexcept
+
+@cython.locals(
+    total=Py_ssize_t, batch=Py_ssize_t, done=Py_ssize_t, position=Py_ssize_t, reason=int
+)
+cpdef Py_ssize_t decode_batches(
+    const unsigned char[::1] data, const int64_t[::1] starts, const int64_t[::1] ends,
+    const int64_t[::1] counts, int64_t[:, ::1] rows, int64_t[:, ::1] results
+) noexcept
+
+@cython.locals(length=int64_t, column=Py_ssize_t, count=int64_t)
+cdef int _decode_record(
+    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int64_t[:, ::1] rows,
+    Py_ssize_t row
+) noexcept
+
+@cython.locals(length=int64_t)
+cdef Py_ssize_t _skip_headers(
+    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int64_t count
+) noexcept
