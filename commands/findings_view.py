@@ -108,7 +108,7 @@ def _info_lines(summary: Summary) -> Iterable[str]:
         if code in known and known[code].severity is Severity.INFO
     ]
     for code, number in infos:
-        yield f"info     {code}  {number:,} times: {known[code].title}"
+        yield f"info     {code}  x{number:,}  {known[code].title}"
 
 
 def _next_lines(commands: list[str]) -> Iterable[str]:

@@ -155,12 +155,12 @@ def _producer(obj: Object) -> str:
         f"producerId: {obj['producer_id']} producerEpoch: {obj['producer_epoch']}"
         f" coordinatorEpoch: {obj['coordinator_epoch']}"
         f" currentTxnFirstOffset: {_EMPTY if first is None else f'OptionalLong[{first}]'}"
-        f" lastTimestamp: {obj['timestamp_ms']} "
+        f" lastTimestamp: {obj['timestamp_ms']}"
     )
     if obj["last_offset"] is None:
         return line
     return (
-        f"{line}firstSequence: {obj['first_sequence']} lastSequence: {obj['last_sequence']}"
+        f"{line} firstSequence: {obj['first_sequence']} lastSequence: {obj['last_sequence']}"
         f" lastOffset: {obj['last_offset']} offsetDelta: {obj['offset_delta']}"
         f" timestamp: {obj['timestamp_ms']}"
     )

@@ -112,8 +112,8 @@ class Report:
         self._progress.update(done, total, str(path))
 
     def note(self, message: str, style: str | None = None) -> None:
-        """Print a line for people on stderr, unless -q was given."""
-        if not self.settings.quiet:
+        """Print a line for people on stderr, unless -q was given or nobody reads any more."""
+        if not (self.settings.quiet or self._pipe_closed):
             self._hide_progress()
             _stderr(paint(text.escape(message), style, self.settings.color, sys.stderr))
 

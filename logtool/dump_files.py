@@ -90,7 +90,9 @@ def _remote_indexes(cache: Path) -> Iterator[Input]:
     for entry in files.list_dir(cache):
         name = names.parse_remote_index(entry.name)
         if name.kind is not FileKind.UNKNOWN and entry.is_file(follow_symlinks=False):
-            yield Input(cache / entry.name, name, entry.stat().st_size, None, None)
+            file = partition.describe(cache, entry, name)
+            if file:
+                yield Input(file.path, name, file.size, None, None)
 
 
 def _single(path: Path) -> Input:
@@ -106,7 +108,10 @@ def _single(path: Path) -> Input:
     if path.name.startswith(FileKind.BOOTSTRAP_CHECKPOINT):
         name = names.parse_root_file(path.name)
     directory = names.parse_directory(path.absolute().parent.name)
-    size = path.lstat().st_size
+    try:
+        size = path.lstat().st_size
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
     if isinstance(directory, PartitionDirectory):
         return Input(path, name, size, directory.topic, directory.partition)
     return Input(path, name, size, None, None)

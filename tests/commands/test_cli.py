@@ -161,7 +161,6 @@ def test_ctrl_c_before_the_work_begins_is_status_130(run, monkeypatch):
 def test_ctrl_c_leaves_whole_lines_and_a_summary_that_is_not_complete(
     tmp_path, log, child_environment
 ):
-    # The second input is a pipe that nobody writes to: the program reads it until interrupted.
     paths = tmp_path / "paths"
     paths.write_text(f"{log}\n" * 3000)
     out = tmp_path / "out"

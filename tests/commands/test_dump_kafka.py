@@ -1,0 +1,52 @@
+"""`dump --format kafka` against what Kafka's own tool printed about the same files."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import DATA, SCENARIOS
+
+MODES = {"batches": [], "records": ["--records"], "entries": []}
+MANIFEST = json.loads((DATA / "manifest.json").read_text())
+CASES = [(scenario, mode) for scenario in SCENARIOS for mode in MODES]
+
+
+def failures(scenario: str, mode: str) -> list[str]:
+    """Return the files on which Kafka's tool gave up with an exception."""
+    (entry,) = (e for e in MANIFEST["scenarios"] if e["archive"] == f"{scenario}.tar.xz")
+    found: list[str] = entry.get("dump_failures", {}).get(mode, [])
+    return found
+
+
+def expected(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.rglob("*.txt")):
+        if not path.name.endswith(".stderr.txt"):
+            name = path.relative_to(folder).as_posix().removesuffix(".txt")
+            yield name, path.read_bytes().decode()
+
+
+def as_before_4(line: str) -> str:
+    """Kafka 3.9 does not spell out who leads; the rest of the line is the same."""
+    head, found, _ = line.partition("LeaderChange: {")
+    return f"{head}controlType: LEADER_CHANGE(2)" if found else line
+
+
+@pytest.mark.parametrize(("name", "mode"), CASES)
+def test_every_file_looks_as_kafka_prints_it(run, scenario, monkeypatch, name, mode):
+    folder = scenario(f"{name}.expected") / mode
+    given_up = failures(name, mode)
+    wanted = {file: text for file, text in expected(folder) if file not in given_up}
+    assert wanted or name.endswith(("formatted", "recovered", "running")), "nothing to compare"
+    if not wanted:
+        return
+    monkeypatch.chdir(scenario(name))
+    result = run("dump", "-f", "kafka", *MODES[mode], *wanted)
+    assert result.status in (0, 1)
+    found = result.stdout
+    if name.startswith("3."):
+        found = "\n".join(map(as_before_4, found.split("\n")))
+    for file, text in wanted.items():
+        at = found.index(f"Dumping {file}\n")
+        assert found[at : at + len(text)] == text, file
+    assert len(found) == sum(map(len, wanted.values()))

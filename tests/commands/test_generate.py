@@ -1,0 +1,101 @@
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from logtool.commands.generate import generated_files
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = generated_files()
+PAGES = sorted(name for name in FILES if name.startswith("man/"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_committed_is_what_the_commands_make(name):
+    assert (ROOT / name).read_text() == FILES[name], "run 'logtool generate .' and commit"
+
+
+def test_nothing_else_is_committed():
+    there = {f"{d}/{p.name}" for d in ("man", "completions") for p in (ROOT / d).iterdir()}
+    assert there == set(FILES)
+
+
+def test_generate_writes_all_of_it_and_removes_pages_of_commands_that_are_gone(run, tmp_path):
+    (tmp_path / "man").mkdir()
+    (tmp_path / "man" / "logtool-gone.1").write_text("")
+    assert run("generate", tmp_path).status == 0
+    assert {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*") if p.is_file()} | {
+        str(p.relative_to(tmp_path)) for p in (tmp_path / "completions").iterdir()
+    } == set(FILES)
+    assert run("generate", tmp_path / "missing").status == 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_every_section_and_every_option(page):
+    text = FILES[page]
+    sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
+    found = re.findall(r"^\.SH (.+)$", text, re.M)
+    assert [s for s in found if s in sections] == sections
+    assert "\\fB\\-\\-help\\fR" in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_groff_takes_a_page_without_a_warning(page):
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-z", str(ROOT / page)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def shells():
+    """Return the shells that are here with how they check a script; bash always is."""
+    checks = {"bash": "completions/logtool", "zsh": "completions/_logtool"}
+    return [(shell, ["-n"], file) for shell, file in checks.items() if shutil.which(shell)] + (
+        [("fish", ["--no-execute"], "completions/logtool.fish")] if shutil.which("fish") else []
+    )
+
+
+@pytest.mark.parametrize(("shell", "options", "file"), shells())
+def test_the_shells_can_parse_their_scripts(shell, options, file):
+    done = subprocess.run([shell, *options, file], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+COMPLETIONS = {
+    "commands": (["logtool", "d"], ["dump", "dump-index"]),
+    "options of the program": (["logtool", "--v"], ["--version"]),
+    "options of a command": (["logtool", "dump", "--f"], ["--files-from", "--format"]),
+    "choices": (["logtool", "dump", "-f", "k"], ["kafka"]),
+    "choices of another option": (["logtool", "verify", "--level", "b"], ["batches"]),
+    "nothing for a number": (["logtool", "dump", "--limit", ""], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLETIONS)
+def test_bash_completes(name):
+    words, wanted = COMPLETIONS[name]
+    script = (
+        'source completions/logtool; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _logtool;'
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script, "bash", *words],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == wanted
+
+
+def test_bash_completes_paths_with_spaces(tmp_path):
+    (tmp_path / "a b-0").mkdir()
+    script = (
+        'source "$1"; COMP_WORDS=(logtool verify a); COMP_CWORD=2; _logtool;'
+        'printf "<%s>" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script, "bash", str(ROOT / "completions" / "logtool")],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "<a b-0>"

@@ -1,0 +1,93 @@
+import json
+from importlib.resources import files
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from logtool.commands import dump, dump_index, explain, findings_view
+
+SCHEMAS = {
+    "verify": findings_view.SCHEMA,
+    "dump": dump.SCHEMA,
+    "dump-index": dump_index.SCHEMA,
+    "explain": explain.SCHEMA,
+}
+
+
+def schema(name):
+    return json.loads((files("logtool.schemas") / f"{name}.json").read_text())
+
+
+def validator(name):
+    return Draft202012Validator(schema(name))
+
+
+def problems(name, obj):
+    return [error.message for error in validator(name).iter_errors(obj)]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schemas_are_sound_and_carry_the_name_that_is_printed(name):
+    Draft202012Validator.check_schema(schema(name))
+    assert schema(name)["$defs"]["document"]["properties"]["schema"] == {"const": SCHEMAS[name]}
+
+
+def test_what_the_commands_share_is_the_same_in_each_schema():
+    def shared(name):
+        text = json.dumps({k: schema(name)["$defs"][k] for k in ("error", "summary")})
+        return text.replace(SCHEMAS[name], "")
+
+    assert len({shared(name) for name in SCHEMAS}) == 1
+
+
+@pytest.fixture
+def lines(run, scenario, partition, damaged_log, tmp_path):
+    """Return a function: real output of every kind, one object a line."""
+    runs = {
+        "verify": [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
+        "dump": [
+            ["--records", partition],
+            ["--records", "--values", "hex", "--limit", "9", partition],
+            ["--records", "--values", "len", "--topic", "tx*", scenario("4.3.1/clean")],
+            ["--records", scenario("4.3.1/clean") / "__cluster_metadata-0"],
+            [scenario("3.9.2/killed")],
+            [tmp_path / "missing"],
+        ],
+        "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
+        "explain": [[], ["batch/crc"]],
+    }
+
+    def printed(name):
+        for arguments in runs[name]:
+            yield from run(name, "-f", "ndjson", *arguments).objects
+
+    return printed
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_real_output_keeps_to_the_schema(lines, name):
+    checker = validator(name)
+    for obj in lines(name):
+        assert checker.is_valid(obj), (obj, problems(name, obj))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_missing_or_unknown_key_is_caught(lines, name):
+    seen = {}
+    for obj in lines(name):
+        seen.setdefault((obj["type"], obj.get("kind")), obj)
+    assert len(seen) >= 2
+    checker = validator(name)
+    for obj in seen.values():
+        assert not checker.is_valid({**obj, "surprise": 1})
+        for key in obj:
+            if key != "schema":
+                assert not checker.is_valid({k: v for k, v in obj.items() if k != key}), key
+
+
+@pytest.mark.parametrize("name", ["dump", "dump-index", "verify"])
+def test_the_document_keeps_to_the_schema(run, damaged_log, name):
+    document = json.loads(run(name, "--json", damaged_log.parent).stdout)
+    assert document["items"]
+    assert problems(name, document) == []
+    assert problems(name, {k: v for k, v in document.items() if k != "summary"})
