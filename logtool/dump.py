@@ -90,8 +90,8 @@ class Dump:
         self._advance(item.path, len(data))
 
     def _log(self, item: Input) -> Iterator[Object]:
-        self.summary.segments += item.name.kind is FileKind.LOG
         with LogFile(item.path) as file:
+            self.summary.segments += item.name.kind is FileKind.LOG
             yield file_object(item, file.size, None)
             base = item.name.offset or 0 if item.name.kind is FileKind.LOG else 0
             for chunk in scan(file, base_offset=base):

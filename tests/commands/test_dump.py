@@ -391,7 +391,7 @@ def test_without_permission_the_status_is_4(tmp_path, log, child_environment):
     # imported before, by a first run: the interpreter itself may stand where only root can read.
     code = (
         "import contextlib, io, os, sys; from logtool import cli\n"
-        "with contextlib.redirect_stdout(io.StringIO()): cli.run(['dump', '--json', sys.argv[-1]])\n"
+        "with contextlib.redirect_stdout(io.StringIO()): cli.run(['dump', sys.argv[-1]])\n"
         "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "sys.exit(cli.run(sys.argv[1:]))"
     )
@@ -400,7 +400,8 @@ def test_without_permission_the_status_is_4(tmp_path, log, child_environment):
         capture_output=True, text=True, check=False, env=child_environment(),
     )  # fmt: skip
     log.chmod(0o644)
-    assert (done.returncode, done.stderr) == (4, f"logtool: {log}: Permission denied\n")
+    assert done.returncode == 4
+    assert done.stderr.startswith(f"logtool: {log}: Permission denied\n")
     assert done.stdout.count('"type": "batch"') == 3
 
 

@@ -107,6 +107,19 @@ def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
     assert stream.getvalue()[before:] == ""
 
 
+def test_a_long_read_shows_a_bar_on_the_terminal_and_leaves_nothing_behind(
+    log, tmp_path, child_environment
+):
+    paths = tmp_path / "paths"
+    paths.write_text(f"{log}\n" * 3000)
+    line = ["verify", "-q", "--progress", "--files-from", paths]
+    status, shown = on_terminal(line, child_environment())
+    assert status == 1  # the time index of this log lacks its last entry
+    assert "\x1b[2K" in shown[shown.rindex("iB/s") :]
+    plain = on_terminal([*line[:2], "--no-progress", *line[3:]], child_environment())[1]
+    assert "iB/s" not in plain
+
+
 def test_off_a_terminal_progress_is_plain_lines_and_only_on_request(monkeypatch):
     monkeypatch.setattr("logtool.commands.progress.LINE_SECONDS", 0)
     silent, asked = io.StringIO(), io.StringIO()

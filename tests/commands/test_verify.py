@@ -1,0 +1,212 @@
+import csv
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from logtool import verify as engine
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity, catalogue
+from logtool.summary import Summary
+
+LOG = Path("/data/orders-0/00000000000000000000.log")
+
+
+def code_of(severity: Severity) -> str:
+    """Return some code of that severity."""
+    return next(code for code, rule in catalogue().items() if rule.severity is severity)
+
+
+ERROR = Finding(
+    "batch/crc", "CRC-32C does not match", position=4096, length=120, first_offset=7,
+    last_offset=9, path=LOG, topic="orders", partition=0, segment=0,
+    next="logtool dump /data/orders-0/00000000000000000000.log --offset 7..9",
+)  # fmt: skip
+WARNING = Finding(code_of(Severity.WARNING), "is inconsistent", path=LOG)
+INFO = Finding(code_of(Severity.INFO), "is worth knowing", path=LOG)
+UNREADABLE = UnreadableError(Path("/data/other"), "Permission denied")
+
+
+class Fake:
+    """An engine that finds what it is told to."""
+
+    found: tuple[object, ...] = ()
+
+    def __init__(self, paths, *, level, selection, on_progress):
+        self.arguments = paths, level, selection
+        Fake.last = self
+        self.on_progress = on_progress
+        self.summary = Summary(partitions=1, segments=2, batches=3, records=4, bytes=5 << 20)
+
+    def __iter__(self):
+        for item in self.found:
+            self.on_progress(engine.Progress(1, 2, LOG))
+            if isinstance(item, BaseException) and not isinstance(item, UnreadableError):
+                raise item
+            self.summary.add(item)
+            yield item
+
+
+@pytest.fixture
+def verify(run, monkeypatch):
+    """Return a function: `logtool verify` with an engine that finds the given."""
+    monkeypatch.setattr(engine, "Verification", Fake)
+
+    def verified(found, *options):
+        monkeypatch.setattr(Fake, "found", tuple(found))
+        return run("verify", *options, "/data")
+
+    return verified
+
+
+STATUSES = {
+    "nothing": ([], [], 0),
+    "info": ([INFO], [], 0),
+    "a warning": ([WARNING], [], 1),
+    "an error": ([ERROR], [], 1),
+    "info, and it counts": ([INFO], ["--fail-on", "info"], 1),
+    "a warning, and only errors count": ([WARNING], ["--fail-on", "error"], 0),
+    "an error, and only errors count": ([ERROR], ["--fail-on", "error"], 1),
+    "an input that cannot be read": ([UNREADABLE], [], 4),
+    "an error and an input that cannot be read": ([ERROR, UNREADABLE], [], 4),
+    "ctrl-c": ([KeyboardInterrupt()], [], 130),
+    "ctrl-c after an error": ([ERROR, KeyboardInterrupt()], [], 130),
+    "a bug": ([ZeroDivisionError()], [], 70),
+}
+
+
+@pytest.mark.parametrize("format", ["table", "json", "ndjson", "csv", "tsv", "markdown"])
+@pytest.mark.parametrize("name", STATUSES)
+def test_the_verdict_is_the_exit_status(verify, name, format):
+    found, options, status = STATUSES[name]
+    assert verify(found, "-f", format, *options).status == status
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_the_last_line_is_always_a_summary(verify, name):
+    found, options, status = STATUSES[name]
+    last = verify(found, "-f", "ndjson", *options).objects[-1]
+    assert (last["type"], last["complete"]) == ("summary", status in (0, 1))
+    document = json.loads(verify(found, "--json", *options).stdout)
+    assert document["summary"]["complete"] is (status in (0, 1))
+
+
+def test_a_finding_is_one_line_and_an_error_says_what_a_broker_does_and_what_is_next(verify):
+    result = verify([ERROR, WARNING])
+    assert result.lines[0] == f"ERROR    batch/crc  {LOG} @4096  CRC-32C does not match"
+    assert "a broker acts on it after an unclean stop; next: logtool dump" in result.lines[1]
+    assert result.lines[2] == f"WARNING  {WARNING.code}  {LOG}  is inconsistent"
+    assert len(result.lines) == 3
+
+
+def test_infos_are_counted_by_code_unless_asked_for(verify):
+    result = verify([INFO] * 3)
+    assert result.stdout == ""
+    assert f"{INFO.code}  x3  {catalogue()[INFO.code].title}" in result.stderr
+    assert len(verify([INFO] * 3, "-v").lines) == 3
+    assert len(verify([INFO] * 3, "-f", "ndjson").of_type("finding")) == 3
+
+
+def test_the_last_line_for_people_is_the_verdict(verify):
+    result = verify([ERROR, ERROR, WARNING, INFO])
+    verdict = result.stderr.splitlines()[-1]
+    assert verdict.startswith("2 errors, 1 warning, 1 info in 1 partition, 2 segments, 3 batches")
+    assert "5.0 MiB" in verdict
+    assert re.search(r"^Next:\n  logtool dump .* --offset 7\.\.9$", result.stderr, re.M)
+    assert verify([]).stderr.startswith("nothing found in 1 partition")
+    assert "incomplete, 1 input could not be read: " in verify([UNREADABLE]).stderr
+    assert "interrupted: 1 error in" in verify([ERROR, KeyboardInterrupt()]).stderr
+
+
+def test_quiet_leaves_the_findings_and_the_errors(verify):
+    result = verify([ERROR, UNREADABLE], "-q")
+    assert len(result.lines) == 2
+    assert result.stderr == "logtool: /data/other: Permission denied\n"
+
+
+def test_max_findings_limits_what_is_printed_and_not_what_is_counted(verify):
+    result = verify([ERROR] * 5, "--max-findings", 2, "-f", "ndjson")
+    assert len(result.of_type("finding")) == 2
+    assert result.objects[-1]["findings"]["error"] == 5
+    assert "3 more findings not printed" in result.stderr
+    assert verify([ERROR] * 5, "--max-findings", 0).stdout == ""
+    assert verify([INFO, ERROR], "--max-findings", 1).lines[0].startswith("ERROR")
+
+
+def test_a_finding_in_json_has_every_key_of_the_contract(verify):
+    (finding, *_) = verify([ERROR], "-f", "ndjson").objects
+    assert finding.pop("schema") == "logtool.verify/1"
+    assert finding == ERROR.as_json()
+    (error, _) = verify([UNREADABLE], "-f", "ndjson").objects
+    assert (error["type"], error["path"], error["message"]) == (
+        "error", "/data/other", "Permission denied",
+    )  # fmt: skip
+
+
+def test_csv_and_markdown_are_tables_of_findings(verify):
+    result = verify([ERROR, INFO, UNREADABLE], "-f", "csv")
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    assert [row["code"] for row in rows] == ["batch/crc", INFO.code]
+    assert rows[0]["next"] == ERROR.next
+    assert verify([ERROR], "-f", "markdown").lines[0].startswith("| severity")
+
+
+def test_a_message_cannot_write_controls_to_the_terminal(verify):
+    bad = Finding("batch/crc", "\x1b[31m\nERROR", path=Path("/x/\x1b]0;pwn\x07"), next="\x1b")
+    result = verify([bad])
+    assert "\x1b" not in result.stdout + result.stderr
+    assert len(result.lines) == 2
+
+
+def test_the_engine_is_told_level_and_selection(verify):
+    verify([], "--level", "records", "--topic", "a*", "--topic", "b", "--exclude-topic", "c",
+           "--partition", 3)  # fmt: skip
+    paths, level, selection = Fake.last.arguments
+    assert (paths, level) == ([Path("/data")], engine.Level.RECORDS)
+    assert (selection.topics, selection.exclude_topics) == (("a*", "b"), ("c",))
+    assert selection.partitions == (3,)
+    verify([])
+    assert Fake.last.arguments[1] is engine.Level.BATCHES
+
+
+def test_ctrl_c_in_a_real_run_is_130_and_not_complete(scenario, tmp_path, child_environment):
+    paths = tmp_path / "paths"
+    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 500)
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "logtool", "verify", "-f", "ndjson", "--files-from", str(paths)],
+            stdout=stdout, stderr=subprocess.PIPE, env=child_environment(),
+        )  # fmt: skip
+        while not out.stat().st_size:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    last = json.loads(out.read_text().splitlines()[-1])
+    assert (process.returncode, last["complete"]) == (130, False)
+    assert b"interrupted: " in stderr
+
+
+@pytest.mark.parametrize("level", ["quick", "batches", "records"])
+def test_what_a_broker_left_in_order_is_clean(run, scenario, level):
+    result = run("verify", "--level", level, scenario("4.3.1/clean"))
+    assert (result.status, result.stdout) == (0, "")
+
+
+def test_a_flipped_bit_is_found(run, scenario, tmp_path):
+    home = tmp_path / "copy"
+    shutil.copytree(scenario("4.3.1/clean"), home)
+    log = home / "codec-none-0" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    result = run("verify", home)
+    assert result.status == 1
+    assert result.lines[0].startswith(f"ERROR    batch/crc  {log} @")
+    (command,) = re.findall(r"^  logtool (.*)$", result.stderr, re.M)
+    assert run(*command.split()).status == 1, "the command that is proposed works"
