@@ -34,6 +34,7 @@ def make(settings: Settings) -> View:
         lambda obj: _MARKDOWN if obj["type"] == "finding" else None,
         {"table": lambda obj: _lines(obj, settings)},
         frozenset({"finding"}),
+        sparse=True,
     )
 
 

@@ -66,6 +66,8 @@ class View:
     """Formats that are lines of text of the command's own."""
     row_types: frozenset[str] = frozenset()
     """Types of object that are rows of CSV and TSV; errors of other types go to stderr."""
+    sparse: bool = False
+    """Whether so little is printed that a progress bar may stand below it on one terminal."""
 
 
 class Report:
@@ -187,7 +189,9 @@ class Report:
     def _progress_wanted(self) -> bool:
         if self.settings.progress is not None:
             return self.settings.progress
-        return sys.stderr.isatty() and not self.settings.quiet
+        if self.settings.quiet or not sys.stderr.isatty():
+            return False
+        return self._view.sparse or not self._out.isatty()
 
     def _hide_progress(self) -> None:
         if self._progress:

@@ -15,12 +15,12 @@ CONTROLS = [chr(c) for c in (*range(32), 127, *range(128, 160))]
 FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
 
 
-def on_terminal(arguments, environment):
-    """Run logtool with stdout and stderr on one pseudo-terminal; returns what it showed."""
+def on_terminal(arguments, environment, stdout=None):
+    """Run logtool on a pseudo-terminal, stdout perhaps elsewhere; returns what was shown."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "logtool", *map(str, arguments)],
-        stdout=terminal, stderr=terminal, stdin=terminal, env=environment,
+        stdout=stdout or terminal, stderr=terminal, stdin=terminal, env=environment,
     )  # fmt: skip
     os.close(terminal)
     shown = b""
@@ -107,17 +107,33 @@ def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
     assert stream.getvalue()[before:] == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "beside", "drawn"),
+    [
+        ([], True, True),
+        (["--no-progress"], True, False),
+        (["-q"], True, False),
+        # On one terminal the data itself is the progress, unless a bar is asked for.
+        ([], False, False),
+        (["--progress", "--limit", "50000"], False, True),
+    ],
+)
 def test_a_long_read_shows_a_bar_on_the_terminal_and_leaves_nothing_behind(
-    log, tmp_path, child_environment
+    log, tmp_path, child_environment, options, beside, drawn
 ):
     paths = tmp_path / "paths"
     paths.write_text(f"{log}\n" * 3000)
-    line = ["verify", "-q", "--progress", "--files-from", paths]
-    status, shown = on_terminal(line, child_environment())
-    assert status == 1  # the time index of this log lacks its last entry
-    assert "\x1b[2K" in shown[shown.rindex("iB/s") :]
-    plain = on_terminal([*line[:2], "--no-progress", *line[3:]], child_environment())[1]
-    assert "iB/s" not in plain
+    line = ["dump", "-f", "ndjson", *options, "--files-from", paths]
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        more = {"stdout": stdout} if beside else {}
+        status, shown = on_terminal(line, child_environment(), **more)
+    assert status == 0
+    assert ("\u2501" in shown) == drawn  # the bar
+    if drawn:
+        assert "\x1b[2K" in shown[shown.rindex("\u2501") :]
+    if beside:
+        assert "\x1b" not in out.read_text()
 
 
 def test_off_a_terminal_progress_is_plain_lines_and_only_on_request(monkeypatch):
