@@ -7,16 +7,16 @@ so that a script never mistakes a part for the whole.
 
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, TextIO
+from types import TracebackType
+from typing import TextIO
 
 from logtool.commands import text
+from logtool.commands.interrupts import Interrupts
 from logtool.commands.progress import ProgressBar
 from logtool.commands.writers import (
     Columns,
@@ -79,7 +79,7 @@ class Report:
         self._view = view
         self._out = _utf8(sys.stdout)
         self._pipe_closed = False
-        self._interrupts = _Interrupts()
+        self._interrupts = Interrupts()
         self._flushed = time.monotonic()
         self._progress: ProgressBar | None = None
         self._writer: Writer | None = None
@@ -196,41 +196,6 @@ class Report:
     def _hide_progress(self) -> None:
         if self._progress:
             self._progress.hide()
-
-
-class _Interrupts:
-    """Ctrl-C never tears a line: while one is written it waits for the end; a second does not."""
-
-    def __init__(self) -> None:
-        self._before: Any = None
-        self._writing = False
-        self._waiting = False
-
-    def catch(self) -> None:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            with contextlib.suppress(ValueError):  # not in the main thread: none arrive here
-                self._before = signal.signal(signal.SIGINT, self._on_interrupt)
-
-    def release(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        self._writing = True
-        try:
-            yield
-        finally:
-            self._writing = False
-        if self._waiting:
-            self._waiting = False
-            raise KeyboardInterrupt
-
-    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self._writing and not self._waiting:
-            self._waiting = True
-            return
-        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
