@@ -3,11 +3,13 @@
 The log of a segment is read once, whatever the number of its indexes, and only if it is asked for.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool import files
+from logtool.checks.batches import BatchRules
 from logtool.data_dir import Selection
 from logtool.dump import Advance, file_object, read_content
 from logtool.dump_files import Input, find_inputs, log_beside
@@ -91,10 +93,14 @@ class IndexDump:
             for item in group
             if item.path in contents
         }
+        base_offset = group[0].name.offset or 0
+        rules = BatchRules(base_offset)
         with LogFile(log) as file:
-            for chunk in scan(file, base_offset=group[0].name.offset or 0):
+            for chunk in scan(file, base_offset=base_offset):
+                # What is wrong with the batches is for `verify` to say; only their places matter.
+                deque(rules.feed(chunk), maxlen=0)
                 for join in joins.values():
-                    join.feed(chunk)
+                    join.feed(chunk, rules.misplaced)
                 self.summary.batches += len(chunk.table)
                 damaged = chunk.damage.length if chunk.damage else 0
                 self._advance(log, int(chunk.table.size.sum()) + damaged)
