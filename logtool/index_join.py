@@ -55,17 +55,20 @@ class OffsetIndexJoin:
         self.last_batch_position = 0
         """Byte position of the last batch of the log so far."""
 
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next chunk of the log."""
+    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+        if misplaced is None:
+            misplaced = np.zeros(len(chunk.table), np.bool_)
         self._end = chunk.end_position
         if chunk.damage:
-            begin = chunk.damage.position
-            first, last = np.searchsorted(self._positions, [begin, begin + chunk.damage.length])
-            self._in_damage[self._order[first:last]] = True
-        table = chunk.table
+            self._damage(chunk.damage.position, self._end)
+        for row in np.flatnonzero(misplaced):
+            self._damage(int(chunk.table.position[row]), int(chunk.table.end_position[row]))
+        if len(chunk.table):
+            self.last_batch_position = int(chunk.table.position[-1])
+        table = chunk.table[~misplaced]
         if not len(table):
             return
-        self.last_batch_position = int(table.position[-1])
         highest = _rising(table.last_offset, self._highest)
         ends = [table.position[0], table.position[-1] + 1]
         first, last = np.searchsorted(self._positions, ends)
@@ -77,6 +80,10 @@ class OffsetIndexJoin:
         self.batch_last[entries] = table.last_offset[rows]
         self._before[entries] = highest[rows]
         self._highest = int(highest[-1])
+
+    def _damage(self, begin: int, end: int) -> None:
+        first, last = np.searchsorted(self._positions, [begin, end])
+        self._in_damage[self._order[first:last]] = True
 
     def verdicts(self) -> Column:
         """Return int8 `Verdict`s, one an entry."""
@@ -121,11 +128,13 @@ class TimeIndexJoin:
         """Largest timestamp of any batch so far, ms."""
         self._damaged = False
 
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next chunk of the log."""
-        if chunk.damage:
+    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+        if misplaced is None:
+            misplaced = np.zeros(len(chunk.table), np.bool_)
+        if chunk.damage or misplaced.any():
             self._damaged = True
-        table = chunk.table
+        table = chunk.table[~misplaced]
         if not len(table):
             return
         highest = np.maximum(_rising(table.last_offset, self._highest)[1:], self._highest)

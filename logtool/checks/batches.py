@@ -20,8 +20,8 @@ _DAMAGE_CODES = {
     Reason.SIZE: "batch/size",
     Reason.MAGIC: "batch/magic",
     Reason.ZEROS: "batch/zero-run",
-    Reason.INCOMPLETE: "batch/incomplete",
 }
+# Where a sound batch follows, the scan never calls damage incomplete.
 _TAIL_CODES = {Reason.INCOMPLETE: "log/torn-tail", Reason.ZEROS: "log/zero-tail"}
 
 
@@ -49,15 +49,21 @@ class BatchRules:
         self.last_offset: int | None = None
         """Largest last offset so far; None before the first batch."""
         self._leader_epoch = -1
+        self.misplaced: Column = np.zeros(0, np.bool_)
+        self._foreign = False
         self.has_gaps = False
         """Whether offsets are missing or batches hold fewer records: what compaction leaves."""
 
     def feed(self, chunk: Chunk) -> Iterator[Finding]:
-        """Take one chunk; yields what is wrong with its batches."""
+        """Take one chunk; yields what is wrong with its batches.
+
+        Afterwards `misplaced` tells which of them have offsets that nothing should be held against.
+        """
         if chunk.damage:
             last = self._base_offset - 1 if self.last_offset is None else self.last_offset
             self._regions.append(_Region(chunk.damage, last))
         table = chunk.table
+        self.misplaced = np.zeros(len(table), np.bool_)
         if not len(table):
             return
         for region in self._regions:
@@ -82,43 +88,59 @@ class BatchRules:
         return bool(self._regions) and not self._regions[-1].damage.resynchronised
 
     @property
+    def end_known(self) -> bool:
+        """Return whether the log ends where its last sound batch does, torn tail or not."""
+        return not self.torn or self._regions[-1].damage.reason in _TAIL_CODES
+
+    @property
     def damaged(self) -> bool:
-        """Return whether there was damage anywhere."""
-        return bool(self._regions)
+        """Return whether there was damage anywhere, or a batch with foreign offsets."""
+        return bool(self._regions) or self._foreign
 
     def _order(self, table: BatchTable) -> Iterator[Finding]:
         """Hold offsets against the rule that they rise, and against what a segment can hold."""
-        last_offset = table.last_offset
+        base_offset, last_offset = table.base_offset, table.last_offset
         start = self._base_offset - 1 if self.last_offset is None else self.last_offset
-        highest = np.maximum.accumulate(np.concatenate(([start], last_offset)))
+        outside = self._outside(table)
+        ahead = _stands_out(base_offset, last_offset, outside, start)
+        self.misplaced = outside | ahead
+        self._foreign |= bool(self.misplaced.any())
+        trusted = np.where(self.misplaced, start, last_offset)
+        highest = np.maximum.accumulate(np.concatenate(([start], trusted)))
         before = highest[:-1]
-        for first, last in runs(
-            (table.base_offset <= before)
-            & (table.base_offset >= 0)
-            & ((before >= self._base_offset) | (self.first_offset is not None))
-        ):
-            text = (
-                f"begins at offset {table.base_offset[first]}, expected more than {before[first]}"
-            )
+        for first, last in runs(ahead):
+            text = f"stands behind offset {before[first]} and before offset {base_offset[last + 1]}"
             yield _at(table, "batch/offset-order", text, first, last)
-        low = table.base_offset < self._base_offset
-        # A segment may begin with a batch whose base lies below it only before magic 2.
-        low &= table.magic >= MAGIC
-        high = last_offset - self._base_offset > MOST_RELATIVE_OFFSET
-        for first, last in runs(low | high):
+        started = (before >= self._base_offset) | (self.last_offset is not None)
+        for first, last in runs((base_offset <= before) & ~self.misplaced & started):
+            text = f"begins at offset {base_offset[first]}, expected more than {before[first]}"
+            yield _at(table, "batch/offset-order", text, first, last)
+        for first, last in runs(outside):
             limit = self._base_offset + MOST_RELATIVE_OFFSET
             text = (
-                f"holds offsets {table.base_offset[first]} to {last_offset[first]}, the segment "
+                f"holds offsets {base_offset[first]} to {last_offset[first]}, the segment "
                 f"can only hold {self._base_offset} to {limit}"
             )
             yield _at(table, "batch/offset-range", text, first, last)
-        if self.first_offset is None:
-            self.first_offset = int(table.base_offset[0])
-        elif int(table.base_offset[0]) > start + 1:
-            self.has_gaps = True
-        self.has_gaps |= bool(np.any(table.base_offset[1:] > last_offset[:-1] + 1))
+        good = np.flatnonzero(~self.misplaced)
+        if not len(good):
+            return
         self.has_gaps |= bool(np.any(_fewer_records(table)))
+        starts, ends = base_offset[good], last_offset[good]
+        if self.first_offset is None:
+            self.first_offset = int(starts[0])
+        elif int(starts[0]) > start + 1:
+            self.has_gaps = True
+        self.has_gaps |= bool(np.any(starts[1:] > ends[:-1] + 1))
         self.last_offset = int(highest[-1])
+
+    def _outside(self, table: BatchTable) -> Column:
+        """Return where a batch holds offsets that the segment cannot hold."""
+        # A segment may begin with a batch whose base lies below it only before magic 2.
+        low = (table.base_offset < self._base_offset) & (table.magic >= MAGIC)
+        high = table.last_offset - self._base_offset > MOST_RELATIVE_OFFSET
+        outside: Column = low | high
+        return outside
 
     def _header(self, table: BatchTable) -> Iterator[Finding]:
         delta = table.last_offset - table.base_offset
@@ -192,6 +214,21 @@ def with_next(finding: Finding, path: Path) -> Finding:
     return replace(finding, next=dump_command(path, finding.first_offset, last))
 
 
+def _stands_out(base: Column, last: Column, outside: Column, start: int) -> Column:
+    """Return where a batch is ahead of its place: the next one goes on from the one before it.
+
+    A flipped bit in a base offset does that, which no CRC covers. Without this the whole rest of
+    the segment would seem out of order.
+    """
+    found = np.zeros(len(base), np.bool_)
+    before = start
+    # Only where the order is broken at all does anything need a closer look.
+    for row in np.flatnonzero((base[1:] < base[:-1]) & ~outside[:-1] & ~outside[1:]):
+        before = max(start, int(last[row - 1])) if row else start
+        found[row] = before < base[row + 1] and base[row] > before
+    return found
+
+
 def _fewer_records(table: BatchTable) -> Column:
     room = table.last_offset - table.base_offset + 1
     fewer: Column = (table.record_count >= 0) & (table.record_count < room)
@@ -219,9 +256,9 @@ def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Fi
 
 def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
     damage = region.damage
-    code = _DAMAGE_CODES[damage.reason]
     message = damage.message
     if damage.resynchronised:
+        code = _DAMAGE_CODES[damage.reason]
         message += (
             f"; {region.batches} sound batches ({region.records} records, {region.bytes} bytes) "
             "follow in this segment and recovery would cut them off"
@@ -233,6 +270,7 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
         elif clean:
             code = "log/torn-tail-clean"
     else:
+        code = _DAMAGE_CODES[damage.reason]
         message += "; no sound batch follows in this segment"
     last = None if region.before_offset is None else max(region.before_offset - 1, 0)
     return Finding(

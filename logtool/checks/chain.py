@@ -18,7 +18,7 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
     """Yield overlaps of neighbouring segments, and what is missing between them."""
     compacted = any(report.has_gaps for report in reports)
     for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
-        if not left.scanned or left.last_offset is None:
+        if not left.scanned:
             continue
         end = left.next_offset
         if end > right.base_offset:
@@ -28,12 +28,12 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
             span = (right.base_offset, left.last_offset)
             yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
         elif end < right.base_offset and not left.damaged:
-            yield _at(partition, segment, _hole(partition, end, right.base_offset, compacted))
+            yield _at(partition, segment, _hole(partition, left, right.base_offset, compacted))
 
 
 def check_epochs(
     file: File | None, checkpoint: LeaderEpochCheckpoint, runs: Sequence[Run], *,
-    log_start: int, log_end: int,
+    log_start: int, log_end: int | None,
 ) -> Iterator[Finding]:  # fmt: skip
     """Hold leader-epoch-checkpoint against the epochs of the batches from `log_start` on."""
     rows = [(row.leader_epoch, row.start_offset) for row in checkpoint.rows]
@@ -58,7 +58,7 @@ def check_epochs(
             text = f"batches at offsets {first} to {last} have epoch {epoch}, the file says {says}"
             yield Finding("leader-epoch/mismatch", text, first_offset=first, last_offset=last)
     for row in checkpoint.rows:
-        if row.start_offset > log_end:
+        if log_end is not None and row.start_offset > log_end:
             text = (
                 f"line {row.line.number}: epoch {row.leader_epoch} starts at offset "
                 f"{row.start_offset}, the log ends at {log_end}"
@@ -77,9 +77,13 @@ def merge_runs(reports: Sequence[SegmentReport]) -> list[Run]:
     return merged
 
 
-def _hole(partition: Partition, end: int, begin: int, compacted: bool) -> Finding:
+def _hole(partition: Partition, left: SegmentReport, begin: int, compacted: bool) -> Finding:
+    end = left.next_offset
     span = (end, begin - 1)
     text = f"offsets {end} to {begin - 1} are in no segment"
+    if end <= left.indexed_offset < begin:
+        text += f", but the indexes of segment {left.base_offset} go on to {left.indexed_offset}"
+        return Finding("segment/missing", text, None, None, *span)
     witnesses = [
         file
         for file in (*partition.orphans, *partition.snapshots)

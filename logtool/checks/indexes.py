@@ -1,7 +1,7 @@
 """Rules for the offset and the time index of a segment: by themselves, and against the log."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,8 @@ DEFAULT_INTERVAL_BYTES = 4096
 LONGEST_STRETCH = 16 * 1024 * 1024
 """Bytes of log that one append may bring: above ``replica.fetch.response.max.bytes``."""
 
+_IMPOSSIBLE = ("/relative-zero", "/zero-entry", "-range", "/ahead-of-log", "/ahead")
+"""Ends of the codes of entries that are wrong whatever the log holds."""
 _JOIN_CODES = {
     Verdict.NO_BATCH: "not-a-batch",
     Verdict.OFFSET: "wrong-offset",
@@ -44,9 +46,14 @@ class OffsetIndexRules:
         """Return the position in the last entry, 0 without one."""
         return int(self._index.positions[-1]) if len(self._index) else 0
 
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next chunk of the log."""
-        self._join.feed(chunk)
+    @property
+    def last_offset(self) -> int:
+        """Return the offset in the last entry, -1 without one."""
+        return _last_offset(self._index, self._segment)
+
+    def feed(self, chunk: Chunk, misplaced: Column) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+        self._join.feed(chunk, misplaced)
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
         """Yield what the file and the log's size tell."""
@@ -58,19 +65,34 @@ class OffsetIndexRules:
                 finding = replace(finding, code=code)
             yield _placed(finding, self._file)
         yield from _padding(self._segment, self._file, "offset-index", self._index.padding)
-        end = max(size, self.last_position)
-        stretch = np.diff(self._index.positions.astype(np.int64), prepend=0, append=end)
-        widest = int(stretch.max())
-        if widest > LONGEST_STRETCH:
-            text = (
-                f"{widest} bytes of log have no entry, an append brings {LONGEST_STRETCH} at most"
-            )
+
+    def joined(self, time_entries: int, batches: int, *, clean: bool) -> Iterator[Finding]:
+        """Yield what file and log tell; `time_entries` of the time index tell of lost entries."""
+        yield from _reconciled(
+            list(self.alone(clean=clean)), list(self._mismatches()), offset_index.ENTRY_SIZE
+        )
+        # Each time entry was written together with an offset entry, but for the closing one and
+        # one for each restart, and those do not count where one interval has not yet passed.
+        long = self._join.last_batch_position > DEFAULT_INTERVAL_BYTES
+        if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
+            text = f"no entry for {batches} batches in {self._segment.log.size} bytes of log"
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
-    def joined(self, time_entries: int, batches: int) -> Iterator[Finding]:
-        """Yield what the log tells; `time_entries` of the time index tell of lost entries."""
-        verdicts = self._join.verdicts()
-        for verdict, first, last in _bad(verdicts):
+    def sparse(self, log_end: int, largest_batch: int = 0) -> Iterator[Finding]:
+        """Yield when more log has no entry than one append can bring.
+
+        `log_end` is the position behind the last batch, `largest_batch` is in bytes.
+        """
+        positions = self._index.positions.astype(np.int64)
+        inside = np.sort(positions[(positions > 0) & (positions < log_end)])
+        widest = int(np.diff(inside, prepend=0, append=log_end).max())
+        most = LONGEST_STRETCH + largest_batch
+        if widest > most:
+            text = f"{widest} bytes of log have no entry, an append brings {most} at most"
+            yield _placed(Finding("offset-index/incomplete", text), self._file)
+
+    def _mismatches(self) -> Iterator[Finding]:
+        for verdict, first, last in _bad(self._join.verdicts()):
             entry = _offset_entry(self._index, self._segment.base_offset, first)
             text = (
                 f"{entry} points at no batch"
@@ -80,12 +102,6 @@ class OffsetIndexRules:
             )
             yield _entry_finding(f"offset-index/{_JOIN_CODES[verdict]}", text, first, last,
                                  offset_index.ENTRY_SIZE, self._file)  # fmt: skip
-        # Each time entry was written together with an offset entry, but for the closing one and
-        # one for each restart, and those do not count where one interval has not yet passed.
-        long = self._join.last_batch_position > DEFAULT_INTERVAL_BYTES
-        if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
-            text = f"no entry for {batches} batches in {self._segment.log.size} bytes of log"
-            yield _placed(Finding("offset-index/incomplete", text), self._file)
 
 
 class TimeIndexRules:
@@ -96,12 +112,19 @@ class TimeIndexRules:
         self._index = time_index.parse(files.read_small(file.path))
         self._join = TimeIndexJoin(self._index, segment.base_offset)
 
-    def __len__(self) -> int:
+    @property
+    def entries(self) -> int:
+        """Return the number of entries."""
         return len(self._index)
 
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next chunk of the log."""
-        self._join.feed(chunk)
+    @property
+    def last_offset(self) -> int:
+        """Return the offset in the last entry, -1 without one."""
+        return _last_offset(self._index, self._segment)
+
+    def feed(self, chunk: Chunk, misplaced: Column) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+        self._join.feed(chunk, misplaced)
 
     def alone(self) -> Iterator[Finding]:
         """Yield what the file tells."""
@@ -110,7 +133,18 @@ class TimeIndexRules:
         yield from _padding(self._segment, self._file, "time-index", self._index.padding)
 
     def joined(self, *, damaged: bool, clean: bool) -> Iterator[Finding]:
-        """Yield what the log tells; of a damaged log the closing entry cannot be judged."""
+        """Yield what file and log tell; of a damaged log the closing entry cannot be judged."""
+        yield from _reconciled(
+            list(self.alone()), list(self._mismatches(clean=clean)), time_index.ENTRY_SIZE
+        )
+        highest = self._join.max_timestamp
+        last_stamp = int(self._index.timestamps[-1]) if len(self._index) else -1
+        if not self._segment.is_active and not damaged and last_stamp < highest:
+            found = f"the last entry has {last_stamp}" if len(self._index) else "there is no entry"
+            text = f"the largest timestamp of the segment is {highest}, {found}"
+            yield _placed(Finding("time-index/incomplete", text), self._file)
+
+    def _mismatches(self, *, clean: bool) -> Iterator[Finding]:
         for verdict, first, last in _bad(self._join.verdicts()):
             code = _JOIN_CODES[verdict]
             if verdict is Verdict.NO_BATCH and self._segment.is_active and not clean:
@@ -124,12 +158,6 @@ class TimeIndexRules:
             }[verdict]
             yield _entry_finding(f"time-index/{code}", text, first, last,
                                  time_index.ENTRY_SIZE, self._file)  # fmt: skip
-        highest = self._join.max_timestamp
-        last_stamp = int(self._index.timestamps[-1]) if len(self._index) else -1
-        if not self._segment.is_active and not damaged and last_stamp < highest:
-            found = f"the last entry has {last_stamp}" if len(self._index) else "there is no entry"
-            text = f"the largest timestamp of the segment is {highest}, {found}"
-            yield _placed(Finding("time-index/incomplete", text), self._file)
 
 
 def missing(segment: Segment) -> Iterator[Finding]:
@@ -139,6 +167,35 @@ def missing(segment: Segment) -> Iterator[Finding]:
         if kind not in segment.indexes:
             text = f"segment {segment.base_offset} has no {kind} file"
             yield Finding(f"{area}/missing", text, path=segment.log.path)
+
+
+def _reconciled(
+    own: Sequence[Finding], against_log: Sequence[Finding], entry_size: int
+) -> Iterator[Finding]:
+    """Yield the findings of the file by itself and against the log, each fault once.
+
+    An impossible entry need not be held against the log. Where two entries are out of order, the
+    log may tell which of them is wrong, and that says more.
+    """
+
+    def entries_of(finding: Finding) -> range:
+        first = (finding.position or 0) // entry_size
+        return range(first, first + (finding.length or 0) // entry_size)
+
+    impossible = {e for f in own if f.code.endswith(_IMPOSSIBLE) for e in entries_of(f)}
+    wrong = {e for f in against_log for e in entries_of(f)}
+    for finding in own:
+        entries = entries_of(finding)
+        around = range(entries.start - 1, entries.stop)
+        if not (finding.code.endswith("-order") and wrong.intersection(around)):
+            yield finding
+    for finding in against_log:
+        if not impossible.issuperset(entries_of(finding)):
+            yield finding
+
+
+def _last_offset(index: OffsetIndex | TimeIndex, segment: Segment) -> int:
+    return int(index.relative_offsets[-1]) + segment.base_offset if len(index) else -1
 
 
 def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[Finding]:

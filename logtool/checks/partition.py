@@ -88,8 +88,7 @@ def _check(
     if not reports:
         return
     facts.first_base_offset = partition.segments[0].base_offset
-    if reports[-1].last_offset is not None or partition.segments[-1].log.size == 0:
-        facts.log_end_offset = reports[-1].next_offset
+    facts.log_end_offset = _log_end(partition, reports)
     yield from chain.check_segments(partition, reports)
     yield from _check_producers(partition, request, reports)
     if not _is_going(partition) and all(report.scanned for report in reports):
@@ -102,7 +101,7 @@ def _check(
                 values.get(FileKind.LEADER_EPOCH_CHECKPOINT, empty),
                 chain.merge_runs(reports),
                 log_start=_log_start(partition, request, values, reports),
-                log_end=reports[-1].next_offset,
+                log_end=facts.log_end_offset,
             ),
         )
 
@@ -177,12 +176,19 @@ def _check_producers(
             yield Finding("batch/plain-in-transaction", text, int(rows.position[begin + row]),
                           int(rows.size[begin + row]), offset, path=segment.log.path,
                           segment=segment.base_offset)  # fmt: skip
-    yield from _beyond_end(partition, reports)
+    yield from _beyond_end(partition, _log_end(partition, reports))
 
 
-def _beyond_end(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
-    end = reports[-1].next_offset
-    if reports[-1].last_offset is None and partition.segments[-1].log.size:
+def _log_end(partition: Partition, reports: Sequence[SegmentReport]) -> int | None:
+    """Return the log end offset; None where the active segment does not tell it."""
+    active = reports[-1]
+    empty = active.last_offset is None
+    known = active.end_known and (not empty or partition.segments[-1].log.size == 0)
+    return active.next_offset if known else None
+
+
+def _beyond_end(partition: Partition, end: int | None) -> Iterator[Finding]:
+    if end is None:
         return
     for file in partition.snapshots:
         if (file.name.offset or 0) > end:

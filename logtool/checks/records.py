@@ -32,11 +32,11 @@ def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
             if table.magic[row] < MAGIC:
                 _check_legacy(batch, limit)
                 continue
-            codec = int(table.codec[row])
-            if codec >= len(compression.NAMES):
+            codec, count = int(table.codec[row]), int(table.record_count[row])
+            if codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1:
                 continue  # the header's own rules say so
             payload = compression.decompress(codec, batch[HEADER_SIZE:], limit)
-            records, damage = record.parse(payload, max(int(table.record_count[row]), 0))
+            records, damage = record.parse(payload, count)
         except FormatError as error:
             yield _finding("batch/records", chunk, row, error.reason)
             continue

@@ -21,7 +21,7 @@ from logtool.partition import File, Segment
 
 R = TypeVar("R", OffsetIndexRules, TimeIndexRules)
 
-_TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated", "batch/incomplete")
+_TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 
 
 class Level(StrEnum):
@@ -52,6 +52,14 @@ class SegmentReport:
     has_gaps: bool = False
     """Whether it shows what compaction leaves."""
     damaged: bool = False
+    end_known: bool = True
+    """Whether the log ends where its last sound batch does."""
+    end_position: int = 0
+    """Byte behind the last sound batch."""
+    largest_batch: int = 0
+    """Bytes."""
+    indexed_offset: int = -1
+    """Largest offset that one of its indexes names."""
     epochs: list[tuple[int, int, int]] = field(default_factory=list)
     """(leader epoch, first offset, last offset) of each run of batches of one epoch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
@@ -82,16 +90,24 @@ def check_segment(task: Task, on_bytes: Callable[[int], None] = lambda _: None) 
     report = SegmentReport(task.segment.base_offset)
     offset_rules = _open(OffsetIndexRules, task.segment, FileKind.OFFSET_INDEX, report)
     time_rules = _open(TimeIndexRules, task.segment, FileKind.TIME_INDEX, report)
-    if offset_rules:
+    judged = False
+    if task.level is not Level.QUICK or task.segment.is_active:
+        try:
+            judged = _read_log(task, report, offset_rules, time_rules, on_bytes)
+        except UnreadableError as error:
+            report.findings.append(vanished(error) if error.missing else error)
+    if offset_rules and judged:
+        entries = time_rules.entries if time_rules else 0
+        report.findings += offset_rules.joined(entries, report.batches, clean=task.clean)
+        report.findings += offset_rules.sparse(report.end_position, report.largest_batch)
+    elif offset_rules:
         report.findings += offset_rules.alone(clean=task.clean)
-    if time_rules:
+        if not task.segment.is_active:
+            report.findings += offset_rules.sparse(task.segment.log.size)
+    if time_rules and judged:
+        report.findings += time_rules.joined(damaged=report.damaged, clean=task.clean)
+    elif time_rules:
         report.findings += time_rules.alone()
-    if task.level is Level.QUICK and not task.segment.is_active:
-        return report
-    try:
-        _read_log(task, report, offset_rules, time_rules, on_bytes)
-    except UnreadableError as error:
-        report.findings.append(vanished(error) if error.missing else error)
     return report
 
 
@@ -116,7 +132,8 @@ def _open(
 def _read_log(
     task: Task, report: SegmentReport, offset_rules: OffsetIndexRules | None,
     time_rules: TimeIndexRules | None, on_bytes: Callable[[int], None],
-) -> None:  # fmt: skip
+) -> bool:  # fmt: skip
+    """Read the log once; returns whether its indexes can be held against it."""
     segment = task.segment
     batch_rules = BatchRules(segment.base_offset)
     found: list[Finding] = []
@@ -132,9 +149,11 @@ def _read_log(
             if start == 0:
                 for rules in (offset_rules, time_rules):
                     if rules:
-                        rules.feed(chunk)
-            rows.append(transactions.significant(chunk.table, task.cuts))
+                        rules.feed(chunk, batch_rules.misplaced)
+            placed = chunk.table[~batch_rules.misplaced]
+            rows.append(transactions.significant(placed, task.cuts))
             _count(report, chunk.table)
+            _add_epochs(report, placed)
             end = chunk.end_position
             on_bytes(end - at)
             at = end
@@ -145,16 +164,15 @@ def _read_log(
     report.producer_rows = concat(rows)
     report.first_offset, report.last_offset = batch_rules.first_offset, batch_rules.last_offset
     report.has_gaps, report.damaged = batch_rules.has_gaps, batch_rules.damaged
+    report.end_known = batch_rules.end_known
     report.scanned = start == 0 and task.level is not Level.QUICK
     if log.size > MAX_SEGMENT_SIZE:
         text = f"{log.size} bytes, a broker opens at most {MAX_SEGMENT_SIZE}"
         report.findings.append(Finding("log/too-large", text, path=segment.log.path))
-    if report.scanned and not changed:
-        if offset_rules:
-            entries = len(time_rules) if time_rules else 0
-            report.findings += offset_rules.joined(entries, report.batches)
-        if time_rules:
-            report.findings += time_rules.joined(damaged=report.damaged, clean=task.clean)
+    report.indexed_offset = max(
+        (rules.last_offset for rules in (offset_rules, time_rules) if rules), default=-1
+    )
+    return report.scanned and not changed
 
 
 def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) -> int:
@@ -170,8 +188,15 @@ def _count(report: SegmentReport, table: BatchTable) -> None:
     if not len(table):
         return
     report.batches += len(table)
+    report.end_position = int(table.position[-1] + table.size[-1])
+    report.largest_batch = max(report.largest_batch, int(table.size.max()))
     report.records += int(np.maximum(table.record_count, 0).sum())
     report.records += int((table.magic < MAGIC).sum())
+
+
+def _add_epochs(report: SegmentReport, table: BatchTable) -> None:
+    if not len(table):
+        return
     epochs = table.leader_epoch
     starts = np.flatnonzero(np.concatenate(([True], epochs[1:] != epochs[:-1])))
     for first, end in zip(starts, [*starts[1:], len(table)], strict=True):
