@@ -95,8 +95,9 @@ class Dump:
             yield file_object(item, file.size, None)
             base = item.name.offset or 0 if item.name.kind is FileKind.LOG else 0
             for chunk in scan(file, base_offset=base):
-                yield from dump_chunk(item.path, file, chunk, self.chosen)
+                # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
+                yield from dump_chunk(item.path, file, chunk, self.chosen)
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table

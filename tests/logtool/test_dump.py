@@ -140,3 +140,11 @@ def test_progress_counts_up_to_all_bytes(tmp_path):
     list(job)
     assert steps[-1] == (2 * len(SOUND), 2 * len(SOUND))
     assert steps == sorted(steps)
+
+
+def test_a_limit_ends_the_dump_and_what_was_read_is_counted(tmp_path):
+    path = tmp_path / NAME
+    path.write_bytes(SOUND)
+    job = Dump([path], limit=1)
+    assert [o["type"] for o in job] == ["file", "batch"]
+    assert (job.summary.batches, job.summary.complete) == (3, True)
