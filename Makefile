@@ -23,7 +23,6 @@ lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p logtool
-	$(BIN)/mypy tests
 	$(BIN)/lint-imports
 
 generate: $(VENV)/run.stamp  ## write man/ and completions/ from the commands' own help

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import typer
-import typer.main
-
 
 @dataclass(frozen=True, slots=True)
 class Param:
@@ -45,12 +42,13 @@ class Command:
         return tuple(param for param in self.params if not param.positional)
 
 
-def read_tree(app: typer.Typer) -> tuple[Command, list[Command]]:
-    """Return the program and its visible subcommands, in the order of the help."""
-    group: Any = typer.main.get_command(app)
-    functions = {info.name: info.callback for info in app.registered_commands}
+def read_tree(group: Any) -> tuple[Command, list[Command]]:
+    """Return the program and its visible subcommands, in the order of the help.
+
+    `group` is the command that `typer.main.get_command` makes of an application.
+    """
     commands = [
-        Command(name, _help(command), tuple(_params(command, functions[name])))
+        Command(name, _help(command), tuple(_params(command, inspect.unwrap(command.callback))))
         for name, command in group.commands.items()
         if not command.hidden
     ]

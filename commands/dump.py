@@ -105,9 +105,9 @@ def dump(
     from logtool.commands import dump_views, kafka_text, output
     from logtool.commands.output import Report, View
     from logtool.data_dir import Selection
-    from logtool.dump import Dump
-    from logtool.dump_log import Filter
-    from logtool.dump_values import (
+    from logtool.dump.log import Filter
+    from logtool.dump.stream import Dump
+    from logtool.dump.values import (
         EVERYTHING,
         Values,
         parse_offsets,

@@ -73,7 +73,7 @@ def dump_index(
     from logtool.commands import dump_views
     from logtool.commands.output import Report, View
     from logtool.data_dir import Selection
-    from logtool.dump_index import IndexDump
+    from logtool.dump.index import IndexDump
     from logtool.formats import names
 
     settings = options.settings(

@@ -5,7 +5,7 @@ from typing import Any
 
 from logtool.commands import output, text
 from logtool.commands.writers import Column, Columns, Object, columns
-from logtool.dump_state import kind_name
+from logtool.dump.state import kind_name
 from logtool.findings import Severity
 from logtool.formats.names import FileKind
 

@@ -1,7 +1,7 @@
 """``logtool generate``: write the man pages and shell completions from the commands."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ Directory = Annotated[
 ]
 
 
-def generate(directory: Directory) -> None:
+def generate(context: typer.Context, directory: Directory) -> None:
     """Write man/ and completions/ below DIR from the commands themselves.
 
     The same commands make the same files. Pages of commands that are gone are removed.
@@ -29,7 +29,7 @@ def generate(directory: Directory) -> None:
         raise UsageError(f"{directory} is not a directory")
     for folder in ("man", "completions"):
         (directory / folder).mkdir(exist_ok=True)
-    files = generated_files()
+    files = generated_files(context.find_root().command)
     for stale in (directory / "man").glob("logtool*.1"):
         if f"man/{stale.name}" not in files:
             stale.unlink()
@@ -37,13 +37,12 @@ def generate(directory: Directory) -> None:
         (directory / name).write_text(content, "utf-8")
 
 
-def generated_files() -> dict[str, str]:
-    """Return every generated file by its path in the repository."""
-    from logtool.cli import app
+def generated_files(program: Any) -> dict[str, str]:
+    """Return every generated file by its path in the repository; `program` is the whole program."""
     from logtool.commands import completion, manual
     from logtool.commands.command_tree import read_tree
 
-    root, commands = read_tree(app)
+    root, commands = read_tree(program)
     pages = {
         f"man/{manual.page_name(command)}.1": manual.render(command, commands)
         for command in (root, *commands)

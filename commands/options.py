@@ -43,7 +43,7 @@ class DumpFormat(StrEnum):
 
 
 class ValuesChoice(StrEnum):
-    """How bytes of a log are printed; see `logtool.dump_values.Values`."""
+    """How bytes of a log are printed; see `logtool.dump.values.Values`."""
 
     UTF8 = "utf8"
     HEX = "hex"

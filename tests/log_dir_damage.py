@@ -62,10 +62,12 @@ SIZE = At(lambda path: path.stat().st_size)
 
 def home_of(log_dir: Path, name: str) -> Path:
     """Return the file that ``2.log`` and the like mean, or the one of that name."""
-    found = re.fullmatch(r"(-?\d+)(\.\w+)", name)
+    found = re.fullmatch(r"(-?\d{1,3})(\.\w+)", name)
     if not found:
-        return next(iter(sorted(log_dir.rglob(name))), log_dir / name)
-    here = sorted(log_dir.rglob(f"*{found[2]}"))
+        inside = [path for path in sorted(log_dir.rglob(name)) if path.is_file()]
+        here = [path for path in inside if not path.parent.name.startswith("__")] or inside
+        return here[0] if here else log_dir / name
+    here = sorted(log_dir.rglob("[0-9]" * 20 + f"*{found[2]}"))
     own = [path for path in here if not path.parent.name.startswith("__")] or here
     return own[int(found[1])]
 
@@ -272,14 +274,16 @@ def create(name: str, data: bytes = b"") -> Damage:
 
     def damage(home: Path) -> None:
         folder, _, base = name.rpartition("/")
-        (own(home) if folder else home).joinpath(base).write_bytes(data)
+        target = {"": home, "partition": own(home)}.get(folder, home / folder)
+        target.joinpath(base).write_bytes(data)
 
     return damage
 
 
 def own(home: Path) -> Path:
     """Return the partition directory that the row is about."""
-    return next(p for p in sorted(home.iterdir()) if p.is_dir() and not p.name.startswith("__"))
+    inside = sorted(path for path in home.iterdir() if path.is_dir())
+    return next((path for path in inside if not path.name.startswith("__")), inside[0])
 
 
 def all_of(*damages: Damage) -> Damage:

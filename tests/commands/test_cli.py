@@ -142,7 +142,7 @@ def test_a_bug_in_the_middle_still_ends_with_a_summary_that_is_not_complete(run,
     def fail(*args):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("logtool.dump.read_content", fail)
+    monkeypatch.setattr("logtool.dump.stream.read_content", fail)
     result = run("dump", "-f", "ndjson", log, log.with_suffix(".index"))
     assert result.status == 70
     assert result.objects[-1]["type"] == "summary"

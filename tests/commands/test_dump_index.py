@@ -102,7 +102,7 @@ def test_a_missing_log_makes_the_join_incomplete(run, log):
 
 
 def test_the_log_is_read_once_for_all_indexes(entries, log, monkeypatch):
-    from logtool import dump_index
+    from logtool.dump import index as dump_index
 
     opened = []
     real = dump_index.LogFile

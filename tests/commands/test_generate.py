@@ -4,11 +4,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer.main
 
+from logtool.cli import app
 from logtool.commands.generate import generated_files
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = generated_files()
+FILES = generated_files(typer.main.get_command(app))
 PAGES = sorted(name for name in FILES if name.startswith("man/"))
 
 

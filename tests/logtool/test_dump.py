@@ -5,8 +5,8 @@ from damage import flip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logtool.dump import Dump
-from logtool.dump_log import Filter
+from logtool.dump.log import Filter
+from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import record, record_batch
 from logtool.formats.record import Record

@@ -1,6 +1,6 @@
 import pytest
 
-from logtool import dump_control
+from logtool.dump import control as dump_control
 from logtool.errors import FormatError
 from logtool.formats import control_record
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.dump_values import (
+from logtool.dump.values import (
     Range,
     Values,
     parse_offsets,

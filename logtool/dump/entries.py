@@ -1,0 +1,70 @@
+"""The entries of offset, time and transaction indexes as plain dicts."""
+
+from collections.abc import Iterator
+
+from logtool.dump.log import Object
+from logtool.dump.state import Content
+from logtool.dump.values import rfc3339
+from logtool.formats import offset_index, time_index, transaction_index
+from logtool.formats.names import FileKind
+
+
+def read_index(kind: FileKind, data: bytes, base_offset: int) -> Content:
+    """Decode an index of `kind`, one of `names.INDEX_KINDS`."""
+    if kind is FileKind.OFFSET_INDEX:
+        offsets = offset_index.parse(data)
+        return Content(
+            _offset_entries(offsets, base_offset),
+            offset_index.check(offsets),
+            len(offsets),
+            offsets.padding,
+        )
+    if kind is FileKind.TIME_INDEX:
+        times = time_index.parse(data)
+        return Content(
+            _time_entries(times, base_offset), time_index.check(times), len(times), times.padding
+        )
+    aborted = transaction_index.parse(data)
+    return Content(
+        _transaction_entries(aborted),
+        transaction_index.check(aborted, base_offset=base_offset),
+        len(aborted),
+        0,
+    )
+
+
+def _offset_entries(index: offset_index.OffsetIndex, base_offset: int) -> Iterator[Object]:
+    columns = (index.relative_offsets.tolist(), index.positions.tolist())
+    for number, (relative, position) in enumerate(zip(*columns, strict=True)):
+        yield {
+            "position": number * offset_index.ENTRY_SIZE,
+            "entry": number,
+            "relative_offset": relative,
+            "offset": base_offset + relative,
+            "log_position": position,
+        }
+
+
+def _time_entries(index: time_index.TimeIndex, base_offset: int) -> Iterator[Object]:
+    columns = (index.timestamps.tolist(), index.relative_offsets.tolist())
+    for number, (time, relative) in enumerate(zip(*columns, strict=True)):
+        yield {
+            "position": number * time_index.ENTRY_SIZE,
+            "entry": number,
+            "timestamp_ms": time,
+            "timestamp": rfc3339(time),
+            "relative_offset": relative,
+            "offset": base_offset + relative,
+        }
+
+
+def _transaction_entries(index: transaction_index.TransactionIndex) -> Iterator[Object]:
+    names = ("versions", "producer_ids", "first_offsets", "last_offsets", "last_stable_offsets")
+    keys = ("version", "producer_id", "first_offset", "last_offset", "last_stable_offset")
+    columns = [getattr(index, name).tolist() for name in names]
+    for number, row in enumerate(zip(*columns, strict=True)):
+        yield {
+            "position": number * transaction_index.ENTRY_SIZE,
+            "entry": number,
+            **dict(zip(keys, row, strict=True)),
+        }

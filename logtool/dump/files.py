@@ -1,0 +1,117 @@
+"""Which files a dump is about: the paths given, with directories spelled out in order."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool import data_dir, files, partition
+from logtool.data_dir import PathKind, Selection
+from logtool.errors import UnreadableError, UsageError
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileName, PartitionDirectory
+
+LOG_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
+"""Files that hold batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file to dump."""
+
+    path: Path
+    name: FileName
+    size: int
+    topic: str | None
+    partition: int | None
+
+
+def find_inputs(
+    paths: Sequence[Path], selection: Selection
+) -> tuple[list[Input], list[UnreadableError]]:
+    """Return the files meant, and the paths that cannot be; UsageError where none is selected."""
+    found: list[Input] = []
+    unreadable: list[UnreadableError] = []
+    for path in paths:
+        try:
+            found += _expand(path, selection, unreadable)
+        except UnreadableError as error:
+            unreadable.append(error)
+    if not found and not unreadable and selection != Selection():
+        raise UsageError("no partition matches --topic, --exclude-topic and --partition")
+    return found, unreadable
+
+
+def log_beside(index: Input) -> Path:
+    """Return the path of the log that an index belongs to: of the same segment and state."""
+    return index.path.with_name(
+        index.path.name.removesuffix(index.name.state).removesuffix(index.name.kind)
+        + FileKind.LOG
+        + index.name.state
+    )
+
+
+def _expand(path: Path, selection: Selection, unreadable: list[UnreadableError]) -> Iterable[Input]:
+    kind = data_dir.classify(path)
+    if kind is PathKind.FILE:
+        return [_single(path)]
+    if kind is PathKind.PARTITION_DIR:
+        return _partition(path)
+    found: list[Input] = []
+    content = data_dir.read(path)
+    if selection == Selection():
+        root = [*content.files.values(), *content.leftovers, *content.strangers]
+        found += _inputs(root, None, None)
+    for place, directory in content.partitions:
+        if selection.takes(directory):
+            try:
+                found += _partition(place)
+            except UnreadableError as error:
+                unreadable.append(error)
+    cache = path / names.REMOTE_INDEX_CACHE
+    if cache.is_dir() and selection == Selection():
+        found += _remote_indexes(cache)
+    return found
+
+
+def _partition(path: Path) -> Iterator[Input]:
+    found = partition.read(path)
+    return _inputs(found.files(), found.topic, found.number)
+
+
+def _inputs(
+    found: Iterable[partition.File], topic: str | None, number: int | None
+) -> Iterator[Input]:
+    for file in found:
+        if file.name.kind is not FileKind.UNKNOWN:
+            yield Input(file.path, file.name, file.size, topic, number)
+
+
+def _remote_indexes(cache: Path) -> Iterator[Input]:
+    for entry in files.list_dir(cache):
+        name = names.parse_remote_index(entry.name)
+        if name.kind is not FileKind.UNKNOWN and entry.is_file(follow_symlinks=False):
+            file = partition.describe(cache, entry, name)
+            if file:
+                yield Input(file.path, name, file.size, None, None)
+
+
+def _single(path: Path) -> Input:
+    """Take a file by its name, also one that stands alone or that a broker would not read."""
+    name = names.parse_partition_file(path.name, metadata_log=True)
+    if name.kind is FileKind.UNKNOWN:
+        name = names.parse_root_file(path.name)
+    if name.kind is FileKind.UNKNOWN:
+        name = names.parse_remote_index(path.name)
+    if name.kind is FileKind.UNKNOWN:
+        raise UnreadableError(path, "is not named like a file of a Kafka data directory")
+    # bootstrap.checkpoint ends like a snapshot and has no numbers in its name.
+    if path.name.startswith(FileKind.BOOTSTRAP_CHECKPOINT):
+        name = names.parse_root_file(path.name)
+    directory = names.parse_directory(path.absolute().parent.name)
+    try:
+        size = path.lstat().st_size
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
+    if isinstance(directory, PartitionDirectory):
+        return Input(path, name, size, directory.topic, directory.partition)
+    return Input(path, name, size, None, None)

@@ -1,0 +1,128 @@
+"""`dump-index`: every index of the given paths, with the batch that each entry points at.
+
+The log of a segment is read once, whatever the number of its indexes, and only if it is asked for.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from logtool import files
+from logtool.checks.batches import BatchRules
+from logtool.data_dir import Selection
+from logtool.dump.files import Input, find_inputs, log_beside
+from logtool.dump.join import UNKNOWN, Join, make_join
+from logtool.dump.log import Object
+from logtool.dump.state import entry, problems
+from logtool.dump.stream import Advance, file_object, read_content
+from logtool.errors import UnreadableError
+from logtool.files import LogFile
+from logtool.findings import Severity
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.scan import scan
+from logtool.summary import Summary
+
+
+@dataclass(slots=True)
+class IndexDump:
+    """Iterate to get the objects; `summary` is filled meanwhile."""
+
+    paths: Sequence[Path]
+    selection: Selection = field(default_factory=Selection)
+    join_log: bool = False
+    on_progress: Advance | None = None
+    summary: Summary = field(default_factory=Summary)
+    _groups: dict[Path, list[Input]] = field(default_factory=dict)
+    """The indexes of each log."""
+    _unreadable: list[UnreadableError] = field(default_factory=list)
+    _done: int = 0
+    _total: int = 0
+
+    def __post_init__(self) -> None:
+        """Find the indexes; UsageError where the selection takes none."""
+        found, self._unreadable = find_inputs(self.paths, self.selection)
+        for item in found:
+            if item.name.kind in names.INDEX_KINDS:
+                self._groups.setdefault(log_beside(item), []).append(item)
+            elif item.path in self.paths and item.name.kind is not FileKind.LOG:
+                self._unreadable.append(UnreadableError(item.path, "is not an index"))
+        if not self._groups and not self._unreadable:
+            self._unreadable = [UnreadableError(path, "holds no index") for path in self.paths]
+
+    def __iter__(self) -> Iterator[Object | UnreadableError]:
+        """Yield the objects of every index, and the inputs that cannot be read."""
+        inputs = [item for group in self._groups.values() for item in group]
+        self.summary.partitions = len({i.path.parent for i in inputs if i.topic is not None})
+        self._total = sum(item.size for item in inputs)
+        if self.join_log:
+            self._total += sum(log.stat().st_size for log in self._groups if log.is_file())
+        for item in self._all():
+            if isinstance(item, UnreadableError):
+                self.summary.add(item)
+            elif item["type"] == "error":
+                self.summary.severities[Severity.ERROR] += 1
+            elif item.get("verdict") not in (None, "right", UNKNOWN):
+                self.summary.severities[Severity.WARNING] += 1
+            yield item
+
+    def _all(self) -> Iterator[Object | UnreadableError]:
+        yield from self._unreadable
+        for log, group in self._groups.items():
+            self.summary.segments += 1
+            contents = {}
+            for item in group:
+                try:
+                    contents[item.path] = files.read_small(item.path)
+                except UnreadableError as error:
+                    yield error
+            joins: dict[Path, Join] = {}
+            if self.join_log and contents:
+                try:
+                    joins = self._join(log, group, contents)
+                except UnreadableError as error:
+                    yield error
+            for item in group:
+                if item.path in contents:
+                    yield from self._index(item, contents[item.path], joins.get(item.path))
+
+    def _join(self, log: Path, group: list[Input], contents: dict[Path, bytes]) -> dict[Path, Join]:
+        joins = {
+            item.path: make_join(item.name.kind, contents[item.path], item.name.offset or 0)
+            for item in group
+            if item.path in contents
+        }
+        base_offset = group[0].name.offset or 0
+        rules = BatchRules(base_offset)
+        with LogFile(log) as file:
+            for chunk in scan(file, base_offset=base_offset):
+                # What is wrong with the batches is for `verify` to say; only their places matter.
+                deque(rules.feed(chunk), maxlen=0)
+                for join in joins.values():
+                    join.feed(chunk, rules.misplaced)
+                self.summary.batches += len(chunk.table)
+                damaged = chunk.damage.length if chunk.damage else 0
+                self._advance(log, int(chunk.table.size.sum()) + damaged)
+        for join in joins.values():
+            join.finish()
+        return joins
+
+    def _index(self, item: Input, data: bytes, join: Join | None) -> Iterator[Object]:
+        content = read_content(item, data)
+        yield file_object(item, len(data), content)
+        for fields in content.entries:
+            number = fields["entry"]
+            beside = {
+                "batch": join.batch(number) if join else None,
+                "verdict": join.verdict(number) if join else None,
+            }
+            yield entry(item.path, item.name.kind, fields | beside)
+        yield from problems(item.path, content.findings)
+        self._advance(item.path, len(data))
+
+    def _advance(self, path: Path, count: int) -> None:
+        self.summary.bytes += count
+        self._done += count
+        if self.on_progress:
+            self.on_progress(self._done, self._total, path)

@@ -1,0 +1,150 @@
+"""Index entries beside the log: which batch each points at, and whether a lookup comes out right.
+
+The rules are those of `logtool.index_join`; here the batch is remembered too. One pass over the log
+serves all indexes of a segment.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from logtool.dump.log import Object
+from logtool.dump.values import or_null, rfc3339
+from logtool.formats import control_record, offset_index, time_index, transaction_index
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import BatchTable, Column
+from logtool.index_join import ABSENT, OffsetIndexJoin, TimeIndexJoin, Verdict
+from logtool.scan import Chunk
+
+UNKNOWN = "unknown"
+"""The verdict where the place in the log is damaged."""
+
+
+class Join(Protocol):
+    """Feed all chunks of the log, then ask for each entry."""
+
+    def feed(self, chunk: Chunk, misplaced: Column) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+
+    def finish(self) -> None:
+        """Come to the verdicts."""
+
+    def batch(self, entry: int) -> Object | None:
+        """Return the batch that the entry points at; None if there is none."""
+
+    def verdict(self, entry: int) -> str:
+        """Return ``right``, or what is wrong."""
+
+
+def make_join(kind: FileKind, data: bytes, base_offset: int) -> Join:
+    """Return the join for an index of `kind`."""
+    if kind is FileKind.OFFSET_INDEX:
+        index = offset_index.parse(data)
+        return _Lookup(OffsetIndexJoin(index, base_offset))
+    if kind is FileKind.TIME_INDEX:
+        return _Lookup(TimeIndexJoin(time_index.parse(data), base_offset))
+    return _Aborts(transaction_index.parse(data))
+
+
+class _Batches:
+    """Remembers one batch an entry."""
+
+    def __init__(self, count: int) -> None:
+        self._columns = {
+            name: np.full(count, ABSENT, np.int64)
+            for name in ("position", "base_offset", "last_offset", "max_timestamp")
+        }
+
+    @property
+    def missing(self) -> Column:
+        """Return a mask of the entries with no batch yet."""
+        mask: Column = self._columns["position"] == ABSENT
+        return mask
+
+    def put(self, entries: Column, table: BatchTable, rows: Column) -> None:
+        """Remember for `entries` the batches in `rows` of `table`."""
+        for name, column in self._columns.items():
+            column[entries] = getattr(table, name)[rows]
+
+    def get(self, entry: int) -> Object | None:
+        """Return the batch of an entry."""
+        found = {name: int(column[entry]) for name, column in self._columns.items()}
+        if found["position"] == ABSENT:
+            return None
+        time = or_null(found.pop("max_timestamp"))
+        return {**found, "max_timestamp_ms": time, "max_timestamp": rfc3339(time)}
+
+
+class _Lookup:
+    """An offset or a time index: the engine's join, and the batches that it found."""
+
+    def __init__(self, join: OffsetIndexJoin | TimeIndexJoin) -> None:
+        self._join = join
+        self._batches = _Batches(len(join.batch_base))
+        self._verdicts: list[int] = []
+
+    def feed(self, chunk: Chunk, misplaced: Column) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+        self._join.feed(chunk, misplaced)
+        new = np.flatnonzero(self._batches.missing & (self._join.batch_base != ABSENT))
+        if not len(new):
+            return
+        table = chunk.table
+        order = np.argsort(table.base_offset, kind="stable")
+        rows = np.searchsorted(table.base_offset, self._join.batch_base[new], sorter=order)
+        self._batches.put(new, table, order[rows])
+
+    def finish(self) -> None:
+        """Come to the verdicts."""
+        self._verdicts = self._join.verdicts().tolist()
+
+    def batch(self, entry: int) -> Object | None:
+        """Return the batch that the entry points at."""
+        return self._batches.get(entry)
+
+    def verdict(self, entry: int) -> str:
+        """Return the engine's verdict as a word."""
+        return Verdict(self._verdicts[entry]).name.lower().replace("_", "-")
+
+
+class _Aborts:
+    """A transaction index: the batch is the ABORT marker at the last offset of the entry."""
+
+    def __init__(self, index: transaction_index.TransactionIndex) -> None:
+        self._index = index
+        count = len(index)
+        self._batches = _Batches(count)
+        self._order = np.argsort(index.last_offsets, kind="stable")
+        self._sorted = index.last_offsets[self._order]
+        self._right = np.zeros(count, np.bool_)
+        self._damaged = False
+
+    def feed(self, chunk: Chunk, misplaced: Column) -> None:
+        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+        self._damaged |= chunk.damage is not None or bool(misplaced.any())
+        table = chunk.table
+        if not len(table) or not len(self._sorted):
+            return
+        at = np.searchsorted(self._sorted, table.base_offset)
+        rows = np.flatnonzero(at < len(self._sorted))
+        rows = rows[self._sorted[at[rows]] == table.base_offset[rows]]
+        entries = self._order[at[rows]]
+        self._batches.put(entries, table, rows)
+        self._right[entries] = (table.control_type[rows] == control_record.ABORT) & (
+            table.producer_id[rows] == self._index.producer_ids[entries]
+        )
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+    def batch(self, entry: int) -> Object | None:
+        """Return the batch at the last offset of the entry."""
+        return self._batches.get(entry)
+
+    def verdict(self, entry: int) -> str:
+        """Return whether that is an ABORT marker of the entry's producer."""
+        if self._right[entry]:
+            return "right"
+        if self._batches.missing[entry]:
+            return UNKNOWN if self._damaged else "no-batch"
+        return "no-abort-marker"

@@ -1,0 +1,184 @@
+"""The entries of the small files of a data directory as plain dicts.
+
+Each function takes the whole content and yields the entries that can be read; what breaks the
+format's own rules is said by the format's `check`, which `problems` turns into ``error`` objects.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from logtool.dump.log import Object, error_object
+from logtool.dump.values import or_null, rfc3339
+from logtool.findings import Finding, Severity, catalogue
+from logtool.formats import (
+    clean_shutdown,
+    leader_epoch_checkpoint,
+    meta_properties,
+    offset_checkpoint,
+    partition_metadata,
+    producer_snapshot,
+    quorum_state,
+)
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import SEQUENCES
+
+KIND_NAMES = {
+    FileKind.LOG: "log",
+    FileKind.KRAFT_SNAPSHOT: "kraft-snapshot",
+    FileKind.BOOTSTRAP_CHECKPOINT: "bootstrap-checkpoint",
+    FileKind.OFFSET_INDEX: "offset-index",
+    FileKind.TIME_INDEX: "time-index",
+    FileKind.TRANSACTION_INDEX: "transaction-index",
+    FileKind.PRODUCER_SNAPSHOT: "producer-snapshot",
+    FileKind.META_PROPERTIES: "meta-properties",
+    FileKind.PARTITION_METADATA: "partition-metadata",
+    FileKind.CLEAN_SHUTDOWN: "clean-shutdown",
+    FileKind.LOCK: "lock",
+}
+"""The word for a kind of file where it is not the file's own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What one small file holds."""
+
+    entries: Iterator[Object]
+    """Without ``type``, ``path`` and ``kind``."""
+    findings: Iterator[Finding]
+    count: int
+    padding: int | None = None
+    """Bytes of preallocated zeros behind the entries; None where there are never any."""
+
+
+def kind_name(kind: FileKind) -> str:
+    """Return the word for a kind of file, as it stands in ``kind``."""
+    return KIND_NAMES.get(kind, str(kind))
+
+
+def entry(path: Path, kind: FileKind, fields: Object) -> Object:
+    """Return an ``entry`` of a file."""
+    return {"type": "entry", "path": str(path), "kind": kind_name(kind), **fields}
+
+
+def problems(path: Path, findings: Iterator[Finding]) -> Iterator[Object]:
+    """Yield an ``error`` for each finding that is more than worth knowing."""
+    known = catalogue()
+    for finding in findings:
+        rule = known.get(finding.code)
+        if rule is None or rule.severity is not Severity.INFO:
+            yield error_object(
+                path, finding.code, finding.message, finding.position, finding.length
+            )
+
+
+def read_state(kind: FileKind, data: bytes, end_offset: int | None) -> Content:
+    """Decode a small file; `end_offset` is the number in its name."""
+    if kind is FileKind.PRODUCER_SNAPSHOT:
+        snapshot = producer_snapshot.parse(data)
+        findings = producer_snapshot.check(snapshot, end_offset=end_offset)
+        return Content(_producers(snapshot), findings, len(snapshot))
+    return _READERS.get(kind, _offset_checkpoint)(data)
+
+
+def _producers(snapshot: producer_snapshot.ProducerSnapshot) -> Iterator[Object]:
+    names = producer_snapshot.ENTRY.names or ()
+    for number, row in enumerate(snapshot.entries.tolist()):
+        raw: dict[str, int] = dict(zip(names, row, strict=True))
+        remembered = raw["last_offset"] >= 0
+        last, delta = raw["last_sequence"], raw["offset_delta"]
+        yield {
+            "position": producer_snapshot.HEADER.size + number * producer_snapshot.ENTRY_SIZE,
+            "producer_id": raw["producer_id"],
+            "producer_epoch": raw["producer_epoch"],
+            "coordinator_epoch": raw["coordinator_epoch"],
+            "current_txn_first_offset": or_null(raw["current_txn_first_offset"]),
+            "timestamp_ms": raw["timestamp"],
+            "timestamp": rfc3339(or_null(raw["timestamp"])),
+            "first_sequence": (last - delta) % SEQUENCES if remembered else None,
+            "last_sequence": last if remembered else None,
+            "last_offset": raw["last_offset"] if remembered else None,
+            "offset_delta": delta if remembered else None,
+        }
+
+
+def _offset_checkpoint(data: bytes) -> Content:
+    found = offset_checkpoint.parse(data)
+    entries = (
+        {
+            "position": row.line.position,
+            "topic": row.topic,
+            "partition": row.partition,
+            "offset": row.offset,
+        }
+        for row in found.rows
+    )
+    return Content(entries, offset_checkpoint.check(found), len(found.rows))
+
+
+def _leader_epochs(data: bytes) -> Content:
+    found = leader_epoch_checkpoint.parse(data)
+    entries = (
+        {
+            "position": row.line.position,
+            "leader_epoch": row.leader_epoch,
+            "start_offset": row.start_offset,
+        }
+        for row in found.rows
+    )
+    return Content(entries, leader_epoch_checkpoint.check(found), len(found.rows))
+
+
+def _partition_metadata(data: bytes) -> Content:
+    found = partition_metadata.parse(data)
+    fields = {"position": 0, "version": found.version, "topic_id": found.topic_id}
+    return Content(iter([fields]), partition_metadata.check(found), 1)
+
+
+def _meta_properties(data: bytes) -> Content:
+    found = meta_properties.parse(data)
+    entries = [
+        {"position": element.line.position, "key": element.key, "value": element.value}
+        for element in found.elements
+        if element.key is not None
+    ]
+    return Content(iter(entries), meta_properties.check(found), len(entries))
+
+
+def _clean_shutdown(data: bytes) -> Content:
+    found = clean_shutdown.parse(data)
+    fields = {"position": 0, "version": found.version, "broker_epoch": found.broker_epoch}
+    return Content(iter([fields]), clean_shutdown.check(found), 1)
+
+
+def _quorum_state(data: bytes) -> Content:
+    found = quorum_state.parse(data)
+    content: dict[str, Any] = found.content or {}
+    fields = {
+        "position": 0,
+        "data_version": found.data_version,
+        "leader_epoch": found.leader_epoch,
+        "leader_id": found.leader_id,
+        "voted_id": found.voted_id,
+        "voted_directory_id": found.voted_directory_id,
+        "current_voters": None if found.current_voters is None else list(found.current_voters),
+        "cluster_id": content.get("clusterId"),
+        "applied_offset": content.get("appliedOffset"),
+    }
+    count = 0 if found.content is None else 1
+    return Content(iter([fields][:count]), quorum_state.check(found), count)
+
+
+def _lock(data: bytes) -> Content:
+    return Content(iter(()), iter(()), 0)
+
+
+_READERS: dict[FileKind, Callable[[bytes], Content]] = {
+    FileKind.LEADER_EPOCH_CHECKPOINT: _leader_epochs,
+    FileKind.PARTITION_METADATA: _partition_metadata,
+    FileKind.META_PROPERTIES: _meta_properties,
+    FileKind.CLEAN_SHUTDOWN: _clean_shutdown,
+    FileKind.QUORUM_STATE: _quorum_state,
+    FileKind.LOCK: _lock,
+}

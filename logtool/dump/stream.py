@@ -1,0 +1,154 @@
+"""`dump`: everything that the files of a data directory hold, as plain dicts in file order.
+
+Objects have a ``type``: ``file`` before the content of each file, ``batch`` and ``record`` of logs
+and KRaft snapshots, ``entry`` of the other files, ``error`` for bytes that cannot be shown. Records
+hold their keys, values and headers as bytes; `logtool.dump.values.show_record` turns those into
+text.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from logtool import files
+from logtool.data_dir import Selection
+from logtool.dump.entries import read_index
+from logtool.dump.files import LOG_KINDS, Input, find_inputs
+from logtool.dump.log import Filter, Object, dump_chunk
+from logtool.dump.state import Content, entry, kind_name, problems, read_state
+from logtool.errors import UnreadableError
+from logtool.files import LogFile
+from logtool.findings import Severity
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.scan import Chunk, scan
+from logtool.summary import Summary
+
+Advance = Callable[[int, int, Path], None]
+"""Called with bytes done, bytes of all inputs, and the file."""
+
+
+@dataclass(slots=True)
+class Dump:
+    """Iterate to get the objects; `summary` is filled meanwhile."""
+
+    paths: Sequence[Path]
+    chosen: Filter = field(default_factory=Filter)
+    selection: Selection = field(default_factory=Selection)
+    limit: int | None = None
+    """Objects after which to stop; files and errors do not count."""
+    on_progress: Advance | None = None
+    summary: Summary = field(default_factory=Summary)
+    _inputs: list[Input] = field(init=False)
+    _unreadable: list[UnreadableError] = field(init=False)
+    _done: int = 0
+
+    def __post_init__(self) -> None:
+        """Find the files; UsageError where the selection takes none."""
+        self._inputs, self._unreadable = find_inputs(self.paths, self.selection)
+
+    def __iter__(self) -> Iterator[Object | UnreadableError]:
+        """Yield the objects of every file, and the inputs that cannot be read."""
+        left = -1 if self.limit is None else self.limit
+        for item in self._all():
+            if isinstance(item, UnreadableError):
+                self.summary.add(item)
+            elif item["type"] == "error":
+                self.summary.severities[Severity.ERROR] += 1
+            elif item["type"] != "file":
+                left -= 1
+            yield item
+            if left == 0:
+                return
+
+    def kinds(self) -> list[FileKind]:
+        """Return the kinds of the files that will be dumped, each once."""
+        return list(dict.fromkeys(item.name.kind for item in self._inputs))
+
+    def _all(self) -> Iterator[Object | UnreadableError]:
+        yield from self._unreadable
+        self.summary.partitions = len({i.path.parent for i in self._inputs if i.topic is not None})
+        for item in self._inputs:
+            try:
+                yield from self._file(item)
+            except UnreadableError as error:
+                yield error
+
+    def _file(self, item: Input) -> Iterator[Object]:
+        if item.name.kind in LOG_KINDS:
+            yield from self._log(item)
+            return
+        data = files.read_small(item.path)
+        content = read_content(item, data)
+        yield file_object(item, len(data), content)
+        for fields in content.entries:
+            if _entry_wanted(item.name.kind, fields, self.chosen):
+                yield entry(item.path, item.name.kind, fields)
+        yield from problems(item.path, content.findings)
+        self._advance(item.path, len(data))
+
+    def _log(self, item: Input) -> Iterator[Object]:
+        with LogFile(item.path) as file:
+            self.summary.segments += item.name.kind is FileKind.LOG
+            yield file_object(item, file.size, None)
+            base = item.name.offset or 0 if item.name.kind is FileKind.LOG else 0
+            for chunk in scan(file, base_offset=base):
+                # Before its objects: a limit may end the dump among them.
+                self._count(item.path, chunk)
+                yield from dump_chunk(item.path, file, chunk, self.chosen)
+
+    def _count(self, path: Path, chunk: Chunk) -> None:
+        table = chunk.table
+        self.summary.batches += len(table)
+        # Entries of magic 0 and 1 store no count and are one record, or a wrapper of some.
+        self.summary.records += int(np.where(table.record_count < 0, 1, table.record_count).sum())
+        damaged = chunk.damage.length if chunk.damage else 0
+        self._advance(path, int(table.size.sum()) + damaged)
+
+    def _advance(self, path: Path, count: int) -> None:
+        self.summary.bytes += count
+        self._done += count
+        if self.on_progress:
+            self.on_progress(self._done, sum(item.size for item in self._inputs), path)
+
+
+def file_object(item: Input, size: int, content: Content | None) -> Object:
+    """Return the ``file`` object that stands before what a file holds."""
+    return {
+        "type": "file",
+        "path": str(item.path),
+        "kind": kind_name(item.name.kind),
+        "state": str(item.name.state).lstrip(".") or "live",
+        "topic": item.topic,
+        "partition": item.partition,
+        "base_offset": item.name.offset,
+        "epoch": item.name.epoch,
+        "size": size,
+        "entries": content.count if content else None,
+        "padding": content.padding if content else None,
+    }
+
+
+def read_content(item: Input, data: bytes) -> Content:
+    """Decode a file that holds entries."""
+    if item.name.kind in names.INDEX_KINDS:
+        return read_index(item.name.kind, data, item.name.offset or 0)
+    return read_state(item.name.kind, data, item.name.offset)
+
+
+def _entry_wanted(kind: FileKind, fields: Object, chosen: Filter) -> bool:
+    """Return whether an entry is asked for: only those about records of the log are filtered."""
+    if kind not in (*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT):
+        return True
+    if chosen.producer_id is not None and fields.get("producer_id") != chosen.producer_id:
+        return False
+    if kind is FileKind.PRODUCER_SNAPSHOT:
+        return True
+    time = fields.get("timestamp_ms")
+    if time is not None and not chosen.timestamps.overlaps(time, time):
+        return False
+    if kind is FileKind.TRANSACTION_INDEX:
+        return chosen.offsets.overlaps(fields["first_offset"], fields["last_offset"])
+    return chosen.offsets.overlaps(fields["offset"], fields["offset"])

@@ -1,0 +1,133 @@
+"""Values of a dump as JSON-ready values: bytes, times, ranges."""
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from logtool.errors import UsageError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+
+
+class Values(StrEnum):
+    """How keys, values and headers are shown."""
+
+    UTF8 = "utf8"
+    HEX = "hex"
+    BASE64 = "base64"
+    LEN = "len"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from `first` to `last`, both included; None is without limit."""
+
+    first: int | None = None
+    last: int | None = None
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Return whether some number of ``first..last`` lies in the range."""
+        return (self.first is None or last >= self.first) and (
+            self.last is None or first <= self.last
+        )
+
+
+EVERYTHING = Range()
+
+
+def show_bytes(data: bytes | None, values: Values) -> dict[str, Any] | None:
+    """Return bytes as an object that says its encoding, or None for null: never lossy.
+
+    ``{"size": 2, "utf8": "hi"}``, ``{"size": 1, "base64": "/w=="}`` where bytes are not UTF-8 (or
+    as asked), ``{"size": 2, "hex": "6869"}``, ``{"size": 2}`` for `Values.LEN`.
+    """
+    if data is None:
+        return None
+    shown: dict[str, Any] = {"size": len(data)}
+    if values is Values.HEX:
+        shown["hex"] = data.hex()
+    elif values is Values.UTF8:
+        try:
+            shown["utf8"] = data.decode("utf-8")
+        except UnicodeDecodeError:
+            shown["base64"] = base64.b64encode(data).decode("ascii")
+    elif values is Values.BASE64:
+        shown["base64"] = base64.b64encode(data).decode("ascii")
+    return shown
+
+
+def show_record(obj: Mapping[str, Any], values: Values) -> Mapping[str, Any]:
+    """Return an object of a dump ready for JSON: only records hold bytes."""
+    if obj["type"] != "record":
+        return obj
+    return {
+        **obj,
+        "key": show_bytes(obj["key"], values),
+        "value": show_bytes(obj["value"], values),
+        "headers": [
+            {"key": show_bytes(key, values), "value": show_bytes(value, values)}
+            for key, value in obj["headers"]
+        ],
+    }
+
+
+def rfc3339(milliseconds: int | None) -> str | None:
+    """Return a Kafka timestamp in UTC, or None where a calendar has no such time."""
+    if milliseconds is None:
+        return None
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{milliseconds % 1000:03d}Z"
+
+
+def or_null(value: int) -> int | None:
+    """Return None for -1, by which Kafka says that there is none."""
+    return None if value == -1 else value
+
+
+def parse_offsets(text: str) -> Range:
+    """Parse ``A..B``, ``A..``, ``..B`` or ``A`` of offsets, both ends included."""
+    return _parse_range(text, "--offset", _parse_number)
+
+
+def parse_timestamps(text: str) -> Range:
+    """Parse a range like `parse_offsets`; each end is milliseconds or RFC 3339."""
+    return _parse_range(text, "--timestamp", _parse_time)
+
+
+def _parse_range(text: str, option: str, parse: Callable[[str], int | None]) -> Range:
+    first, dots, last = text.partition("..")
+    ends = [parse(end) if end else None for end in ((first, last) if dots else (first, first))]
+    given = [first, last] if dots else [first]
+    if not any(given) or any(
+        end and value is None for end, value in zip(given, ends, strict=False)
+    ):
+        what = "numbers" if option == "--offset" else "milliseconds or RFC 3339 with a time zone"
+        raise UsageError(f"{option} {text}: expected A..B, A.., ..B or A, with {what}")
+    low, high = ends
+    if low is not None and high is not None and low > high:
+        raise UsageError(f"{option} {text}: the range is empty")
+    return Range(low, high)
+
+
+def _parse_number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def _parse_time(text: str) -> int | None:
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

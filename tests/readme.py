@@ -1,0 +1,57 @@
+"""The commands of README.md and what they print, so that a test can hold the one against the other.
+
+Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output. `python tests/readme.py`
+runs them all and writes the output into README.md; the test only compares.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+
+_BLOCK = re.compile(r"<!-- run -->\n```console\n(.*?)```", re.DOTALL)
+# What differs from run to run, or from clone to clone: durations, rates, and the age of an edit.
+_VOLATILE = (
+    (re.compile(r"in \d+\.\d s \([^)]*/s\)"), "in 0.1 s (11.0 MiB/s)"),
+    (re.compile(r"changed \d+ s after"), "changed 3600 s after"),
+)
+
+
+def blocks(text: str) -> list[str]:
+    """Return the content of the blocks that are to be run."""
+    return _BLOCK.findall(text)
+
+
+def run(block: str) -> str:
+    """Return the block with what its commands print now, to stdout and stderr alike."""
+    lines = []
+    for command in (line[2:] for line in block.splitlines() if line.startswith("$ ")):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=ROOT,
+            env={**os.environ, "PATH": path, "COLUMNS": "120"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        output = done.stdout
+        for pattern, steady in _VOLATILE:
+            output = pattern.sub(steady, output)
+        lines.append(f"$ {command}\n{output.rstrip()}\n")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    text = README.read_text()
+    README.write_text(_BLOCK.sub(lambda m: m.group(0).replace(m.group(1), run(m.group(1))), text))
+
+
+if __name__ == "__main__":
+    main()
