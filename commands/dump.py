@@ -84,7 +84,8 @@ def dump(
 
     Takes logs (also .deleted, .cleaned and .swap), KRaft snapshots, the three kinds of index,
     producer snapshots, offset checkpoints, leader epochs, partition.metadata, meta.properties,
-    quorum-state and the marker of a clean shutdown. Of a directory it prints everything in order.
+    quorum-state and the marker of a clean shutdown. Of a directory it prints everything in order;
+    with --records or a filter, its logs alone.
 
     Damage is printed in its place and the dump goes on behind it, at the next batch that is
     provably sound.

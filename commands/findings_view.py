@@ -90,7 +90,9 @@ def verdict(summary: Summary) -> str:
         f"{text.count(summary.batches, 'batch', 'batches')}, {text.size(summary.bytes)} "
         f"in {text.duration(seconds)}{rate}"
     )
-    return f"{_state(summary)}{found or 'nothing found'} in {read}"
+    if not (summary.severities[Severity.ERROR] or summary.severities[Severity.WARNING]):
+        found = "no errors, no warnings" + (f", {found}" if found else "")
+    return f"{_state(summary)}{found} in {read}"
 
 
 def _state(summary: Summary) -> str:

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from readme import README, ROOT, blocks, run
+from readme import README, ROOT, blocks, run, steady
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -13,4 +13,4 @@ def demo() -> None:
 
 @pytest.mark.parametrize("block", blocks(README.read_text()))
 def test_readme_shows_what_its_commands_print(block: str) -> None:
-    assert run(block) == block
+    assert steady(run(block)) == steady(block)

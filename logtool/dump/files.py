@@ -6,6 +6,7 @@ from pathlib import Path
 
 from logtool import data_dir, files, partition
 from logtool.data_dir import PathKind, Selection
+from logtool.dump.values import Range
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, PartitionDirectory
@@ -26,14 +27,18 @@ class Input:
 
 
 def find_inputs(
-    paths: Sequence[Path], selection: Selection
+    paths: Sequence[Path], selection: Selection, logs_with: Range | None = None
 ) -> tuple[list[Input], list[UnreadableError]]:
-    """Return the files meant, and the paths that cannot be; UsageError where none is selected."""
+    """Return the files meant, and the paths that cannot be; UsageError where none is selected.
+
+    With `logs_with` a directory stands for its logs alone, and of these for the ones whose names
+    leave room for an offset of that range.
+    """
     found: list[Input] = []
     unreadable: list[UnreadableError] = []
     for path in paths:
         try:
-            found += _expand(path, selection, unreadable)
+            found += _expand(path, selection, unreadable, logs_with)
         except UnreadableError as error:
             unreadable.append(error)
     if not found and not unreadable and selection != Selection():
@@ -50,32 +55,42 @@ def log_beside(index: Input) -> Path:
     )
 
 
-def _expand(path: Path, selection: Selection, unreadable: list[UnreadableError]) -> Iterable[Input]:
+def _expand(
+    path: Path, selection: Selection, unreadable: list[UnreadableError], logs_with: Range | None
+) -> Iterable[Input]:
     kind = data_dir.classify(path)
     if kind is PathKind.FILE:
         return [_single(path)]
     if kind is PathKind.PARTITION_DIR:
-        return _partition(path)
+        return _partition(path, logs_with)
     found: list[Input] = []
     content = data_dir.read(path)
-    if selection == Selection():
+    whole = selection == Selection() and logs_with is None
+    if whole:
         root = [*content.files.values(), *content.leftovers, *content.strangers]
         found += _inputs(root, None, None)
     for place, directory in content.partitions:
         if selection.takes(directory):
             try:
-                found += _partition(place)
+                found += _partition(place, logs_with)
             except UnreadableError as error:
                 unreadable.append(error)
     cache = path / names.REMOTE_INDEX_CACHE
-    if cache.is_dir() and selection == Selection():
+    if whole and cache.is_dir():
         found += _remote_indexes(cache)
     return found
 
 
-def _partition(path: Path) -> Iterator[Input]:
+def _partition(path: Path, logs_with: Range | None) -> Iterator[Input]:
     found = partition.read(path)
-    return _inputs(found.files(), found.topic, found.number)
+    if logs_with is None:
+        return _inputs(found.files(), found.topic, found.number)
+    logs = [
+        segment.log
+        for segment in found.segments
+        if logs_with.overlaps(segment.base_offset, (segment.next_base_offset or 2**63) - 1)
+    ]
+    return _inputs(logs, found.topic, found.number)
 
 
 def _inputs(

@@ -47,7 +47,8 @@ class Dump:
 
     def __post_init__(self) -> None:
         """Find the files; UsageError where the selection takes none."""
-        self._inputs, self._unreadable = find_inputs(self.paths, self.selection)
+        logs_with = self.chosen.offsets if self.chosen != Filter() else None
+        self._inputs, self._unreadable = find_inputs(self.paths, self.selection, logs_with)
 
     def __iter__(self) -> Iterator[Object | UnreadableError]:
         """Yield the objects of every file, and the inputs that cannot be read."""
