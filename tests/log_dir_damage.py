@@ -63,6 +63,8 @@ SIZE = At(lambda path: path.stat().st_size)
 def home_of(log_dir: Path, name: str) -> Path:
     """Return the file that ``2.log`` and the like mean, or the one of that name."""
     found = re.fullmatch(r"(-?\d{1,3})(\.\w+)", name)
+    if "/" in name:
+        return log_dir / name
     if not found:
         inside = [path for path in sorted(log_dir.rglob(name)) if path.is_file()]
         here = [path for path in inside if not path.parent.name.startswith("__")] or inside

@@ -42,9 +42,10 @@ def check_epochs(
         first = max(first, log_start)
         if epoch < 0 or first > last:
             continue
-        if file is None:
-            text = f"batches from offset {first} on have leader epoch {epoch}, there is no file"
-            yield Finding("leader-epoch/missing", text, first_offset=first, last_offset=last)
+        if not rows:
+            code, what = ("missing-epoch", "no row") if file else ("missing", "no file")
+            text = f"batches from offset {first} on have leader epoch {epoch}, there is {what}"
+            yield Finding(f"leader-epoch/{code}", text, first_offset=first, last_offset=last)
             return
         if epoch not in known:
             text = f"batches at offsets {first} to {last} have epoch {epoch}, which has no row"

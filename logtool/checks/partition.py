@@ -65,8 +65,11 @@ def _check(
     values: dict[FileKind, Any] = {}
     for kind, file in partition.fixed.items():
         try:
-            values[kind], found = small_files.check_file(file)
+            value, found = small_files.check_file(file)
             yield from found
+            # What else would be said of an unsound file says the same again.
+            if not found:
+                values[kind] = value
         except UnreadableError as error:
             yield vanished(error) if error.missing else error
     metadata = values.get(FileKind.PARTITION_METADATA)
@@ -92,18 +95,26 @@ def _check(
     yield from chain.check_segments(partition, reports)
     yield from _check_producers(partition, request, reports)
     if not _is_going(partition) and all(report.scanned for report in reports):
-        empty = leader_epoch_checkpoint.parse(b"")
-        yield from _placed(
-            partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT),
-            partition,
-            chain.check_epochs(
-                partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT),
-                values.get(FileKind.LEADER_EPOCH_CHECKPOINT, empty),
-                chain.merge_runs(reports),
-                log_start=_log_start(partition, request, values, reports),
-                log_end=facts.log_end_offset,
-            ),
-        )
+        yield from _check_epochs(partition, request, values, facts, reports)
+
+
+def _check_epochs(
+    partition: Partition, request: Request, values: Mapping[FileKind, Any], facts: PartitionFacts,
+    reports: Sequence[SegmentReport],
+) -> Iterator[Finding]:  # fmt: skip
+    """Hold the batches against leader-epoch-checkpoint, unless that is unsound by itself."""
+    file = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    if file and checkpoint is None:
+        return
+    found = chain.check_epochs(
+        file,
+        checkpoint or leader_epoch_checkpoint.parse(b""),
+        chain.merge_runs(reports),
+        log_start=_log_start(partition, request, values, reports),
+        log_end=facts.log_end_offset,
+    )
+    yield from _placed(file, partition, found)
 
 
 def _is_going(partition: Partition) -> bool:

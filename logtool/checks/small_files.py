@@ -54,18 +54,21 @@ def check_file(file: File) -> tuple[Any, list[Finding]]:
 def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
     """Check a snapshot of the metadata log: batches that begin at offset 0, header and footer."""
     batches: list[BodyBatch] = []
+    damaged = False
     command = f"logtool dump {shlex.quote(str(file.path))}"
     try:
         with LogFile(file.path) as log:
             for chunk in scan.scan(log, base_offset=0):
                 if chunk.damage:
-                    damage = chunk.damage
+                    damaged, damage = True, chunk.damage
                     yield Finding("kraft-snapshot/damaged", damage.message, damage.position,
                                   damage.length, path=file.path, next=command)  # fmt: skip
                 batches += [_body(chunk, row) for row in range(len(chunk.table))]
     except UnreadableError as error:
         yield error
         return
+    if damaged:
+        return  # The header, the footer or what is out of step may stand in what is lost.
     for finding in kraft_snapshot.check(batches, epoch=file.name.epoch):
         yield finding.placed(file.path, next_command=command)
 

@@ -5,6 +5,8 @@ says of the undamaged copy, so that anything beside the point fails the row, inf
 """
 
 import os
+import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from damage import append_to_file, cut, damage_file, drop, flip, overwrite, repeat, zero
+from crc32c import crc32c
+from damage import copied, cut, damage_file, drop, flip, overwrite, repeat, zero
 from log_dir_damage import (
-    MARKER,
     SIZE,
     At,
     Damage,
@@ -43,10 +45,11 @@ from log_dir_damage import (
     segment_files,
     with_batches,
 )
-from verification import batches, fingerprint, log_dirs, rewrite, small_log_dir, told, verify
+from verification import batches, fingerprint, log_dirs, small_log_dir, told, verify
 
 from logtool.findings import catalogue
-from logtool.formats import control_record, record
+from logtool.formats import record
+from logtool.formats.record_batch import BatchTable
 from logtool.verify import Level
 
 VERSION = "4.3.1"
@@ -82,6 +85,7 @@ KILLED = "killed codec-none-0"
 SMALL = "clean small-segments-0"
 DENSE = "clean index.dense-0"
 TXNS = "clean tx.mixed-0"
+INTERLEAVED = "clean tx-interleaved_v2-0"
 COMPACTED = "clean compacted.keys-0"
 CONTROLLER = "clean __cluster_metadata-0"
 
@@ -268,6 +272,7 @@ TAILS = [
         behind(lambda at: new_batch(at, payload=b"", last_offset_delta=4, record_count=0)), []),
 ]  # fmt: skip
 
+
 def next_batch_too(home: Path) -> None:
     """Append the first batch of segment 5 to segment 4: a roll that was not remembered."""
     after = home_of(home, "5.log")
@@ -300,7 +305,6 @@ CHAIN = [
     Row("a segment of a compacted log removed", COMPACTED,
         segment_files(4, ".timeindex", ".index", ".log", ".snapshot"),
         [("segment/gap", "3.log", None)]),
-    Row("the first segment removed", SMALL, segment_files(0, ".timeindex", ".index", ".log"), []),
     Row("the active segment removed", SMALL,
         segment_files(-1, ".timeindex", ".index", ".log"),
         [("checkpoint/recovery-point-beyond-end", RECOVERY, row_of("small-segments")),
@@ -314,6 +318,60 @@ CHAIN = [
 
 def zeros(data: bytes) -> bytes:
     return bytes(len(data))
+
+
+def one_more(rows: np.ndarray, **fields: int) -> np.ndarray:
+    """Return the rows and another of the given fields."""
+    new = np.zeros(1, rows.dtype)
+    for name, value in fields.items():
+        new[name] = value
+    return np.concatenate([rows, new]).astype(rows.dtype)
+
+
+def with_sound_crc(
+    number: int, change: Callable[[bytes, int], bytes], log: str = "0.log"
+) -> Damage:
+    """Change a batch, whose end `change` is told, and make its CRC right."""
+
+    def changed(data: bytes, table: BatchTable) -> bytes:
+        start, end = int(table.position[number]), int(table.end_position[number])
+        new = change(data, end)
+        return overwrite(new, start + 17, crc32c(new[start + 21 : end]).to_bytes(4, "big"))
+
+    return with_batches(changed, log)
+
+
+def marker_type(number: int, kind: bytes, log: str) -> Damage:
+    """Make another kind of marker of a batch, its CRC right.
+
+    The key's type stands before the size of the value, the value and the count of headers.
+    """
+    return with_sound_crc(number, lambda data, end: overwrite(data, end - 10, kind), log)
+
+
+def in_snapshot(change: Callable[[bytes, BatchTable], bytes]) -> Damage:
+    """Change the second snapshot of the metadata log by what its batches are."""
+
+    def damage(home: Path) -> None:
+        path = home_of(home, "1.checkpoint")
+        table = batches(path)
+        damage_file(path, lambda data: change(data, table))
+
+    return damage
+
+
+def suffixed(suffix: str) -> Damage:
+    """Rename the partition as a broker does that deletes or moves it."""
+
+    def damage(home: Path) -> None:
+        own(home).rename(home / f"{own(home).name}.{HEX}-{suffix}")
+
+    return damage
+
+
+def later(path: Path, than: Path, seconds: int) -> None:
+    when = than.stat().st_mtime_ns + seconds * 1_000_000_000
+    os.utime(path, ns=(when, when))
 
 
 def swap_fields(rows: np.ndarray, name: str, first: int, second: int) -> None:
@@ -344,7 +402,6 @@ INDEXES = [
         [("offset-index/incomplete", "0.index", None)]),
     Row("a time index of 0 bytes", SMALL, on("4.timeindex", cut, 0),
         [("time-index/incomplete", "4.timeindex", None)]),
-    Row("an active segment's time index of 0 bytes", PLAIN, on("0.timeindex", cut, 0), []),
     Row("an offset index of zeros", DENSE, on("0.index", zeros),
         [("offset-index/padding", "0.index", 0), ("offset-index/incomplete", "0.index", None)]),
     Row("an active offset index of zeros", PLAIN, on("0.index", zeros),
@@ -433,24 +490,430 @@ INDEXES = [
         [("time-index/incomplete", "0.timeindex", None)]),
 ]  # fmt: skip
 
-TABLE = [*BATCHES, *TAILS, *CHAIN, *INDEXES]
+TXN_ENTRY = 34
+TRANSACTIONS = [
+    Row("a transaction index removed", TXNS, remove("1.txnindex"),
+        [("transaction-index/missing-entry", "1.log", None)]),
+    Row("a transaction index of 0 bytes", TXNS, on("1.txnindex", cut, 0),
+        [("transaction-index/missing-entry", "1.txnindex", None)]),
+    Row("an entry dropped", TXNS, on("0.txnindex", cut, TXN_ENTRY),
+        [("transaction-index/missing-entry", "0.txnindex", None)]),
+    Row("an entry in the middle dropped", INTERLEAVED, on("0.txnindex", drop, 68, TXN_ENTRY),
+        [("transaction-index/missing-entry", "0.txnindex", None)]),
+    Row("an entry for a transaction that was committed", TXNS,
+        entries("1.txnindex", lambda rows: one_more(rows, producer_id=4, first_offset=252,
+                                                    last_offset=276, last_stable_offset=277)),
+        [("transaction-index/no-marker", "1.txnindex", SIZE)]),
+    Row("an entry twice", TXNS, on("1.txnindex", repeat, 0, TXN_ENTRY),
+        [("transaction-index/order", "1.txnindex", TXN_ENTRY)]),
+    Row("a first offset too high", TXNS, entry("1.txnindex", 0, first_offset=lambda n: n + 3),
+        [("transaction-index/first-offset", "1.txnindex", 0)]),
+    Row("a first offset too low", TXNS, entry("1.txnindex", 0, first_offset=lambda n: n - 3),
+        [("transaction-index/first-offset", "1.txnindex", 0)]),
+    Row("another producer", TXNS, entry("1.txnindex", 0, producer_id=77),
+        [("transaction-index/missing-entry", "1.txnindex", None),
+         ("transaction-index/no-marker", "1.txnindex", 0)]),
+    Row("another last offset", TXNS, entry("1.txnindex", 0, last_offset=lambda n: n + 1),
+        [("transaction-index/missing-entry", "1.txnindex", None),
+         ("transaction-index/no-marker", "1.txnindex", 0)]),
+    Row("a negative producer", TXNS, entry("1.txnindex", 0, producer_id=-4),
+        [("transaction-index/missing-entry", "1.txnindex", None),
+         ("transaction-index/range", "1.txnindex", 0)]),
+    Row("a first offset behind the last", TXNS, entry("1.txnindex", 0, first_offset=250),
+        [("transaction-index/range", "1.txnindex", 0),
+         ("transaction-index/first-offset", "1.txnindex", 0)]),
+    Row("an entry of the segment before", TXNS, on("1.txnindex", lambda data: bytes.fromhex(
+            "0000 0000000000000004 000000000000001c 0000000000000037 0000000000000038") + data),
+        [("transaction-index/below-base", "1.txnindex", 0)]),
+    Row("version 256", TXNS, entry("1.txnindex", 0, version=256),
+        [("transaction-index/version", "1.txnindex", 0)]),
+    Row("version 1", TXNS, entry("1.txnindex", 0, version=1),
+        [("transaction-index/version", "1.txnindex", 0)]),
+    Row("half an entry more", TXNS, on("1.txnindex", lambda data: data + bytes(11)),
+        [("transaction-index/length", "1.txnindex", SIZE)]),
+    Row("a transaction index cut in its entry", TXNS, on("1.txnindex", cut, 20),
+        [("transaction-index/missing-entry", "1.txnindex", None),
+         ("transaction-index/length", "1.txnindex", 0)]),
+    Row("an ABORT marker turned into COMMIT", TXNS, marker_type(9, b"\0\1", "1.log"),
+        [("transaction-index/no-marker", "1.txnindex", 0)]),
+    Row("a COMMIT marker turned into ABORT", TXNS, marker_type(1, b"\0\0", "1.log"),
+        [("transaction-index/missing-entry", "1.txnindex", None)]),
+]  # fmt: skip
+
+SNAPSHOTS = [
+    Row("a producer missing", TXNS, producers("1.snapshot", lambda rows: rows[1:]),
+        [("producer-snapshot/mismatch", "1.snapshot", None)]),
+    Row("a last offset changed", TXNS, producer("1.snapshot", 0, last_offset=lambda n: n - 1),
+        [("producer-snapshot/mismatch", "1.snapshot", None)]),
+    Row("a sequence changed", TXNS, producer("1.snapshot", 0, last_sequence=lambda n: n + 1),
+        [("producer-snapshot/mismatch", "1.snapshot", None)]),
+    Row("an epoch changed", TXNS, producer("1.snapshot", 0, producer_epoch=5),
+        [("producer-snapshot/mismatch", "1.snapshot", None)]),
+    Row("an open transaction moved", TXNS,
+        producer("-1.snapshot", 0, current_txn_first_offset=lambda n: n + 2),
+        [("producer-snapshot/mismatch", "-1.snapshot", None)]),
+    Row("an open transaction closed", TXNS,
+        producer("-1.snapshot", 0, current_txn_first_offset=-1),
+        [("producer-snapshot/mismatch", "-1.snapshot", None)]),
+    Row("a transaction opened", TXNS, producer("1.snapshot", 0, current_txn_first_offset=224),
+        [("producer-snapshot/mismatch", "1.snapshot", None)]),
+    Row("an offset behind the snapshot's", TXNS, producer("1.snapshot", 0, last_offset=400),
+        [("producer-snapshot/offset-range", "1.snapshot", 10)]),
+    Row("a producer twice", TXNS, producers("1.snapshot", lambda rows: rows[[0, 1, 0]]),
+        [("producer-snapshot/duplicate", "1.snapshot", 10 + 2 * 46)]),
+    Row("a bit of a snapshot", TXNS, on("1.snapshot", flip, 40, 4),
+        [("producer-snapshot/crc", "1.snapshot", 2)]),
+    Row("a snapshot of 0 bytes", TXNS, on("1.snapshot", cut, 0),
+        [("producer-snapshot/empty-file", "1.snapshot", 0)]),
+    Row("a snapshot of 7 bytes", TXNS, on("1.snapshot", cut, 7),
+        [("producer-snapshot/length", "1.snapshot", 0)]),
+    Row("a snapshot cut", TXNS, on("1.snapshot", cut, 60),
+        [("producer-snapshot/count", "1.snapshot", 6)]),
+    Row("a snapshot of zeros", TXNS, on("1.snapshot", zeros),
+        [("producer-snapshot/version", "1.snapshot", 0)]),
+    Row("bytes behind a snapshot", TXNS, on("1.snapshot", lambda data: data + bytes(46)),
+        [("producer-snapshot/length", "1.snapshot", SIZE)]),
+    Row("a snapshot behind the end of the log", TXNS,
+        create("partition/00000000000000000999.snapshot", bytes.fromhex("000148674bc700000000")),
+        [("producer-snapshot/beyond-end", "00000000000000000999.snapshot", None)]),
+]  # fmt: skip
+
+LEADER_EPOCHS = [
+    Row("the checkpoint removed", PLAIN, remove(EPOCHS), [("leader-epoch/missing", ".", None)]),
+    Row("a row dropped", PLAIN, epochs(lambda rows: rows[:1]),
+        [("leader-epoch/missing-epoch", EPOCHS, None)]),
+    Row("the first row dropped", PLAIN, epochs(lambda rows: rows[1:]),
+        [("leader-epoch/missing-epoch", EPOCHS, None)]),
+    Row("a start offset moved up", PLAIN, epochs(lambda rows: [rows[0], (2, rows[1][1] + 5)]),
+        [("leader-epoch/mismatch", EPOCHS, None)]),
+    Row("a start offset moved down", PLAIN, epochs(lambda rows: [rows[0], (2, rows[1][1] - 5)]),
+        [("leader-epoch/mismatch", EPOCHS, None)]),
+    Row("another epoch", PLAIN, epochs(lambda rows: [rows[0], (7, rows[1][1])]),
+        [("leader-epoch/missing-epoch", EPOCHS, None)]),
+    Row("an epoch without data", PLAIN,
+        epochs(lambda rows: [rows[0], (1, rows[1][1] - 1), rows[1]]),
+        [("leader-epoch/mismatch", EPOCHS, None)]),
+    Row("an epoch without data at the end", PLAIN, epochs(lambda rows: [*rows, (9, 360)]), []),
+    Row("a stale row behind the end", PLAIN, epochs(lambda rows: [*rows, (9, 5000)]),
+        [("leader-epoch/beyond-end", EPOCHS, SIZE)]),
+    Row("rows in the wrong order", PLAIN, epochs(lambda rows: rows[::-1]),
+        [("leader-epoch/order", EPOCHS, 10)]),
+    Row("a negative epoch", PLAIN, on(EPOCHS, lambda d: b"0\n3\n-4 0\n" + d[4:]),
+        [("leader-epoch/negative", EPOCHS, 4)]),
+    Row("version 1 of the epochs", PLAIN, on(EPOCHS, lambda d: b"1" + d[1:]),
+        [("leader-epoch/version", EPOCHS, 0)]),
+    Row("a count too high", PLAIN, on(EPOCHS, lambda d: b"0\n9" + d[3:]),
+        [("leader-epoch/count", EPOCHS, 2)]),
+    Row("a line of text", PLAIN, on(EPOCHS, lambda d: b"0\n3" + d[3:] + b"hello\n"),
+        [("leader-epoch/malformed-line", EPOCHS, SIZE)]),
+    Row("an epoch file of 0 bytes", PLAIN, on(EPOCHS, cut, 0),
+        [("leader-epoch/missing-epoch", EPOCHS, None)]),
+    Row("an epoch file of NUL bytes", PLAIN, on(EPOCHS, zeros),
+        [("leader-epoch/version", EPOCHS, 0)]),
+]  # fmt: skip
+HEX = "0123456789abcdef0123456789abcdef"
+UUID = "J8aAPcfLQt2bqs1JT_rMgQ"
+
+NAMES = [
+    Row("a .deleted file", PLAIN, create("partition/00000000000000000009.log.deleted", b"x"),
+        [("partition/leftover-deleted", "00000000000000000009.log.deleted", None)]),
+    Row("a .cleaned file", COMPACTED, create("partition/00000000000000000009.log.cleaned", b"x"),
+        [("partition/leftover-cleaned", "00000000000000000009.log.cleaned", None)]),
+    Row("a .swap file", COMPACTED, rename("3.log", lambda name: f"{name}.swap"),
+        [("partition/leftover-swap", "00000000000000000336.log.swap", None),
+         ("partition/orphan-index", "3.index", None),
+         ("partition/orphan-index", "3.timeindex", None),
+         ("segment/missing", "2.log", None)]),
+    Row("a .tmp file", PLAIN, create("partition/leader-epoch-checkpoint.tmp", b"x"),
+        [("partition/leftover-temporary", "leader-epoch-checkpoint.tmp", None)]),
+    Row("a snapshot being written", CONTROLLER,
+        create("__cluster_metadata-0/00000000000000000009-0000000001-77.checkpoint.part", b"x"),
+        [("partition/leftover-temporary",
+          "00000000000000000009-0000000001-77.checkpoint.part", None)]),
+    Row("a file that stops the broker", PLAIN, create("partition/copy.log", b"x"),
+        [("partition/stops-broker", "copy.log", None)]),
+    Row("a name that Kafka can read", PLAIN, create("partition/+7.log", b"x"),
+        [("partition/odd-name", "+7.log", None)]),
+    Row("a note in a partition", PLAIN, create("partition/README.txt", b"x"),
+        [("partition/unknown-file", "README.txt", None)]),
+    Row("a directory in a partition", PLAIN, lambda home: (own(home) / "backup").mkdir(),
+        [("partition/unknown-file", "backup", None)]),
+    Row("an index without its log", PLAIN, create("partition/00000000000000000999.index"),
+        [("partition/orphan-index", "00000000000000000999.index", None)]),
+    Row("an empty partition", PLAIN, lambda home: (home / "new-topic-0").mkdir(),
+        [("partition/empty", "new-topic-0", None)]),
+    Row("a partition being deleted", PLAIN, suffixed("delete"),
+        [("partition/pending-delete", f"codec-none-0.{HEX}-delete", None)]),
+    Row("a partition being moved", PLAIN, suffixed("future"),
+        [("partition/future", f"codec-none-0.{HEX}-future", None)]),
+    Row("a stray partition", PLAIN, suffixed("stray"),
+        [("partition/stray", f"codec-none-0.{HEX}-stray", None)]),
+    Row("a partition number with a sign", PLAIN,
+        lambda home: own(home).rename(home / "codec-none-+0"),
+        [("partition/odd-name", "codec-none-+0", None)]),
+    Row("a partition twice in a log dir", PLAIN,
+        lambda home: shutil.copytree(own(home), home / "codec-none-00"),
+        [("partition/odd-name", "codec-none-00", None),
+         ("data-dir/duplicate-partition", "codec-none-00", None)]),
+    Row("lost+found", PLAIN, lambda home: (home / "lost+found").mkdir(),
+        [("data-dir/stops-broker", "lost+found", None)]),
+    Row("a directory with a dash", PLAIN, lambda home: (home / "my-backup").mkdir(),
+        [("data-dir/stops-broker", "my-backup", None)]),
+    Row("a note in a log dir", PLAIN, create("README.txt", b"x"),
+        [("data-dir/unknown-file", "README.txt", None)]),
+    Row("a .tmp checkpoint", PLAIN, create(f"{WATERMARK}.tmp", b"x"),
+        [("data-dir/leftover-temporary", f"{WATERMARK}.tmp", None)]),
+    Row("no partition.metadata", PLAIN, remove(METADATA),
+        [("partition-metadata/missing", ".", None)]),
+    Row("a partition.metadata of 0 bytes", PLAIN, on(METADATA, cut, 0),
+        [("partition-metadata/malformed", METADATA, 0),
+         ("partition-metadata/malformed", METADATA, 0)]),
+    Row("a partition.metadata cut", PLAIN, on(METADATA, cut, 20),
+        [("partition-metadata/malformed", METADATA, line(2))]),
+    Row("a partition.metadata of version -1", PLAIN,
+        on(METADATA, lambda d: d.replace(b": 0", b": -1")),
+        [("partition-metadata/version", METADATA, 0)]),
+    Row("the topic id zero", PLAIN,
+        on(METADATA, lambda d: d[:-22] + b"A" * 22),
+        [("partition-metadata/zero-id", METADATA, line(2))]),
+    Row("another key", PLAIN, on(METADATA, lambda d: d.replace(b"topic_id", b"topic-id")),
+        [("partition-metadata/key", METADATA, line(2))]),
+    Row("another topic id", "clean codec-none-0 codec-none-1",
+        on(METADATA, lambda d: d[:-22] + UUID.encode()),
+        [("partition-metadata/topic-id", "codec-none-1/partition.metadata", None)]),
+]  # fmt: skip
+
+NONE = "codec-none"
+
+
+def without_cluster(data: bytes) -> bytes:
+    return re.sub(rb"cluster.id=.*\n", b"", data)
+
+
+WITHOUT_CLUSTER = At(lambda path: len(without_cluster(path.read_bytes())))
+
+
+def key(name: str) -> At:
+    """Return where a key stands in meta.properties."""
+    return At(lambda path: path.read_bytes().index(f"\n{name}=".encode()) + 1)
+
+
+STATE = [
+    Row("a recovery point behind the end", PLAIN, offset(RECOVERY, NONE, 361),
+        [("checkpoint/recovery-point-beyond-end", RECOVERY, 4)]),
+    Row("a recovery point below the end of a clean log", PLAIN, offset(RECOVERY, NONE, 5),
+        [("checkpoint/recovery-point-behind", RECOVERY, 4)]),
+    Row("no row of the recovery point", PLAIN, on(RECOVERY, lambda d: b"0\n0\n"),
+        [("checkpoint/no-recovery-point", RECOVERY, None)]),
+    Row("a high watermark behind the end", PLAIN, offset(WATERMARK, NONE, 10**12),
+        [("checkpoint/high-watermark-beyond-end", WATERMARK, 4)]),
+    Row("a high watermark below the start of a clean log", "clean deleted-pending-0",
+        offset(WATERMARK, "deleted-pending", 3),
+        [("checkpoint/high-watermark-below-start", WATERMARK, 4)]),
+    Row("a high watermark below the start after a kill", "killed deleted-pending-0",
+        offset(WATERMARK, "deleted-pending", 3),
+        [("checkpoint/high-watermark-behind", WATERMARK, 4)]),
+    Row("a log start behind the end", PLAIN, offset(START, NONE, 500),
+        [("checkpoint/log-start-beyond-end", START, 4)]),
+    Row("a cleaner offset behind the end", COMPACTED, offset(CLEANER, "compacted.keys", 10**9),
+        [("checkpoint/cleaner-out-of-range", CLEANER, 4)]),
+    Row("a cleaner offset below the start", "clean deleted_segments-0",
+        offset(CLEANER, "deleted_segments", 3),
+        [("checkpoint/cleaner-out-of-range", CLEANER, 4)]),
+    Row("a row of a topic with dots and dashes that is gone", PLAIN,
+        offset(WATERMARK, "my.topic-with_all-3", 7),
+        [("checkpoint/unknown-partition", WATERMARK, SIZE)]),
+    Row("a checkpoint of 0 bytes", PLAIN, on(WATERMARK, cut, 0),
+        [("checkpoint/empty", WATERMARK, 0)]),
+    Row("a recovery checkpoint of 0 bytes", PLAIN, on(RECOVERY, cut, 0),
+        [("checkpoint/empty", RECOVERY, 0), ("checkpoint/no-recovery-point", RECOVERY, None)]),
+    Row("only a version line", PLAIN, on(WATERMARK, lambda d: b"0\n"),
+        [("checkpoint/empty", WATERMARK, 0)]),
+    Row("version 3", PLAIN, on(WATERMARK, lambda d: b"3" + d[1:]),
+        [("checkpoint/version", WATERMARK, 0)]),
+    Row("a count too high in a checkpoint", PLAIN, on(WATERMARK, lambda d: b"0\n7" + d[3:]),
+        [("checkpoint/count", WATERMARK, 2)]),
+    Row("a count too low in a checkpoint", PLAIN, on(WATERMARK, lambda d: b"0\n0" + d[3:]),
+        [("checkpoint/count", WATERMARK, 2)]),
+    Row("an empty line more", PLAIN, on(WATERMARK, lambda d: b"0\n2" + d[3:] + b"\n"),
+        [("checkpoint/malformed-line", WATERMARK, SIZE)]),
+    Row("a checkpoint of NUL bytes", PLAIN, on(WATERMARK, zeros),
+        [("checkpoint/version", WATERMARK, 0), ("checkpoint/empty", WATERMARK, 0)]),
+    Row("NUL bytes in a row", PLAIN, on(WATERMARK, zero, 6, 4),
+        [("checkpoint/unknown-partition", WATERMARK, 4)]),
+    Row("a row without offset", PLAIN, on(WATERMARK, lambda d: b"0\n1\ncodec-none 0\n"),
+        [("checkpoint/malformed-line", WATERMARK, 4)]),
+    Row("a negative offset", PLAIN, offset(WATERMARK, NONE, -7),
+        [("checkpoint/negative-offset", WATERMARK, 4)]),
+    Row("a negative partition", PLAIN, on(WATERMARK, lambda d: b"0\n2" + d[3:] + b"t -1 5\n"),
+        [("checkpoint/negative-partition", WATERMARK, SIZE),
+         ("checkpoint/unknown-partition", WATERMARK, SIZE)]),
+    Row("a partition twice", PLAIN,
+        on(WATERMARK, lambda d: b"0\n2" + d[3:] + b"codec-none 0 3\n"),
+        [("checkpoint/duplicate", WATERMARK, SIZE)]),
+    Row("a log written after the clean marker", PLAIN,
+        lambda home: later(home_of(home, "0.log"), home / CLEAN, 3600),
+        [("clean-shutdown/stale", CLEAN, None)]),
+    Row("a log written with the clean marker", PLAIN,
+        lambda home: later(home_of(home, "0.log"), home / CLEAN, 1), []),
+    Row("garbage in the clean marker", PLAIN, on(CLEAN, lambda d: b"yes"),
+        [("clean-shutdown/malformed", CLEAN, 0)]),
+    Row("a clean marker of 0 bytes", PLAIN, on(CLEAN, cut, 0), []),
+    Row("no meta.properties", CONTROLLER, remove(META), [("meta-properties/missing", "..", None)]),
+    Row("no cluster id", PLAIN, on(META, without_cluster),
+        [("meta-properties/missing-key", META, WITHOUT_CLUSTER)]),
+    Row("a node id that is no number", PLAIN, on(META, lambda d: d.replace(b"id=1", b"id=one")),
+        [("meta-properties/malformed", META, key("node.id"))]),
+    Row("version 9 of meta.properties", PLAIN,
+        on(META, lambda d: d.replace(b"version=1", b"version=9")),
+        [("meta-properties/version", META, key("version"))]),
+    Row("a reserved directory id", PLAIN,
+        on(META, lambda d: re.sub(rb"directory.id=.*", b"directory.id=" + b"A" * 22, d)),
+        [("meta-properties/reserved-directory-id", META, key("directory.id"))]),
+    Row("a meta.properties of 0 bytes", PLAIN, on(META, cut, 0), []),
+    Row("quorum-state of 0 bytes", CONTROLLER, on(QUORUM, cut, 0),
+        [("quorum-state/malformed", QUORUM, 0)]),
+    Row("quorum-state cut", CONTROLLER, on(QUORUM, cut, 20),
+        [("quorum-state/malformed", QUORUM, 0)]),
+    Row("quorum-state of version 7", CONTROLLER,
+        on(QUORUM, lambda d: d.replace(b'"data_version":1', b'"data_version":7')),
+        [("quorum-state/version", QUORUM, 0)]),
+    Row("a bit of a KRaft snapshot", CONTROLLER, in_batch(1, 70, log="1.checkpoint"),
+        [("kraft-snapshot/damaged", "1.checkpoint", batch(1))]),
+    Row("a KRaft snapshot without its footer", CONTROLLER,
+        in_snapshot(lambda d, t: cut(d, int(t.position[-1]))),
+        [("kraft-snapshot/footer", "1.checkpoint", batch(-2))]),
+    Row("a KRaft snapshot without its header", CONTROLLER,
+        in_snapshot(lambda d, t: d[int(t.size[0]):]),
+        [("kraft-snapshot/header", "1.checkpoint", 0),
+         ("kraft-snapshot/offsets", "1.checkpoint", 0)]),
+    Row("a KRaft snapshot of 0 bytes", CONTROLLER, on("1.checkpoint", cut, 0),
+        [("kraft-snapshot/header", "1.checkpoint", 0)]),
+    Row("a KRaft snapshot with a batch of another epoch", CONTROLLER,
+        on("1.checkpoint", flip, 15, 4), [("kraft-snapshot/epoch", "1.checkpoint", 0)]),
+    Row("a KRaft snapshot with a batch missing", CONTROLLER,
+        in_snapshot(lambda d, t: drop(d, int(t.position[1]), int(t.size[1]))),
+        [("kraft-snapshot/offsets", "1.checkpoint", batch(1))]),
+]  # fmt: skip
+
+TWO = "two-log-dirs"
+"""The two log dirs of one broker, given together."""
+
+SEVERAL = [
+    Row("a partition in two log dirs", TWO,
+        lambda home: copied(home / "dir-1/staying.topic-0", home / "dir-2/staying.topic-0"),
+        [("data-dir/duplicate-partition", "staying.topic-0", None),
+         ("checkpoint/no-recovery-point", "dir-2/recovery-point-offset-checkpoint", None)]),
+    Row("another node id in the second log dir", TWO,
+        on("dir-2/meta.properties", lambda d: d.replace(b"node.id=1", b"node.id=2")),
+        [("meta-properties/mismatch", "dir-2/meta.properties", None)]),
+    Row("another cluster id in the second log dir", TWO,
+        on("dir-2/meta.properties", lambda d: re.sub(rb"cluster.id=.*", b"cluster.id=other", d)),
+        [("meta-properties/mismatch", "dir-2/meta.properties", None)]),
+    Row("one directory id in two log dirs", TWO,
+        lambda home: shutil.copy(home / "dir-1/meta.properties", home / "dir-2/meta.properties"),
+        [("meta-properties/duplicate-id", "dir-2/meta.properties", None)]),
+    Row("another topic id in the second log dir", TWO,
+        on("dir-2/staying.topic-1/partition.metadata", lambda d: d[:-22] + UUID.encode()),
+        [("partition-metadata/topic-id", "dir-2/staying.topic-2/partition.metadata", None)]),
+]  # fmt: skip
+
+TABLE = [
+    *BATCHES, *TAILS, *CHAIN, *INDEXES, *TRANSACTIONS, *SNAPSHOTS, *LEADER_EPOCHS, *NAMES, *STATE,
+    *SEVERAL,
+]  # fmt: skip
 
 
 def place(home: Path, wanted: Expected | tuple[()]) -> Counter[tuple[str, str, int | None]]:
     """Return the expected findings with the names and positions they have in `home`."""
     found: Counter[tuple[str, str, int | None]] = Counter()
     for code, name, position in wanted:
-        path = {".": own, "..": Path}[name](home) if name in (".", "..") else home_of(home, name)
+        if name in (".", ".."):
+            path = own(home) if name == "." else home
+        else:
+            path = home / name if "/" in name else home_of(home, name)
         at = position.resolve(path) if isinstance(position, At) else position
         found[code, path.name, at] += 1
     return found
+
+
+NOT_IN_THE_TABLE = {"data-dir/in-use", "partition/changed"}
+"""Codes for what happens during a run: see test_verify_inputs."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Damage that verify cannot see, and why."""
+
+    id: str
+    home: str
+    damage: Damage
+    reason: str
+
+
+KNOWN_GAPS = [
+    Gap("base offset of the last batch one higher", KILLED,
+        header(-1, crc=False, base_offset=lambda n: n + 1),
+        "no CRC covers it, and a gap in front of a batch is legal"),
+    Gap("leader epoch of a batch -1", PLAIN, header(3, crc=False, leader_epoch=-1),
+        "no CRC covers it, and batches of old releases have none"),
+    Gap("a record changed and its CRC made right", PLAIN,
+        with_sound_crc(3, lambda data, end: flip(data, end - 4, 0x20)),
+        "nothing else knows what the record was"),
+    Gap("a batch cut out where no index entry lies behind it", SMALL,
+        with_batches(lambda d, t: drop(d, int(t.position[6]), int(t.size[6])), "4.log"),
+        "compaction leaves the same"),
+    Gap("the last batch cut off, and no checkpoint has the partition", "default-settings plain-0",
+        with_batches(lambda d, t: cut(d, int(t.position[-1]))),
+        "nothing tells that there was more"),
+    Gap("the first segment removed", SMALL, segment_files(0, ".timeindex", ".index", ".log"),
+        "retention does the same"),
+    Gap("index entries missing at the end", DENSE, on("0.index", cut, 200),
+        "how dense an index is depends on a setting; lookups read more of the log"),
+    Gap("index entries missing in the middle", DENSE, on("0.index", drop, 80, 400),
+        "how dense an index is depends on a setting"),
+    Gap("time entries missing in the middle", DENSE, on("0.timeindex", drop, 120, 600),
+        "how dense an index is depends on a setting; only the closing entry must be there"),
+    Gap("the active time index emptied", PLAIN, on("0.timeindex", cut, 0),
+        "an active segment need not have a closing entry"),
+    Gap("the last stable offset of an aborted transaction changed", TXNS,
+        entry("1.txnindex", 0, last_stable_offset=lambda n: n - 3),
+        "recovery computes others than appends do"),
+    Gap("a snapshot removed", TXNS, remove("1.snapshot"), "a broker removes old ones itself"),
+    Gap("a producer that the log does not know", TXNS,
+        producers("1.snapshot", lambda rows: one_more(rows, producer_id=999)),
+        "its batches may have been deleted by retention"),
+    Gap("the timestamp of a producer", TXNS, producer("1.snapshot", 0, timestamp=5),
+        "only expiration uses it, and releases differ in what they put there"),
+    Gap("the coordinator epoch of a producer", TXNS, producer("1.snapshot", 0, coordinator_epoch=5),
+        "markers emptied by compaction no longer tell it"),
+    Gap("a high watermark too low", PLAIN, offset(WATERMARK, "codec-none", 5),
+        "a broker writes it every few seconds; it catches up"),
+    Gap("a recovery point too low after a kill", KILLED, offset(RECOVERY, "codec-none", 5),
+        "a broker writes it every minute; recovery only takes longer"),
+    Gap("a recovery point too high, but in the log", "killed codec-none-0",
+        offset(RECOVERY, "codec-none", 360), "what was flushed is nowhere else"),
+    Gap("a log start in the log", PLAIN, offset(START, "codec-none", 300),
+        "DeleteRecords does the same"),
+    Gap("the topic id of a topic with one partition", "clean codec-gzip-0",
+        on(METADATA, lambda d: d[:-22] + UUID.encode()),
+        "only the metadata log knows the right one"),
+    Gap("a row of an epoch without data dropped", "clean deleted-records.mid-0",
+        epochs(lambda rows: rows[:1]), "the epoch left no batch"),
+    Gap("the first epoch row dropped after a kill", KILLED,
+        epochs(lambda rows: rows[1:]),
+        "deleting records cuts the file first and writes the log start later"),
+]  # fmt: skip
 
 
 @pytest.fixture
 def log_dir(scenario, tmp_path) -> Callable[[str], Path]:
     def made(text: str) -> Path:
         name, *partitions = text.split()
-        return small_log_dir(scenario(f"{VERSION}/{name}"), tmp_path / "log-dir", *partitions)
+        source, target = scenario(f"{VERSION}/{name}"), tmp_path / "log-dir"
+        if not partitions:
+            return copied(source, target)
+        return small_log_dir(source, target, *partitions)
 
     return made
 
@@ -458,18 +921,105 @@ def log_dir(scenario, tmp_path) -> Callable[[str], Path]:
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
 def test_damage_is_told_for_what_it_is(row, log_dir):
     home = log_dir(row.home)
-    sound = verify(home)
+    sound = verify(*log_dirs(home))
     assert not sound.above_info()
     expected, gone = place(home, row.expected), place(home, row.gone)
     row.damage(home)
     before = fingerprint(home)
-    outcome = verify(home)
+    outcome = verify(*log_dirs(home))
     story = "\n".join(map(told, outcome.findings))
     assert outcome.places - sound.places == expected, story
     assert sound.places - outcome.places == gone, story
     assert row.says in story
     assert not outcome.unreadable
     assert fingerprint(home) == before
-    shallow, deep = verify(home, level=Level.BATCHES).places, outcome.places
+    shallow, deep = verify(*log_dirs(home), level=Level.BATCHES).places, outcome.places
     assert {key: n for key, n in deep.items() if key[0] not in DEEP} == shallow
-    verify(home, level=Level.QUICK)
+    verify(*log_dirs(home), level=Level.QUICK)
+
+
+@pytest.mark.parametrize("gap", KNOWN_GAPS, ids=lambda gap: gap.id)
+def test_some_damage_leaves_no_trace(gap, log_dir):
+    home = log_dir(gap.home)
+    sound = verify(home).places
+    gap.damage(home)
+    outcome = verify(home)
+    assert outcome.places == sound, f"now it can be seen, although {gap.reason}"
+
+
+def test_the_table_has_every_code_of_the_catalogue():
+    shown = {code for row in TABLE for code, _, _ in row.expected}
+    assert shown | NOT_IN_THE_TABLE == set(catalogue())
+    assert not shown & NOT_IN_THE_TABLE
+
+
+def test_every_row_and_gap_has_a_name_of_its_own():
+    names = Counter(entry.id for entry in [*TABLE, *KNOWN_GAPS])
+    assert not [name for name, count in names.items() if count > 1]
+
+
+@pytest.mark.parametrize("number", [0, 3, 15, 27])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda n: in_batch(n, 70),
+        lambda n: header(n, crc=False, batch_length=0),
+        lambda n: header(n, crc=False, batch_length=10**9),
+        lambda n: header(n, crc=False, magic=77),
+        lambda n: with_batches(lambda d, t: zero(d, int(t.position[n]), int(t.size[n]))),
+    ],
+    ids=["bit", "no size", "huge size", "magic", "zeros"],
+)
+def test_what_is_sound_behind_damage_is_counted(damage, number, log_dir):
+    home = log_dir(PLAIN)
+    log = home_of(home, "0.log")
+    table = batches(log)
+    damage(number)(home)
+    behind_it = table[number + 1 :]
+    (finding,) = (f for f in verify(home).findings if f.path == log)
+    assert (
+        f"{len(behind_it)} sound batches ({behind_it.record_count.sum()} records, "
+        f"{behind_it.size.sum()} bytes) follow in this segment" in finding.message
+    )
+    assert finding.position == table.position[number]
+    assert finding.length == table.size[number]
+    assert finding.first_offset == table.base_offset[number]
+    assert finding.last_offset == table.last_offset[number]
+    assert finding.topic, finding.partition == ("codec-none", 0)
+    assert finding.segment == 0
+    first, last = finding.first_offset, finding.last_offset
+    assert finding.next == f"logtool dump {log} --offset {first}..{last}"
+
+
+def test_each_damaged_place_counts_what_follows_it(log_dir):
+    home = log_dir(PLAIN)
+    log = home_of(home, "0.log")
+    table = batches(log)
+    all_of(in_batch(20, 70), in_batch(9, 70))(home)
+    first, second = (f for f in verify(home).findings if f.path == log)
+    assert f"; {len(table) - 11} sound batches (" in first.message
+    assert f"; {len(table) - 21} sound batches (" in second.message
+
+
+def test_damage_to_one_partition_is_not_laid_on_another(log_dir):
+    home = log_dir("clean codec-none-0 codec-none-1 codec-none-2 small-segments-0")
+    sound = verify(home).places
+    in_batch(3, 70)(home)
+    outcome = verify(home)
+    assert {f.path for f in outcome.findings} == {home_of(home, "0.log")}
+    assert outcome.summary.partitions == 4
+    assert outcome.exit_status == 1
+    assert not sound
+
+
+def test_a_summary_counts_and_names_the_next_commands(log_dir):
+    home = log_dir(PLAIN)
+    in_batch(3, 70)(home)
+    offset(WATERMARK, "codec-none", 10**12)(home)
+    summary = verify(home).summary.as_json()
+    assert summary["findings"] == {"error": 1, "warning": 1, "info": 0}
+    assert summary["codes"] == {"batch/crc": 1, "checkpoint/high-watermark-beyond-end": 1}
+    assert summary["complete"] is True
+    assert summary["batches"] == len(batches(home_of(home, "0.log")))
+    log, checkpoint = home_of(home, "0.log"), home / WATERMARK
+    assert summary["next"] == [f"logtool dump {log} --offset 10..39", f"logtool dump {checkpoint}"]
