@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements.lock
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
-.PHONY: help demo test test-broker lint generate fixtures lock clean
+.PHONY: help demo test test-broker bench lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +19,9 @@ test: $(VENV)/test.stamp  ## set up, then run all tests that need no Java
 
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
 	$(BIN)/python -m pytest -m broker $(PYTEST_ARGS)
+
+bench: $(VENV)/test.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
+	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .

@@ -1,0 +1,108 @@
+"""Times two jobs in turns, and says how many times the first is as fast as the second.
+
+The machine may be busy with other things, and not evenly: A and B run one right behind the other,
+again and again (A B A B ...), and the result is the median of the ratios of the pairs.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+PAIRS = 5
+_PEAK = (
+    "import resource, subprocess, sys; "
+    "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
+    "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+)
+Job = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of two jobs, pair by pair."""
+
+    ours: list[float]
+    theirs: list[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Return how many times our job is as fast as theirs, pair by pair."""
+        return [b / a for a, b in zip(self.ours, self.theirs, strict=True)]
+
+
+def timed(job: Job) -> float:
+    """Return the seconds that one run takes."""
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def pairs(ours: Job, theirs: Job, count: int = PAIRS, *, warm: bool = True) -> Timing:
+    """Time both jobs `count` times in turns, after one run of each that does not count."""
+    if warm:
+        ours()
+        theirs()
+    timing = Timing([], [])
+    for _ in range(count):
+        timing.ours.append(timed(ours))
+        timing.theirs.append(timed(theirs))
+    return timing
+
+
+def runs(job: Job, count: int = PAIRS) -> list[float]:
+    """Return the seconds of `count` runs, after one that does not count."""
+    job()
+    return [timed(job) for _ in range(count)]
+
+
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return median, smallest and largest."""
+    return median(values), min(values), max(values)
+
+
+def run(command: Sequence[str | Path]) -> None:
+    """Run a command to its end with its output thrown away; it must exit with 0."""
+    done = subprocess.run(
+        command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+    )
+    if done.returncode:
+        sys.stderr.write(done.stderr.decode(errors="replace"))
+        done.check_returncode()
+
+
+def peak_memory(command: Sequence[str | Path]) -> int:
+    """Return the bytes of the largest resident set that a command had, which must exit with 0.
+
+    A child begins with what its parent holds, so a small process stands between.
+    """
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", _PEAK, *command],
+        env=environment(), stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    status, kib = done.stdout.split()
+    if status != "0":
+        raise subprocess.CalledProcessError(int(status), list(map(str, command)))
+    return int(kib) * 1024
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for a process that is measured: not the harness's own path."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def pass_over(path: Path, size: int = 1024 * 1024) -> int:
+    """Read a file once into a buffer of `size` bytes, CRC-32C it, return that: the baseline."""
+    from crc32c import crc32c
+
+    buffer = bytearray(size)
+    view = memoryview(buffer)
+    crc = 0
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            crc = crc32c(view[:count], crc)
+    return crc

@@ -1,0 +1,484 @@
+"""What is measured: one function for each bar, which returns the rows of the report."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from bench.generate import GIB, KIB, MIB, Spec, generate
+from bench.measure import (
+    PAIRS,
+    Timing,
+    environment,
+    pairs,
+    pass_over,
+    peak_memory,
+    run,
+    runs,
+    spread,
+    timed,
+)
+from broker.install import KAFKA_4, cache_root, install
+
+from logtool import partition
+from logtool.checks.segment import Task, check_segment
+from logtool.files import LogFile
+from logtool.formats import _kernels, compression
+from logtool.formats.record_batch import HEADER_SIZE
+from logtool.scan import Chunk, scan
+from logtool.verify import Level, Verification
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURE = "4.3.1/clean"
+SIZES = {"200 B": 200, "1 KiB": KIB, "16 KiB": 16 * KIB, "1 MiB": MIB}
+IMPORTS = "import typer, numpy, crc32c"
+TIMES = "times"
+
+KAFKA_OPTIONS = (
+    "-Xmx256M",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+)
+"""Those of kafka-run-class.sh, which kafka-dump-log.sh runs."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a value has to reach."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __str__(self) -> str:
+        low = "" if self.at_least is None else f">= {self.at_least:g}"
+        high = "" if self.at_most is None else f"<= {self.at_most:g}"
+        return " and ".join(filter(None, (low, high)))
+
+    def met(self, value: float) -> bool:
+        """Return whether `value` reaches it."""
+        low = self.at_least is None or value >= self.at_least
+        return low and (self.at_most is None or value <= self.at_most)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the report: a median with its spread, or why there is none."""
+
+    title: str
+    values: list[float] = field(default_factory=list)
+    """One for each pair or run, in `unit`."""
+    bar: Bar | None = None
+    unit: str = TIMES
+    note: str = ""
+    """What the value is made of, and what limits it."""
+    timing: Timing | None = None
+    skipped: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Return whether the median reaches the bar; None where nothing can be said."""
+        return self.bar.met(spread(self.values)[0]) if self.bar and self.values else None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where inputs are, and how large."""
+
+    home: Path
+    quick: bool = False
+
+    @property
+    def count(self) -> int:
+        """Return how many pairs make a median."""
+        return 2 if self.quick else PAIRS
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of what the bars call 1 GiB."""
+        return 64 * MIB if self.quick else GIB
+
+    def directory(self, spec: Spec) -> Path:
+        """Return a partition directory in which verify has found nothing; its files are cached."""
+        target = generate(self.home, spec)
+        found = list(Verification([target]))
+        if found:
+            raise AssertionError(f"{spec.name} is not sound: {found[:3]}")
+        return target
+
+    def log(self, spec: Spec) -> Path:
+        """Return the first log of a directory."""
+        return min(self.directory(spec).glob("*.log"))
+
+    def fixture(self) -> Path:
+        """Return a log dir that a real broker wrote."""
+        target = self.home / "fixture" / Path(FIXTURE).name
+        if not target.is_dir():
+            with tarfile.open(ROOT / "tests" / "data" / f"{FIXTURE}.tar.xz") as tar:
+                tar.extractall(target.parent, filter="tar")
+        return target
+
+    def pairs(self, ours: Callable[[], object], theirs: Callable[[], object]) -> Timing:
+        """Time two jobs in turns."""
+        return pairs(ours, theirs, self.count)
+
+
+def verify_batches(bench: Bench) -> Iterator[Row]:
+    """Time verify against one pass of readinto(1 MiB) and crc32c over the same file."""
+    bars = dict(zip(SIZES, (0.30, 0.70, 0.90, 0.90), strict=True))
+    for name, size in SIZES.items():
+        directory = bench.directory(Spec(size, bench.total))
+        segment = partition.read(directory).segments[0]
+        log = segment.log.path
+        timing = bench.pairs(lambda: check_segment(Task(segment)), lambda: pass_over(log))  # noqa: B023
+        bare = bench.pairs(lambda: _scan(log), lambda: pass_over(log))  # noqa: B023
+        note = (
+            f"{_rate(bench.total, timing.ours)}, the pass {_rate(bench.total, timing.theirs)}; "
+            f"scanning into columns, with no rules, reaches {spread(bare.ratios)[0]:.2f}"
+        )
+        title = f"verify, batches of {name}, against readinto(1 MiB) + crc32c"
+        yield _ratio(title, timing, Bar(bars[name]), note)
+
+
+def pure_build(bench: Bench) -> Iterator[Row]:
+    """Time the same with the kernels as plain Python."""
+    directory = bench.directory(Spec(16 * KIB, bench.total))
+    command = [sys.executable, "-m", "bench.pure", directory, str(bench.count)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    timing = Timing(**json.loads(done.stdout))
+    note = _rate(bench.total, timing.ours)
+    yield _ratio("the same, batches of 16 KiB, kernels not compiled", timing, None, note)
+
+
+def two_processes(bench: Bench) -> Iterator[Row]:
+    """Time two processes against one."""
+    title = "verify -j 2 against -j 1, 4 segments of batches of 16 KiB, whole process"
+    text = subprocess.run(
+        [_logtool(), "verify", "--help"], env=environment(), stdout=subprocess.PIPE, check=True
+    )
+    if not re.search(rb"\s-j\b", text.stdout):
+        yield Row(title, skipped="logtool verify has no option -j")
+        return
+    if (cores := len(os.sched_getaffinity(0))) < 2:
+        yield Row(title, skipped=f"this machine has {cores} core")
+        return
+    directory = bench.directory(_four(bench))
+    two, one = (
+        partial(run, [_logtool(), "verify", "-j", count, directory]) for count in ("2", "1")
+    )
+    timing = bench.pairs(two, one)
+    passes = bench.pairs(
+        partial(_passes, directory, parallel=True), partial(_passes, directory, parallel=False)
+    )
+    note = (
+        f"{_seconds(timing)}; two bare passes at once against one behind the other reach "
+        f"{spread(passes.ratios)[0]:.2f}"
+    )
+    yield _ratio(title, timing, Bar(1.8), note)
+
+
+def kafka_batches(bench: Bench) -> Iterator[Row]:
+    """Time verify against Kafka's own tool."""
+    for name, size in SIZES.items():
+        if bench.quick and size != 16 * KIB:
+            continue
+        bar = Bar(20 if size == 200 else 10)
+        yield _against_kafka(
+            bench, f"verify, batches of {name}", Spec(size, bench.total), ["verify"], [], bar
+        )
+
+
+def kafka_records(bench: Bench) -> Iterator[Row]:
+    """Time what looks into records against Kafka's own tool."""
+    spec = Spec(16 * KIB, bench.total // 4)
+    for codec in (compression.NONE, compression.ZSTD):
+        spec = Spec(16 * KIB, bench.total // 4, codec)
+        yield _against_kafka(
+            bench, f"verify --level records, batches of 16 KiB ({compression.name(codec)})", spec,
+            ["verify", "--level", "records"], ["--deep-iteration"], Bar(10),
+        )  # fmt: skip
+        if bench.quick:
+            return
+    spec = Spec(16 * KIB, bench.total // 4)
+    yield _against_kafka(
+        bench, "dump --records --format ndjson, batches of 16 KiB", spec,
+        ["dump", "--records", "--format", "ndjson"], ["--print-data-log"], Bar(3),
+    )  # fmt: skip
+
+
+def kafka_fixture(bench: Bench) -> Iterator[Row]:
+    """Time verify of what a real broker wrote against Kafka's own tool on its logs."""
+    title = f"verify of the log dir {FIXTURE}, against kafka-dump-log of its logs, whole process"
+    if reason := _no_kafka():
+        yield Row(title, skipped=reason)
+        return
+    home = bench.fixture()
+    logs = sorted(home.rglob("*.log"))
+    timing = bench.pairs(partial(run, [_logtool(), "verify", home]), partial(run, _kafka(logs)))
+    yield _ratio(title, timing, None, f"{len(logs)} logs, {_seconds(timing)}")
+
+
+def decode(bench: Bench) -> Iterator[Row]:
+    """Time the decoding of uncompressed 200-byte records into columns."""
+    for name in ("16 KiB", "1 MiB"):
+        log = bench.log(Spec(SIZES[name], bench.total))
+        chunks = [_Stretch(chunk) for chunk in _first(log, 64 * MIB)]
+        count = sum(stretch.records for stretch in chunks)
+        seconds = runs(lambda: sum(stretch.decode() for stretch in chunks), 2 * bench.count)  # noqa: B023
+        size = sum(int((stretch.ends - stretch.starts).sum()) for stretch in chunks)
+        yield Row(
+            f"decoding records of 200 bytes to columns, batches of {name}, one core",
+            [count / second / 1e6 for second in seconds], Bar(20), "million a second",
+            f"{count} records, {_rate(size, seconds)}",
+        )  # fmt: skip
+
+
+def codecs(bench: Bench) -> Iterator[Row]:
+    """Time records in every codec against decompressing alone."""
+    for codec, name in enumerate(compression.NAMES):
+        directory = bench.directory(Spec(16 * KIB, bench.total // 16, codec))
+        segment = partition.read(directory).segments[0]
+        log = segment.log.path
+        batches = [bytes(batch)[HEADER_SIZE:] for batch in _batches(log)]
+        alone = partial(_decompress, codec, batches) if codec else partial(pass_over, log)
+        timing = bench.pairs(partial(check_segment, Task(segment, Level.RECORDS)), alone)
+        plain = _decompress(codec, batches)
+        note = f"{_rate(plain, timing.ours)} of records"
+        other = "decompressing alone" if codec else "readinto(1 MiB) + crc32c"
+        title = f"verify --level records, 16 KiB of {name}, against {other}"
+        yield _ratio(title, timing, None, note)
+
+
+def memory(bench: Bench) -> Iterator[Row]:
+    """Measure the largest resident set of verify."""
+    bare = peak_memory([sys.executable, "-c", IMPORTS]) / 1e6
+    for spec in (_four(bench), Spec(16 * KIB, bench.total)):
+        for level in ("batches", "records"):
+            if level == "records" and spec.total_size != bench.total:
+                continue
+            command = [_logtool(), "verify", "--level", level, bench.directory(spec)]
+            peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
+            size = f"{spec.total_size / GIB:g} GiB"
+            title = f"peak memory of verify --level {level}, {size} of batches of 16 KiB"
+            note = f"an interpreter with typer, numpy and crc32c: {bare:.0f} MB"
+            yield Row(title, peaks, Bar(at_most=150), "MB", note)
+    for name in ("200 B", "1 MiB"):
+        command = [_logtool(), "verify", bench.directory(Spec(SIZES[name], bench.total))]
+        peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
+        yield Row(
+            f"the same, {bench.total / GIB:g} GiB of batches of {name}",
+            peaks,
+            Bar(at_most=150),
+            "MB",
+        )
+
+
+def start(bench: Bench) -> Iterator[Row]:
+    """Time what is no work at all."""
+    small = bench.fixture() / "codec-none-0"
+    for title, ours, theirs, most in (
+        ("logtool --help", [_logtool(), "--help"], "import typer", 1.3),
+        ("logtool verify of a small directory", [_logtool(), "verify", small], IMPORTS, 2),
+    ):
+        other = [sys.executable, "-c", theirs]
+        timing = pairs(partial(run, ours), partial(run, other), 4 * bench.count)
+        yield Row(f"{title} against python -c '{theirs}'", _inverse(timing),
+                  Bar(at_most=most), note=_seconds(timing), timing=timing)  # fmt: skip
+
+
+def linear(bench: Bench) -> Iterator[Row]:
+    """Time ten times the data."""
+    for name in ("200 B", "16 KiB"):
+        many, few = (
+            partition.read(bench.directory(Spec(SIZES[name], size))).segments[0]
+            for size in (bench.total, bench.total // 10)
+        )
+        timing = pairs(
+            lambda: check_segment(Task(many)), lambda: check_segment(Task(few)),  # noqa: B023
+            2 * bench.count,
+        )  # fmt: skip
+        factor = many.log.size / few.log.size
+        yield Row(
+            f"verify of ten times the data, batches of {name}: time for a byte",
+            [value / factor for value in _inverse(timing)], Bar(0.9, 1.1), note=_seconds(timing),
+            timing=timing,
+        )  # fmt: skip
+
+
+def tiny_segments(bench: Bench) -> Iterator[Row]:
+    """Time many segments of one batch, whose files are opened and read one by one."""
+    few, many = (1000, 1000) if bench.quick else (10_000, 100_000)
+    directory = generate(bench.home, Spec(KIB, many * KIB, segment_size=KIB))
+    _read_all(directory)
+    first = timed(lambda: _must_be_sound(directory))
+    theirs = timed(lambda: _read_all(directory))
+    note = f"one pair of {many}: {first:.1f} s against {theirs:.1f} s, {first / theirs:.1f} times"
+    if first > 30:
+        many, directory = few, generate(bench.home, Spec(KIB, few * KIB, segment_size=KIB))
+    timing = bench.pairs(lambda: _must_be_sound(directory), lambda: _read_all(directory))
+    note += f"; here {_seconds(timing)}, {spread(timing.ours)[0] / many * 1e6:.0f} us a segment"
+    title = f"verify of {many} segments of 1 KiB against scandir + open + read of their files"
+    yield Row(title, _inverse(timing), Bar(at_most=3), note=note, timing=timing)
+
+
+ROWS = {
+    "verify": verify_batches,
+    "pure": pure_build,
+    "processes": two_processes,
+    "kafka-batches": kafka_batches,
+    "kafka-records": kafka_records,
+    "kafka-fixture": kafka_fixture,
+    "decode": decode,
+    "codecs": codecs,
+    "memory": memory,
+    "start": start,
+    "linear": linear,
+    "tiny": tiny_segments,
+}
+
+
+class _Stretch:
+    """The uncompressed batches of a chunk, ready to be decoded."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.data = memoryview(bytearray(chunk.data))
+        begin = chunk.table.position - chunk.data_position
+        self.starts, self.ends = begin + HEADER_SIZE, begin + chunk.table.size
+        self.counts = chunk.table.record_count.astype(np.int64)
+        self.records = int(self.counts.sum())
+
+    def decode(self) -> int:
+        """Decode all records into fresh columns; returns how many."""
+        rows = np.empty((self.records, _kernels.RECORD_COLUMNS), np.int64)
+        results = np.empty((len(self.starts), 3), np.int64)
+        done = _kernels.decode_batches(
+            self.data, self.starts, self.ends, self.counts, rows, results
+        )
+        if done != self.records:
+            raise AssertionError(f"{done} of {self.records} records were decoded")
+        return done
+
+
+def _against_kafka(
+    bench: Bench, title: str, spec: Spec, ours: Sequence[str], flags: Sequence[str], bar: Bar
+) -> Row:
+    title += f", against kafka-dump-log {' '.join(flags)}".rstrip() + ", whole process"
+    if reason := _no_kafka():
+        return Row(title, skipped=reason)
+    log = bench.log(spec)
+    timing = pairs(
+        partial(run, [_logtool(), *ours, log]), partial(run, _kafka([log], *flags)), bench.count,
+        warm=False,
+    )  # fmt: skip
+    floor = spread(runs(lambda: pass_over(log), bench.count))[0]
+    floor += spread(runs(partial(run, [sys.executable, "-c", IMPORTS]), bench.count))[0]
+    best = spread(timing.theirs)[0] / floor
+    note = (
+        f"{log.stat().st_size / MIB:.0f} MiB, {_seconds(timing)}; an interpreter with typer, numpy "
+        f"and crc32c and one bare pass: {floor:.2f} s, so no more than {best:.1f} can be reached "
+        "in one process"
+    )
+    return _ratio(title, timing, bar, note)
+
+
+def _kafka(logs: Sequence[Path], *flags: str) -> list[str]:
+    classes = f"{install(KAFKA_4)}/*"
+    files = ",".join(map(str, logs))
+    tool = "org.apache.kafka.tools.DumpLogSegments"
+    return ["java", *KAFKA_OPTIONS, "-cp", classes, tool, "--files", files, *flags]
+
+
+def _no_kafka() -> str:
+    if shutil.which("java") is None:
+        return "java is not on the PATH"
+    if not (cache_root() / KAFKA_4).is_dir() and shutil.which("mvn") is None:
+        return f"Kafka {KAFKA_4} is not in the cache and mvn is not on the PATH"
+    return ""
+
+
+def _logtool() -> Path:
+    return Path(sys.executable).with_name("logtool")
+
+
+def _four(bench: Bench) -> Spec:
+    return Spec(16 * KIB, 4 * bench.total, segment_size=bench.total)
+
+
+def _scan(log: Path) -> None:
+    with LogFile(log) as file:
+        for _ in scan(file, base_offset=0):
+            pass
+
+
+def _first(log: Path, size: int) -> Iterator[Chunk]:
+    with LogFile(log) as file:
+        for chunk in scan(file, base_offset=0):
+            yield chunk
+            if chunk.end_position >= size:
+                return
+
+
+def _batches(log: Path) -> Iterator[memoryview]:
+    for chunk in _first(log, 2**63):
+        yield from map(chunk.batch, range(len(chunk.table)))
+
+
+def _decompress(codec: int, payloads: Sequence[bytes]) -> int:
+    """Decompress all payloads one by one; returns the bytes that came out."""
+    return sum(len(compression.decompress(codec, memoryview(payload))) for payload in payloads)
+
+
+def _passes(directory: Path, *, parallel: bool) -> None:
+    """Make one bare pass over each log, in one process or in two at once."""
+    code = "import sys; from pathlib import Path; from bench.measure import pass_over; "
+    code += "[pass_over(Path(name)) for name in sys.argv[1:]]"
+    logs = sorted(directory.glob("*.log"))
+    shares = [logs[::2], logs[1::2]] if parallel else [logs]
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, *share], cwd=ROOT / "tests")
+        for share in shares
+    ]
+    if any(process.wait() for process in started):
+        raise AssertionError("a pass over the logs failed")
+
+
+def _must_be_sound(directory: Path) -> None:
+    if found := list(Verification([directory])):
+        raise AssertionError(f"verify found {found[:3]}")
+
+
+def _read_all(directory: Path) -> None:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123
+                file.read()
+
+
+def _ratio(title: str, timing: Timing, bar: Bar | None, note: str) -> Row:
+    return Row(title, timing.ratios, bar, note=note, timing=timing)
+
+
+def _inverse(timing: Timing) -> list[float]:
+    """Return how many times as long as theirs ours takes."""
+    return [1 / ratio for ratio in timing.ratios]
+
+
+def _rate(size: int, seconds: Sequence[float]) -> str:
+    return f"{size / spread(seconds)[0] / 1e9:.2f} GB/s"
+
+
+def _seconds(timing: Timing) -> str:
+    ours, theirs = spread(timing.ours)[0], spread(timing.theirs)[0]
+    return f"{ours:.3g} s against {theirs:.3g} s"
