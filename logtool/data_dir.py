@@ -90,7 +90,9 @@ def classify(path: Path) -> PathKind:
     if _holds_partition_files([e.name for e in entries]):
         return PathKind.PARTITION_DIR
     for entry in entries:
-        if entry.is_dir() and isinstance(names.parse_directory(entry.name), PartitionDirectory):
+        if files.is_dir(entry) and isinstance(
+            names.parse_directory(entry.name), PartitionDirectory
+        ):
             return PathKind.LOG_DIR
         if names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN:
             return PathKind.LOG_DIR
@@ -105,7 +107,8 @@ def read(path: Path) -> DataDir:
     """List a log dir; UnreadableError when that is not possible."""
     good, bad, found, odd = [], [], [], []
     for entry in files.list_dir(path):
-        if entry.is_dir(follow_symlinks=True):
+        name = names.parse_root_file(entry.name)
+        if files.is_dir(entry):
             directory = names.parse_directory(entry.name)
             if entry.name == names.REMOTE_INDEX_CACHE:
                 continue
@@ -113,8 +116,8 @@ def read(path: Path) -> DataDir:
                 bad.append((path / entry.name, directory))
             else:
                 good.append((path / entry.name, directory))
-        elif entry.is_file(follow_symlinks=False):
-            file = partition.describe(path, entry, names.parse_root_file(entry.name))
+        elif partition.is_file(entry, name):
+            file = partition.describe(path, entry, name)
             found += [file] if file else []
         else:
             odd.append(path / entry.name)

@@ -45,6 +45,14 @@ def list_dir(path: Path) -> list[os.DirEntry[str]]:
         return sorted(entries, key=lambda entry: entry.name)
 
 
+def is_dir(entry: os.DirEntry[str]) -> bool:
+    """Return whether it is a directory or leads to one; a link that leads nowhere does not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 

@@ -52,7 +52,7 @@ class Partition:
     segments: tuple[Segment, ...]
     """By base offset."""
     orphans: tuple[File, ...]
-    """Index files with no log of their base offset."""
+    """Index files with no log of their base offset, by that offset."""
     snapshots: tuple[File, ...]
     """Producer snapshots by offset."""
     kraft_snapshots: tuple[File, ...]
@@ -63,7 +63,7 @@ class Partition:
     strangers: tuple[File, ...]
     """Files whose name Kafka does not write."""
     odd_entries: tuple[Path, ...]
-    """Directories, links, devices: nothing that a broker reads."""
+    """Directories, pipes, devices, links of other names: nothing that a broker reads."""
 
     @property
     def topic(self) -> str | None:
@@ -98,14 +98,23 @@ def read(path: Path) -> Partition:
     found: list[File] = []
     odd = []
     for entry in files.list_dir(path):
-        if not entry.is_file(follow_symlinks=False):
+        name = names.parse_partition_file(entry.name, metadata_log=metadata_log)
+        if not is_file(entry, name):
             odd.append(path / entry.name)
             continue
-        name = names.parse_partition_file(entry.name, metadata_log=metadata_log)
         file = describe(path, entry, name)
         if file:
             found.append(file)
     return _arrange(path, directory, found, tuple(odd))
+
+
+def is_file(entry: os.DirEntry[str], name: FileName) -> bool:
+    """Return whether it is a file, or a link in the place of one.
+
+    A broker follows links. Here they are not followed: whoever opens one says that it is unread.
+    """
+    known = name.kind is not FileKind.UNKNOWN and name.reception is Reception.EXACT
+    return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and known)
 
 
 def describe(parent: Path, entry: os.DirEntry[str], name: FileName) -> File | None:
@@ -149,7 +158,7 @@ def _arrange(
         path,
         directory,
         segments,
-        orphans=tuple(file for group in indexes.values() for file in group.values()),
+        orphans=tuple(file for _, group in sorted(indexes.items()) for file in group.values()),
         snapshots=tuple(of(FileKind.PRODUCER_SNAPSHOT)),
         kraft_snapshots=tuple(of(FileKind.KRAFT_SNAPSHOT)),
         fixed={

@@ -9,9 +9,10 @@ from logtool import data_dir, partition
 from logtool.checks import inventory, root, small_files
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition
 from logtool.checks.segment import Level
-from logtool.checks.single_file import check_single_file
+from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
+from logtool.files import LogFile
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.meta_properties import MetaProperties
@@ -53,6 +54,7 @@ class Verification:
         self._bytes_done = self._bytes_total = 0
         self._metas: list[tuple[DataDir, MetaProperties]] = []
         self._homes: dict[tuple[str | None, str, int], Path] = {}
+        self._neighbours: Neighbours = {}
         self.summary = Summary()
 
     def __iter__(self) -> Iterator[Item]:
@@ -77,8 +79,11 @@ class Verification:
 
     def _file(self, path: Path) -> Iterator[Item]:
         facts = PartitionFacts()
-        self._bytes_total += path.stat().st_size
-        yield from check_single_file(path, self._level, self._limit, facts, self._tick(path))
+        with LogFile(path) as file:
+            self._bytes_total += file.size
+        yield from check_single_file(
+            path, self._level, self._limit, facts, self._neighbours, self._tick(path)
+        )
         self._add(facts, partitions=0)
 
     def _log_dir(self, home: DataDir) -> Iterator[Item]:

@@ -1,13 +1,13 @@
 """Rules between the segments of a partition, and for the leader epochs of its batches."""
 
 import shlex
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from logtool.checks.segment import SegmentReport
 from logtool.findings import Finding
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
-from logtool.formats.names import FileKind
 from logtool.partition import File, Partition, Segment
 
 Run = tuple[int, int, int]
@@ -18,7 +18,7 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
     """Yield overlaps of neighbouring segments, and what is missing between them."""
     compacted = any(report.has_gaps for report in reports)
     for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
-        if not left.scanned:
+        if not left.scanned or left.changed:
             continue
         end = left.next_offset
         if end > right.base_offset:
@@ -36,23 +36,30 @@ def check_epochs(
     log_start: int, log_end: int | None,
 ) -> Iterator[Finding]:  # fmt: skip
     """Hold leader-epoch-checkpoint against the epochs of the batches from `log_start` on."""
-    rows = [(row.leader_epoch, row.start_offset) for row in checkpoint.rows]
+    rows = sorted(
+        ((row.leader_epoch, row.start_offset) for row in checkpoint.rows), key=lambda row: row[1]
+    )
+    starts = [start for _, start in rows]
     known = {epoch for epoch, _ in rows}
     for epoch, first, last in runs:
         first = max(first, log_start)
         if epoch < 0 or first > last:
             continue
         if not rows:
-            code, what = ("missing-epoch", "no row") if file else ("missing", "no file")
-            text = f"batches from offset {first} on have leader epoch {epoch}, there is {what}"
-            yield Finding(f"leader-epoch/{code}", text, first_offset=first, last_offset=last)
+            code = "leader-epoch/missing-epoch" if file else "leader-epoch/missing"
+            text = (
+                f"batches from offset {first} on have leader epoch {epoch}, there is no "
+                f"{'row' if file else 'file'}"
+            )
+            yield Finding(code, text, first_offset=first, last_offset=last)
             return
         if epoch not in known:
             text = f"batches at offsets {first} to {last} have epoch {epoch}, which has no row"
             yield Finding("leader-epoch/missing-epoch", text, first_offset=first, last_offset=last)
             continue
-        at = max((row for row in rows if row[1] <= first), key=lambda row: row[1], default=None)
-        later = [row for row in rows if first < row[1] <= last]
+        behind = bisect_right(starts, first)
+        at = rows[behind - 1] if behind else None
+        later = rows[behind : bisect_right(starts, last)]
         if at is None or at[0] != epoch or later:
             other = later[0] if at and at[0] == epoch else at
             says = f"epoch {other[0]} from offset {other[1]} on" if other else "no epoch there"
@@ -85,11 +92,12 @@ def _hole(partition: Partition, left: SegmentReport, begin: int, compacted: bool
     if end <= left.indexed_offset < begin:
         text += f", but the indexes of segment {left.base_offset} go on to {left.indexed_offset}"
         return Finding("segment/missing", text, None, None, *span)
+    snapshots, orphans = partition.snapshots, partition.orphans
     witnesses = [
-        file
-        for file in (*partition.orphans, *partition.snapshots)
-        if end < (file.name.offset or 0) < begin
-        or (end == file.name.offset and file.name.kind is not FileKind.PRODUCER_SNAPSHOT)
+        *orphans[bisect_left(orphans, end, key=_offset) : bisect_left(orphans, begin, key=_offset)],
+        *snapshots[
+            bisect_right(snapshots, end, key=_offset) : bisect_left(snapshots, begin, key=_offset)
+        ],
     ]
     if witnesses:
         text += f", and {witnesses[0].name.name} shows that one was there"
@@ -98,6 +106,10 @@ def _hole(partition: Partition, left: SegmentReport, begin: int, compacted: bool
         return Finding("segment/gap", f"{text}; compaction leaves such gaps", None, None, *span)
     text += ", and nothing else in this partition looks compacted"
     return Finding("segment/hole", text, None, None, *span)
+
+
+def _offset(file: File) -> int:
+    return file.name.offset or 0
 
 
 def _at(partition: Partition, segment: Segment, finding: Finding) -> Finding:

@@ -94,7 +94,8 @@ def _check(
     facts.log_end_offset = _log_end(partition, reports)
     yield from chain.check_segments(partition, reports)
     yield from _check_producers(partition, request, reports)
-    if not _is_going(partition) and all(report.scanned for report in reports):
+    steady = all(report.scanned and not report.changed for report in reports)
+    if steady and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
 
 
@@ -174,11 +175,14 @@ def _check_producers(
         ended, intruders = state.apply(rows[begin:])
         aborted += ended
         if report.scanned:
-            for item in producers.check_transaction_index(
-                segment, aborted, first_known=first_known, compacted=compacted,
-                damaged=not usable,
-            ):  # fmt: skip
-                yield _in_segment(item, report)
+            try:
+                for item in producers.check_transaction_index(
+                    segment, aborted, first_known=first_known, compacted=compacted,
+                    damaged=not usable,
+                ):  # fmt: skip
+                    yield _in_segment(item, report)
+            except UnreadableError as error:
+                yield vanished(error) if error.missing else error
         for row in intruders:
             offset = int(rows.base_offset[begin + row])
             text = (
@@ -194,7 +198,11 @@ def _log_end(partition: Partition, reports: Sequence[SegmentReport]) -> int | No
     """Return the log end offset; None where the active segment does not tell it."""
     active = reports[-1]
     empty = active.last_offset is None
-    known = active.end_known and (not empty or partition.segments[-1].log.size == 0)
+    known = (
+        active.end_known
+        and not active.changed
+        and (not empty or partition.segments[-1].log.size == 0)
+    )
     return active.next_offset if known else None
 
 

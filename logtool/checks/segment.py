@@ -43,6 +43,8 @@ class SegmentReport:
     findings: list[Finding | UnreadableError] = field(default_factory=list)
     scanned: bool = False
     """Whether the log was read from its start to its end."""
+    changed: bool = False
+    """Whether it is not any more what the directory listing showed."""
     batches: int = 0
     records: int = 0
     bytes: int = 0
@@ -157,10 +159,10 @@ def _read_log(
             end = chunk.end_position
             on_bytes(end - at)
             at = end
-        changed = log.size_now() != segment.log.size
+        report.changed = log.size_now() != segment.log.size
         report.bytes = log.size - start
     found += batch_rules.finish(active=segment.is_active, clean=task.clean)
-    report.findings += _placed(found, segment, changed=changed and batch_rules.torn)
+    report.findings += _placed(found, segment, changed=report.changed and batch_rules.torn)
     report.producer_rows = concat(rows)
     report.first_offset, report.last_offset = batch_rules.first_offset, batch_rules.last_offset
     report.has_gaps, report.damaged = batch_rules.has_gaps, batch_rules.damaged
@@ -172,7 +174,7 @@ def _read_log(
     report.indexed_offset = max(
         (rules.last_offset for rules in (offset_rules, time_rules) if rules), default=-1
     )
-    return report.scanned and not changed
+    return report.scanned and not report.changed
 
 
 def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) -> int:

@@ -14,10 +14,14 @@ from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind, FileState, Reception
 from logtool.partition import File, Segment
 
+Neighbours = dict[Path, dict[int, Segment]]
+"""The segments of directories that were listed, by base offset: one listing for many files."""
+
 
 def check_single_file(
-    path: Path, level: Level, limit: int, facts: PartitionFacts, on_bytes: Callable[[int], None]
-) -> Iterator[Item]:
+    path: Path, level: Level, limit: int, facts: PartitionFacts, neighbours: Neighbours,
+    on_bytes: Callable[[int], None],
+) -> Iterator[Item]:  # fmt: skip
     """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's."""
     name = names.parse_partition_file(path.name)
     if name.kind is FileKind.UNKNOWN:
@@ -25,7 +29,7 @@ def check_single_file(
     with LogFile(path) as opened:
         file = File(path, name, opened.size, 0)
     if name.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
-        yield from _in_segment(file, level, limit, facts, on_bytes)
+        yield from _in_segment(file, level, limit, facts, neighbours, on_bytes)
     elif name.kind is FileKind.TRANSACTION_INDEX:
         index = transaction_index.parse(files.read_small(path))
         for finding in transaction_index.check(index, base_offset=name.offset):
@@ -41,10 +45,11 @@ def check_single_file(
 
 
 def _in_segment(
-    file: File, level: Level, limit: int, facts: PartitionFacts, on_bytes: Callable[[int], None]
-) -> Iterator[Item]:
+    file: File, level: Level, limit: int, facts: PartitionFacts, neighbours: Neighbours,
+    on_bytes: Callable[[int], None],
+) -> Iterator[Item]:  # fmt: skip
     """Check a log by itself, or an index against the log beside it; only `file` is judged."""
-    segment = _segment(file)
+    segment = _segment(file, neighbours)
     if segment is None:
         yield from _index_alone(file)
         return
@@ -60,13 +65,15 @@ def _in_segment(
             yield item
 
 
-def _segment(file: File) -> Segment | None:
+def _segment(file: File, neighbours: Neighbours) -> Segment | None:
     """Return the segment of a log or index as its directory shows it; None for one with no log."""
-    base = file.name.offset or 0
+    base, parent = file.name.offset or 0, file.path.parent
     if file.name.state is FileState.LIVE and file.name.reception is Reception.EXACT:
-        for segment in partition.read(file.path.parent).segments:
-            if segment.base_offset == base:
-                return segment
+        if parent not in neighbours:
+            segments = partition.read(parent).segments
+            neighbours[parent] = {segment.base_offset: segment for segment in segments}
+        if base in neighbours[parent]:
+            return neighbours[parent][base]
     return Segment(base, file, {}, None) if file.name.kind is FileKind.LOG else None
 
 
