@@ -65,7 +65,7 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
     return median(values), min(values), max(values)
 
 
-def run(command: Sequence[str | Path]) -> None:
+def run(command: Sequence[str]) -> None:
     """Run a command to its end with its output thrown away; it must exit with 0."""
     done = subprocess.run(
         command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
@@ -75,7 +75,7 @@ def run(command: Sequence[str | Path]) -> None:
         done.check_returncode()
 
 
-def peak_memory(command: Sequence[str | Path]) -> int:
+def peak_memory(command: Sequence[str]) -> int:
     """Return the bytes of the largest resident set that a command had, which must exit with 0.
 
     A child begins with what its parent holds, so a small process stands between.
@@ -86,7 +86,7 @@ def peak_memory(command: Sequence[str | Path]) -> int:
     )  # fmt: skip
     status, kib = done.stdout.split()
     if status != "0":
-        raise subprocess.CalledProcessError(int(status), list(map(str, command)))
+        raise subprocess.CalledProcessError(int(status), list(command))
     return int(kib) * 1024
 
 

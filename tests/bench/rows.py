@@ -155,7 +155,7 @@ def verify_batches(bench: Bench) -> Iterator[Row]:
 def pure_build(bench: Bench) -> Iterator[Row]:
     """Time the same with the kernels as plain Python."""
     directory = bench.directory(Spec(16 * KIB, bench.total))
-    command = [sys.executable, "-m", "bench.pure", directory, str(bench.count)]
+    command = [sys.executable, "-m", "bench.pure", str(directory), str(bench.count)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     timing = Timing(**json.loads(done.stdout))
     note = _rate(bench.total, timing.ours)
@@ -176,7 +176,7 @@ def two_processes(bench: Bench) -> Iterator[Row]:
         return
     directory = bench.directory(_four(bench))
     two, one = (
-        partial(run, [_logtool(), "verify", "-j", count, directory]) for count in ("2", "1")
+        partial(run, [_logtool(), "verify", "-j", count, str(directory)]) for count in ("2", "1")
     )
     timing = bench.pairs(two, one)
     passes = bench.pairs(
@@ -226,7 +226,9 @@ def kafka_fixture(bench: Bench) -> Iterator[Row]:
         return
     home = bench.fixture()
     logs = sorted(home.rglob("*.log"))
-    timing = bench.pairs(partial(run, [_logtool(), "verify", home]), partial(run, _kafka(logs)))
+    timing = bench.pairs(
+        partial(run, [_logtool(), "verify", str(home)]), partial(run, _kafka(logs))
+    )
     yield _ratio(title, timing, None, f"{len(logs)} logs, {_seconds(timing)}")
 
 
@@ -268,14 +270,14 @@ def memory(bench: Bench) -> Iterator[Row]:
         for level in ("batches", "records"):
             if level == "records" and spec.total_size != bench.total:
                 continue
-            command = [_logtool(), "verify", "--level", level, bench.directory(spec)]
+            command = [_logtool(), "verify", "--level", level, str(bench.directory(spec))]
             peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
             size = f"{spec.total_size / GIB:g} GiB"
             title = f"peak memory of verify --level {level}, {size} of batches of 16 KiB"
             note = f"an interpreter with typer, numpy and crc32c: {bare:.0f} MB"
             yield Row(title, peaks, Bar(at_most=150), "MB", note)
     for name in ("200 B", "1 MiB"):
-        command = [_logtool(), "verify", bench.directory(Spec(SIZES[name], bench.total))]
+        command = [_logtool(), "verify", str(bench.directory(Spec(SIZES[name], bench.total)))]
         peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
         yield Row(
             f"the same, {bench.total / GIB:g} GiB of batches of {name}",
@@ -287,7 +289,7 @@ def memory(bench: Bench) -> Iterator[Row]:
 
 def start(bench: Bench) -> Iterator[Row]:
     """Time what is no work at all."""
-    small = bench.fixture() / "codec-none-0"
+    small = str(bench.fixture() / "codec-none-0")
     for title, ours, theirs, most in (
         ("logtool --help", [_logtool(), "--help"], "import typer", 1.3),
         ("logtool verify of a small directory", [_logtool(), "verify", small], IMPORTS, 2),
@@ -379,8 +381,8 @@ def _against_kafka(
         return Row(title, skipped=reason)
     log = bench.log(spec)
     timing = pairs(
-        partial(run, [_logtool(), *ours, log]), partial(run, _kafka([log], *flags)), bench.count,
-        warm=False,
+        partial(run, [_logtool(), *ours, str(log)]), partial(run, _kafka([log], *flags)),
+        bench.count, warm=False,
     )  # fmt: skip
     floor = spread(runs(lambda: pass_over(log), bench.count))[0]
     floor += spread(runs(partial(run, [sys.executable, "-c", IMPORTS]), bench.count))[0]
@@ -408,8 +410,8 @@ def _no_kafka() -> str:
     return ""
 
 
-def _logtool() -> Path:
-    return Path(sys.executable).with_name("logtool")
+def _logtool() -> str:
+    return str(Path(sys.executable).with_name("logtool"))
 
 
 def _four(bench: Bench) -> Spec:
