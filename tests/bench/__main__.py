@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import traceback
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,11 +26,12 @@ def main() -> None:
         sys.exit("bench: the kernels are not compiled; a C compiler is needed")
     bench = Bench(ROOT / "build" / "bench", options.quick)
     bench.home.mkdir(parents=True, exist_ok=True)
+    machine = _machine()
     start = time.monotonic()
     results = {name: _measure(name, bench) for name in options.only or ROWS}
     _say(f"done in {time.monotonic() - start:.0f} s")
     target = bench.home if options.quick or options.only else HERE
-    machine = _machine()
+    machine = replace(machine, commit=_joined(machine.commit, _commit()))
     arguments = sys.argv[1:]
     (target / "report.json").write_text(as_json(results, machine, arguments))
     (target / "REPORT.md").write_text(as_markdown(results, machine, arguments))
@@ -87,10 +89,21 @@ def _processor() -> str:
 
 
 def _commit() -> str:
+    """Return what was measured: a commit, and whether more than that."""
+    changed = _git(
+        "status", "--porcelain", "--", "logtool", "commands", "formats", "pyproject.toml"
+    )
+    return _git("rev-parse", "--short", "HEAD") + (" with uncommitted changes" if changed else "")
+
+
+def _joined(before: str, after: str) -> str:
+    return before if before == after else f"{before} at the start, {after} at the end"
+
+
+def _git(*arguments: str) -> str:
     done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return done.stdout.strip()
 
 
