@@ -1,13 +1,18 @@
 """How findings look to a person, and the verdict behind them."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from logtool.commands import output, text
 from logtool.commands.output import Report, Settings, View
+from logtool.commands.progress import progress_line
 from logtool.commands.writers import Object, columns
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
 from logtool.summary import Summary
+
+if TYPE_CHECKING:
+    from logtool.verify import Verification
 
 SCHEMA = "logtool.verify/1"
 MOST_NEXT = 10
@@ -75,14 +80,16 @@ class Printer:
         report.note(verdict(summary), style)
 
 
+def status(job: "Verification") -> str:
+    """Return one line: how far it is, and what was found so far."""
+    now = job.progress
+    read = progress_line(now.bytes_done, now.bytes_total, job.summary.elapsed_s)
+    return f"{read}; so far {_found(job.summary)}"
+
+
 def verdict(summary: Summary) -> str:
     """Return one line: whether it is complete, what was found, how much was read, how fast."""
-    found = ", ".join(
-        text.count(summary.severities[s], str(s), None if s is not Severity.INFO else "infos")
-        for s in reversed(Severity)
-        if summary.severities[s]
-    )
-    seconds = float(summary.as_json()["elapsed_s"])
+    seconds = summary.elapsed_s
     rate = f" ({text.size(summary.bytes / seconds)}/s)" if seconds > 0 else ""
     read = (
         f"{text.count(summary.partitions, 'partition')}, "
@@ -90,9 +97,18 @@ def verdict(summary: Summary) -> str:
         f"{text.count(summary.batches, 'batch', 'batches')}, {text.size(summary.bytes)} "
         f"in {text.duration(seconds)}{rate}"
     )
+    return f"{_state(summary)}{_found(summary)} in {read}"
+
+
+def _found(summary: Summary) -> str:
+    found = [
+        text.count(summary.severities[s], str(s), None if s is not Severity.INFO else "infos")
+        for s in reversed(Severity)
+        if summary.severities[s]
+    ]
     if not (summary.severities[Severity.ERROR] or summary.severities[Severity.WARNING]):
-        found = "no errors, no warnings" + (f", {found}" if found else "")
-    return f"{_state(summary)}{found} in {read}"
+        found = ["no errors, no warnings", *found]
+    return ", ".join(found)
 
 
 def _state(summary: Summary) -> str:
@@ -100,7 +116,7 @@ def _state(summary: Summary) -> str:
         return "interrupted: "
     if summary.unreadable:
         return f"incomplete, {text.count(summary.unreadable, 'input')} could not be read: "
-    return "" if summary.complete else "incomplete: "
+    return "" if summary.complete else "incomplete, the time is over: "
 
 
 def _info_lines(summary: Summary) -> Iterable[str]:

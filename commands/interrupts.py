@@ -1,8 +1,8 @@
-"""Ctrl-C while output is written."""
+"""Signals: Ctrl-C while output is written, and SIGUSR1 for a status line."""
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -43,3 +43,16 @@ class Interrupts:
             self._waiting = True
             return
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def status_on_signal(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` whenever SIGUSR1 arrives."""
+    before: Any = None
+    with contextlib.suppress(ValueError):  # not in the main thread: none arrive here
+        before = signal.signal(signal.SIGUSR1, lambda number, frame: tell())
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGUSR1, before)

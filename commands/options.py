@@ -6,6 +6,7 @@ where the parameter stands.
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -17,6 +18,9 @@ import typer
 from logtool.commands.output import Settings
 from logtool.errors import UsageError
 from logtool.findings import Severity
+
+_SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class Format(StrEnum):
@@ -127,6 +131,26 @@ Progress = Annotated[
         help="Show progress on standard error; by default if that is a terminal.",
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j", "--jobs", metavar="N", min=1, help="Processes; by default one for each processor."
+    ),
+]
+MaxRate = Annotated[
+    str | None,
+    typer.Option(
+        "--max-rate", metavar="SIZE", help="Read at most SIZE a second, such as 200M, in all."
+    ),
+]
+MaxDuration = Annotated[
+    str | None,
+    typer.Option(
+        "--max-duration",
+        metavar="TIME",
+        help="Stop after TIME, such as 90s, 10m or 2h, and report what was checked.",
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("-q", "--quiet", help="On standard error, print errors and nothing else.")
 ]
@@ -148,6 +172,23 @@ def settings(
     if quiet and verbose:
         raise UsageError("--quiet and --verbose contradict each other")
     return Settings("json" if as_json else str(chosen), str(color), quiet, verbose, progress)
+
+
+def parse_size(option: str, text: str) -> int:
+    """Return bytes for ``4096``, ``200M`` or ``1.5G`` (powers of 1024)."""
+    return int(_parse_scaled(option, text, _SIZES, "a size such as 4096, 200M or 1.5G"))
+
+
+def parse_duration(option: str, text: str) -> float:
+    """Return seconds for ``90``, ``90s``, ``10m`` or ``2h``."""
+    return _parse_scaled(option, text, _DURATIONS, "a time such as 90s, 10m or 2h")
+
+
+def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) -> float:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
+    if not found or found.group(2) not in units or float(found.group(1)) <= 0:
+        raise UsageError(f"{option} {text}: expected {expected}")
+    return float(found.group(1)) * units[found.group(2)]
 
 
 def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:

@@ -1,6 +1,7 @@
 """``logtool verify``: check everything that can be checked. Writes nothing."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,10 @@ from logtool.commands.options import (
     FilesFrom,
     Format,
     FormatOption,
+    Jobs,
+    MaxDuration,
     MaxFindings,
+    MaxRate,
     Null,
     Partitions,
     Paths,
@@ -45,6 +49,22 @@ LevelOption = Annotated[
 ]
 
 
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="FILE",
+        help="Begin with what was checked least recently, by what earlier runs wrote to FILE.",
+    ),
+]
+DropCache = Annotated[
+    bool,
+    typer.Option(
+        "--drop-cache", help="Give pages back to the system once read; cools the broker's cache."
+    ),
+]
+
+
 def verify(
     paths: Paths = None,
     files_from: FilesFrom = None,
@@ -55,6 +75,11 @@ def verify(
     level: LevelOption = LevelChoice.BATCHES,
     fail_on: FailOn = Severity.WARNING,
     max_findings: MaxFindings = None,
+    jobs: Jobs = None,
+    max_rate: MaxRate = None,
+    max_duration: MaxDuration = None,
+    resume: Resume = None,
+    drop_cache: DropCache = False,
     format: FormatOption = Format.TABLE,
     as_json: AsJson = False,
     color: ColorOption = Color.AUTO,
@@ -68,11 +93,12 @@ def verify(
     counted, and printed with -v. With another format than table, everything is printed.
 
     Nothing is written, and no broker is needed. Under a running broker the newest data may look
-    torn: that is said as info.
+    torn: that is said as info. SIGUSR1 prints a status line.
 
     Examples:
       logtool verify /var/lib/kafka/data
       logtool verify --level records --topic 'orders*' /var/lib/kafka/data
+      logtool verify --max-duration 30m --max-rate 100M --resume ~/.logtool.json /var/lib/kafka/data
       logtool verify --format ndjson data/orders-0 | jq -r 'select(.severity == "error").path'
 
     Exit status:
@@ -80,13 +106,18 @@ def verify(
       1    complete, with findings at or above --fail-on
       2    the command line makes no sense
       4    incomplete: some input could not be read; says nothing about corruption
+      5    refused: --resume names a file in a log dir
+      6    --max-duration ran out; nothing said of the rest
       130  interrupted; the summary says what was checked
 
     """
     from logtool.commands import findings_view
+    from logtool.commands.interrupts import status_on_signal
     from logtool.commands.output import Report
     from logtool.data_dir import Selection
-    from logtool.verify import Level, Verification
+    from logtool.resume import load
+    from logtool.verify import Budget, Level, Verification
+    from logtool.workers import Pace, available_cpus
 
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
@@ -95,10 +126,19 @@ def verify(
         options.all_paths(paths, files_from, null),
         level=Level(level),
         selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        budget=Budget(
+            jobs or available_cpus(),
+            Pace.starting_now(
+                options.parse_size("--max-rate", max_rate) if max_rate else None,
+                options.parse_duration("--max-duration", max_duration) if max_duration else None,
+            ),
+            drop_cache,
+            load(resume) if resume else None,
+        ),
         on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
     )
     report = Report(settings, findings_view.make(settings), job.summary)
-    with report:
+    with report, status_on_signal(lambda: report.note(findings_view.status(job))):
         printer = findings_view.Printer(report, max_findings)
         for item in job:
             printer.show(item)

@@ -20,7 +20,7 @@ from logtool.commands.explain import explain
 from logtool.commands.generate import generate
 from logtool.commands.options import help_text
 from logtool.commands.verify import verify
-from logtool.errors import LogtoolError, UsageError
+from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.exits import Exit
 
 NAME = "logtool"
@@ -64,6 +64,8 @@ def logtool(
       1    complete, with findings
       2    the command line makes no sense
       4    incomplete: some input could not be read
+      5    refused: it would not be safe
+      6    a time limit ran out
       70   a bug in logtool
       130  interrupted
       141  whoever read the output stopped reading
@@ -113,6 +115,9 @@ def _run(arguments: Sequence[str]) -> int:
         return end.exit_code
     except UsageError as error:
         return _usage_error(str(error), _command_path(arguments))
+    except RefusedError as error:
+        output.error(str(error))
+        return Exit.REFUSED
     except LogtoolError as error:
         output.error(str(error))
         return Exit.INCOMPLETE

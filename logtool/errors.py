@@ -33,6 +33,10 @@ class UsageError(LogtoolError):
     """The command line asks for something that makes no sense; exit status 2."""
 
 
+class RefusedError(LogtoolError):
+    """What was asked for would not be safe, such as writing into a log dir; exit status 5."""
+
+
 class UnreadableError(LogtoolError):
     """A path that could not be read (missing, permission, I/O); exit status 4.
 

@@ -64,6 +64,7 @@ class LogFile:
         self.path = path
         self._fd = open_readonly(path)
         self.size = os.fstat(self._fd).st_size
+        os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
@@ -75,6 +76,10 @@ class LogFile:
                     break
                 done += count
         return done
+
+    def forget(self, position: int, size: int) -> None:
+        """Tell the system that these bytes will not be read again and need no page cache."""
+        os.posix_fadvise(self._fd, position, size, os.POSIX_FADV_DONTNEED)
 
     def size_now(self) -> int:
         """Return the size at this moment."""

@@ -34,6 +34,11 @@ class Summary:
         """Return whether everything that was asked for was looked at."""
         return not (self.unreadable or self.interrupted or self.out_of_budget)
 
+    @property
+    def elapsed_s(self) -> float:
+        """Return the seconds since the command began, to the millisecond."""
+        return round(time.monotonic() - self.started, 3)
+
     def add(self, item: Finding | UnreadableError) -> None:
         """Count one finding or one input that could not be read."""
         if isinstance(item, UnreadableError):
@@ -66,7 +71,7 @@ class Summary:
             "batches": self.batches,
             "records": self.records,
             "bytes": self.bytes,
-            "elapsed_s": round(time.monotonic() - self.started, 3),
+            "elapsed_s": self.elapsed_s,
             "findings": {str(s): self.severities[s] for s in reversed(Severity)},
             "codes": dict(sorted(self.codes.items())),
             "next": list(self.next),

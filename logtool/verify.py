@@ -1,13 +1,13 @@
 """Everything that can be checked about the given paths: a stream of findings and a summary."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from logtool import data_dir, partition
 from logtool.checks import inventory, root, small_files
-from logtool.checks.partition import Item, PartitionFacts, Request, check_partition
+from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.data_dir import DataDir, PathKind, Selection
@@ -18,9 +18,11 @@ from logtool.formats import compression
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.formats.offset_checkpoint import Row
+from logtool.partition import Partition
+from logtool.schedule import Budget, Job, Schedule
 from logtool.summary import Summary
 
-__all__ = ["Level", "Progress", "Selection", "Verification"]
+__all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +36,61 @@ class Progress:
     """What is being read."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A partition to be checked: what is known of it before its segments are."""
+
+    found: Partition | UnreadableError
+    request: Request
+    facts: PartitionFacts
+    key: root.Key | None = None
+    """Of its rows in the checkpoints."""
+
+
 class Verification:
     """One run of `verify`: iterate over it for the findings, then read `summary`.
 
     Inputs that cannot be read come as `UnreadableError` among the findings, and everything else is
-    still checked. Paths are checked in the order given.
+    still checked. Paths are checked in the order given. When the time of the budget is over, what
+    was looked at is judged, and the summary says that it is not complete.
     """
 
     def __init__(
         self, paths: Sequence[Path], *, level: Level = Level.BATCHES,
         selection: Selection | None = None, limit: int = compression.DEFAULT_LIMIT,
-        on_progress: Callable[[Progress], None] | None = None,
+        budget: Budget | None = None, on_progress: Callable[[Progress], None] | None = None,
     ) -> None:  # fmt: skip
         self._paths = paths
         self._level = level
         self._limit = limit
         self._selection = selection or Selection()
         self._on_progress = on_progress
-        self._bytes_done = self._bytes_total = 0
+        self._bytes_total = 0
+        self.progress = Progress(0, 0, Path())
         self._metas: list[tuple[DataDir, MetaProperties]] = []
         self._homes: dict[tuple[str | None, str, int], Path] = {}
         self._neighbours: Neighbours = {}
+        self._budget = budget or Budget()
+        self._schedule = Schedule(self._budget, self._advance)
         self.summary = Summary()
 
     def __iter__(self) -> Iterator[Item]:
-        for item in self._all():
-            self.summary.add(item)
-            yield item
+        with self._schedule:
+            for item in self._all():
+                self.summary.add(item)
+                yield item
 
     def _all(self) -> Iterator[Item]:
         for path in _each_once(self._paths):
+            if self.summary.out_of_budget:
+                break
             try:
                 kind = data_dir.classify(path)
                 if kind is PathKind.LOG_DIR:
                     yield from self._log_dir(data_dir.read(path))
                 elif kind is PathKind.PARTITION_DIR:
-                    request = Request(self._level, limit=self._limit)
-                    yield from self._partition(path, request, PartitionFacts())
+                    request = self._request()
+                    yield from self._partitions([self._job(path, request)])
                 else:
                     yield from self._file(path)
             except UnreadableError as error:
@@ -82,7 +102,12 @@ class Verification:
         with LogFile(path) as file:
             self._bytes_total += file.size
         yield from check_single_file(
-            path, self._level, self._limit, facts, self._neighbours, self._tick(path)
+            path,
+            self._level,
+            self._limit,
+            facts,
+            self._neighbours,
+            lambda count: self._schedule.spend(count, path),
         )
         self._add(facts, partitions=0)
 
@@ -107,26 +132,64 @@ class Verification:
                 node = root.node_of(value)
         yield from root.check_rows(home, checkpoints)
         yield from self._duplicates(home, node)
-        yield from self._partitions(home, checkpoints)
+        yield from self._live(home, checkpoints)
 
-    def _partitions(self, home: DataDir, checkpoints: root.Checkpoints) -> Iterator[Item]:
+    def _live(self, home: DataDir, checkpoints: root.Checkpoints) -> Iterator[Item]:
+        """Check the partitions of a log dir, and its own files against them."""
         facts: dict[PartitionDirectory, PartitionFacts] = {}
-        chosen = [(p, d) for p, d in home.partitions if self._selection.takes(d)]
-        for path, directory in chosen:
-            facts[directory] = one = PartitionFacts()
-            key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
-            start = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {}).get(key) if key else None
-            request = Request(self._level, home.is_clean, start.offset if start else 0, self._limit)
-            try:
-                yield from self._partition(path, request, one)
-            except UnreadableError as error:
-                yield error
-                continue
-            if key:
-                yield from root.check_partition_offsets(home, key, one, checkpoints)
-                yield from root.check_missing_rows(home, key, one, checkpoints)
+        starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
+
+        def jobs() -> Iterator[Job]:
+            for path, directory in home.partitions:
+                if not self._selection.takes(directory):
+                    continue
+                key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
+                start = starts.get(key) if key else None
+                offset = start.offset if start else 0
+                request = self._request(home.is_clean, offset)
+                job = self._job(path, request, key)
+                facts[directory] = job.subject.facts
+                yield job
+
+        def judged(subject: _Subject) -> Iterator[Finding]:
+            if subject.key:
+                what = home, subject.key, subject.facts, checkpoints
+                yield from root.check_partition_offsets(*what)
+                yield from root.check_missing_rows(*what)
+
+        yield from self._partitions(jobs(), judged)
         yield from root.check_topic_ids(home, facts)
         yield from root.check_marker(home, list(facts.values()))
+
+    def _request(self, clean: bool = False, log_start_offset: int = 0) -> Request:
+        drop_cache = self._budget.drop_cache
+        return Request(self._level, clean, log_start_offset, self._limit, drop_cache)
+
+    def _job(self, path: Path, request: Request, key: root.Key | None = None) -> Job:
+        found: Partition | UnreadableError
+        try:
+            found = partition.read(path)
+        except UnreadableError as error:
+            found = error
+        tasks = plan(found, request) if isinstance(found, Partition) else []
+        job = Job(path, tasks, _Subject(found, request, PartitionFacts(), key))
+        self._bytes_total += job.bytes
+        return job
+
+    def _partitions(
+        self, jobs: Iterable[Job], judged: Callable[[_Subject], Iterator[Finding]] | None = None
+    ) -> Iterator[Item]:
+        """Check partitions; `judged` is asked for more to say of each one that could be read."""
+        for job, reports in self._schedule.run(jobs):
+            subject: _Subject = job.subject
+            if isinstance(subject.found, UnreadableError):
+                yield subject.found
+                continue
+            yield from check_partition(subject.found, subject.request, subject.facts, reports)
+            self._add(subject.facts)
+            self.summary.out_of_budget = self._schedule.out_of_time
+            if judged:
+                yield from judged(subject)
 
     def _duplicates(self, home: DataDir, node: str | None) -> Iterator[Finding]:
         """Yield partitions that another log dir of the same broker holds too."""
@@ -139,12 +202,6 @@ class Verification:
                 yield Finding("data-dir/duplicate-partition", f"is also in {other.parent}",
                               path=path, topic=key[1], partition=key[2])  # fmt: skip
 
-    def _partition(self, path: Path, request: Request, facts: PartitionFacts) -> Iterator[Item]:
-        found = partition.read(path)
-        self._bytes_total += sum(segment.log.size for segment in found.segments)
-        yield from check_partition(found, request, facts, self._tick(path))
-        self._add(facts)
-
     def _add(self, facts: PartitionFacts, partitions: int = 1) -> None:
         summary = self.summary
         summary.partitions += partitions
@@ -153,13 +210,10 @@ class Verification:
         summary.records += facts.records
         summary.bytes += facts.bytes
 
-    def _tick(self, path: Path) -> Callable[[int], None]:
-        def on_bytes(count: int) -> None:
-            self._bytes_done += count
-            if self._on_progress:
-                self._on_progress(Progress(self._bytes_done, self._bytes_total, path))
-
-        return on_bytes
+    def _advance(self, count: int, path: Path) -> None:
+        self.progress = Progress(self.progress.bytes_done + count, self._bytes_total, path)
+        if self._on_progress:
+            self._on_progress(self.progress)
 
 
 def _each_once(paths: Sequence[Path]) -> list[Path]:

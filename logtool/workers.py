@@ -41,6 +41,11 @@ class Pace:
     """On the clock of `time.monotonic`, which all processes of a machine share."""
     _free_at: float = 0.0
 
+    @classmethod
+    def starting_now(cls, bytes_per_second: float | None, seconds: float | None) -> "Pace":
+        """Return the pace for a run of so many seconds from now on."""
+        return cls(bytes_per_second, None if seconds is None else time.monotonic() + seconds)
+
     def spend(self, count: int) -> None:
         """Wait until `count` bytes more keep to the rate; OutOfTimeError once time is over."""
         now = time.monotonic()
@@ -76,15 +81,15 @@ class Workers(Generic[Work, Result]):
         on_progress: OnBytes = lambda _: None,
     ) -> None:  # fmt: skip
         self._function = function
-        self._jobs = jobs
+        self.jobs = jobs
         self._pace = pace
         self._on_progress = on_progress
-        self._pool: "ProcessPoolExecutor | None" = None
+        self._pool: ProcessPoolExecutor | None = None
         self._counter: Any = None
         self._seen = 0
 
     def __enter__(self) -> "Workers[Work, Result]":
-        if self._jobs > 1:
+        if self.jobs > 1:
             # Here, because one process needs none of it and they take a while to load.
             import multiprocessing
             from concurrent.futures import ProcessPoolExecutor
@@ -93,9 +98,9 @@ class Workers(Generic[Work, Result]):
             context.set_forkserver_preload([self._function.__module__])
             self._counter = context.Value("q", 0)
             rate = self._pace.bytes_per_second
-            pace = Pace(rate / self._jobs if rate else None, self._pace.deadline)
+            pace = Pace(rate / self.jobs if rate else None, self._pace.deadline)
             self._pool = ProcessPoolExecutor(
-                self._jobs, context, _start, (self._function, pace, self._counter)
+                self.jobs, context, _start, (self._function, pace, self._counter)
             )
         return self
 
@@ -109,21 +114,25 @@ class Workers(Generic[Work, Result]):
                     process.terminate()
 
     def run(
-        self, work: Sequence[Work], size: Callable[[Work], int]
+        self, work: Sequence[Work], order: Callable[[Work], Any]
     ) -> Iterator[Result | OutOfTimeError]:
-        """Yield the result of each piece, in the order given; the largest by `size` start first.
+        """Yield the result of each piece, in the order given; the least by `order` starts first.
 
         Where time ran out before a piece was done its result is the error.
         """
-        if not self._pool:
-            for piece in work:
-                yield self._here(piece)
+        turns = sorted(range(len(work)), key=lambda number: order(work[number]))
+        if self._pool:
+            pending = {number: self._pool.submit(_in_worker, work[number]) for number in turns}
+            for number in range(len(work)):
+                yield self._result(pending.pop(number))
             return
-        pending: "dict[int, Future[Result]]" = {}
-        for number in sorted(range(len(work)), key=lambda number: -size(work[number])):
-            pending[number] = self._pool.submit(_in_worker, work[number])
-        for number in range(len(work)):
-            yield self._result(pending.pop(number))
+        done: dict[int, Result | OutOfTimeError] = {}
+        wanted = 0
+        for number in turns:
+            done[number] = self._here(work[number])
+            while wanted in done:
+                yield done.pop(wanted)
+                wanted += 1
 
     def _here(self, piece: Work) -> Result | OutOfTimeError:
         def on_bytes(count: int) -> None:

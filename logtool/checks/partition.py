@@ -1,12 +1,12 @@
 """One partition: its names, each segment, and the bonds between segments and the files beside."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from logtool.checks import chain, indexes, inventory, producers, small_files
-from logtool.checks.segment import Level, SegmentReport, Task, check_segment, vanished
+from logtool.checks.segment import Level, SegmentReport, Task, vanished
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint
@@ -43,23 +43,37 @@ class Request:
     log_start_offset: int = 0
     """From log-start-offset-checkpoint; 0 without a row."""
     limit: int = compression.DEFAULT_LIMIT
+    drop_cache: bool = False
+
+
+def plan(partition: Partition, request: Request) -> list[Task]:
+    """Return what is to be looked at in each segment, in order."""
+    snapshots = [file.name.offset or 0 for file in partition.snapshots]
+    return [
+        # Snapshots that do not stand at the base of a segment: taken at a clean stop, or a cut.
+        Task(segment, request.level, request.clean, tuple(snapshots[_between(segment, snapshots)]),
+             request.limit, request.drop_cache)
+        for segment in partition.segments
+    ]  # fmt: skip
 
 
 def check_partition(
-    partition: Partition, request: Request, facts: PartitionFacts,
-    on_bytes: Callable[[int], None] = lambda _: None,
-) -> Iterator[Item]:  # fmt: skip
-    """Yield every finding of one partition, with its place; fills `facts`."""
+    partition: Partition, request: Request, facts: PartitionFacts, reports: Iterable[SegmentReport]
+) -> Iterator[Item]:
+    """Yield every finding of one partition, with its place; fills `facts`.
+
+    `reports` are those of the tasks that `plan` returned, in their order.
+    """
     directory = partition.directory
     known = isinstance(directory, PartitionDirectory)
-    for item in _check(partition, request, facts, on_bytes):
+    for item in _check(partition, request, facts, reports):
         if isinstance(item, Finding) and known:
             item = item.placed(partition.path, topic=partition.topic, partition=partition.number)
         yield item
 
 
 def _check(
-    partition: Partition, request: Request, facts: PartitionFacts, on_bytes: Callable[[int], None]
+    partition: Partition, request: Request, facts: PartitionFacts, found_in: Iterable[SegmentReport]
 ) -> Iterator[Item]:
     yield from inventory.check_partition_names(partition)
     values: dict[FileKind, Any] = {}
@@ -78,12 +92,7 @@ def _check(
         for file in partition.kraft_snapshots:
             yield from small_files.check_kraft_snapshot(file)
     reports = []
-    snapshots = [file.name.offset or 0 for file in partition.snapshots]
-    for segment in partition.segments:
-        # Snapshots that do not stand at the base of a segment: taken at a clean stop, or a cut.
-        cuts = snapshots[_between(segment, snapshots)]
-        task = Task(segment, request.level, request.clean, tuple(cuts), request.limit)
-        report = check_segment(task, on_bytes)
+    for segment, report in zip(partition.segments, found_in, strict=True):
         for item in (*indexes.missing(segment), *report.findings):
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
@@ -222,7 +231,7 @@ def _between(segment: Segment, offsets: Sequence[int], log_end: int = 2**63) -> 
 
 
 def _count(facts: PartitionFacts, report: SegmentReport, log: File) -> None:
-    facts.segments += 1
+    facts.segments += not report.skipped
     facts.batches += report.batches
     facts.records += report.records
     facts.bytes += report.bytes

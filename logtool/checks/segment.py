@@ -1,6 +1,6 @@
 """One segment: its log in one pass, and its indexes against it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -21,6 +21,8 @@ from logtool.partition import File, Segment
 
 R = TypeVar("R", OffsetIndexRules, TimeIndexRules)
 
+_CHUNKS_OF_ROWS = 64
+"""Chunks whose producer rows are kept apart before they are reduced to one."""
 _TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 
 
@@ -41,6 +43,8 @@ class SegmentReport:
 
     base_offset: int
     findings: list[Finding | UnreadableError] = field(default_factory=list)
+    skipped: bool = False
+    """Whether time ran out before it was looked at."""
     scanned: bool = False
     """Whether the log was read from its start to its end."""
     changed: bool = False
@@ -85,6 +89,8 @@ class Task:
     """Offsets inside the segment at which the producer state is wanted."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
+    drop_cache: bool = False
+    """Whether the page cache may forget what was read."""
 
 
 def check_segment(task: Task, on_bytes: Callable[[int], None] = lambda _: None) -> SegmentReport:
@@ -111,6 +117,11 @@ def check_segment(task: Task, on_bytes: Callable[[int], None] = lambda _: None) 
     elif time_rules:
         report.findings += time_rules.alone()
     return report
+
+
+def check_segments(tasks: Sequence[Task], on_bytes: Callable[[int], None]) -> list[SegmentReport]:
+    """Look at several segments, one after the other: one piece of work for `workers`."""
+    return [check_segment(task, on_bytes) for task in tasks]
 
 
 def vanished(error: UnreadableError) -> Finding:
@@ -154,9 +165,14 @@ def _read_log(
                         rules.feed(chunk, batch_rules.misplaced)
             placed = chunk.table[~batch_rules.misplaced]
             rows.append(transactions.significant(placed, task.cuts))
+            if len(rows) >= _CHUNKS_OF_ROWS:
+                rows = [transactions.significant(concat(rows), task.cuts)]
             _count(report, chunk.table)
-            _add_epochs(report, placed)
+            trusted = ~(batch_rules.misplaced | batch_rules.foreign_epoch)
+            _add_epochs(report, chunk.table[trusted])
             end = chunk.end_position
+            if task.drop_cache:
+                log.forget(at, end - at)
             on_bytes(end - at)
             at = end
         report.changed = log.size_now() != segment.log.size

@@ -37,8 +37,9 @@ class Fake:
 
     found: tuple[object, ...] = ()
 
-    def __init__(self, paths, *, level, selection, on_progress):
+    def __init__(self, paths, *, level, selection, budget, on_progress):
         self.arguments = paths, level, selection
+        self.budget = budget
         Fake.last = self
         self.on_progress = on_progress
         self.summary = Summary(partitions=1, segments=2, batches=3, records=4, bytes=5 << 20)

@@ -1,0 +1,222 @@
+"""Budgets: processes, rate, time, and what is remembered from run to run."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from logtool import schedule, workers
+from logtool.errors import RefusedError, UsageError
+from logtool.formats import record, record_batch
+from logtool.resume import load
+from logtool.verify import Budget, Verification
+from logtool.workers import OutOfTimeError, Pace, Workers
+
+LOGTOOL = Path(sys.executable).parent / "logtool"
+
+
+def batch(offset: int, size: int) -> bytes:
+    return record_batch.encode(
+        record.encode([record.Record(0, value=bytes(size))]),
+        base_offset=offset, last_offset_delta=0, record_count=1, leader_epoch=0,
+        base_timestamp=1, max_timestamp=1,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    """Twenty segments of 64 KiB, one of them with a flipped bit."""
+    home = tmp_path / "t-0"
+    home.mkdir()
+    for number in range(20):
+        data = bytearray(b"".join(batch(4 * number + i, 16 * 1024) for i in range(4)))
+        if number == 7:
+            data[40_000] ^= 1
+        (home / f"{4 * number:020d}.log").write_bytes(data)
+    return home
+
+
+def outcome(path: Path, budget: Budget | None = None) -> tuple[list[str], dict[str, object]]:
+    job = Verification([path], budget=budget)
+    found = [json.dumps(item.as_json()) for item in job]
+    summary = job.summary.as_json()
+    del summary["elapsed_s"]
+    return found, summary
+
+
+def test_processes_change_nothing_of_what_is_found_nor_its_order(partition, scenario, monkeypatch):
+    monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
+
+    for path in (partition, scenario("4.3.1/clean"), scenario("4.3.1/killed")):
+        assert outcome(path, Budget(jobs=2)) == outcome(path)
+
+
+def test_small_windows_and_units_change_nothing(partition, monkeypatch):
+    before = outcome(partition)
+    monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
+    monkeypatch.setattr(schedule, "WINDOW", 1)
+    monkeypatch.setattr(schedule, "_UNIT_SEGMENTS", 3)
+
+    assert outcome(partition, Budget(jobs=2)) == before
+
+
+def double(piece: int, on_bytes) -> int:
+    on_bytes(piece)
+    if piece == 13:
+        raise OutOfTimeError
+    return 2 * piece
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_results_come_in_the_order_of_the_work(jobs):
+    seen: list[int] = []
+
+    with Workers(double, jobs, Pace(), seen.append) as pool:
+        found = list(pool.run([5, 1, 13, 9], order=lambda piece: -piece))
+
+    assert [f if isinstance(f, int) else type(f) for f in found] == [10, 2, OutOfTimeError, 18]
+    assert sum(seen) == 5 + 1 + 13 + 9
+
+
+def die(piece: int, on_bytes) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return piece
+
+
+def test_a_killed_worker_is_said_in_one_line():
+    with (
+        pytest.raises(workers.LogtoolError, match="a worker process was killed"),
+        Workers(die, 2, Pace()) as pool,
+    ):
+        list(pool.run([1, 2], order=int))
+
+
+def test_a_rate_is_kept():
+    pace = Pace(1_000_000)
+    begun = time.monotonic()
+
+    for _ in range(10):
+        pace.spend(20_000)
+
+    assert 0.19 < time.monotonic() - begun < 1.0
+
+
+def test_time_that_is_over_ends_the_waiting_for_a_rate():
+    pace = Pace(1, time.monotonic() + 0.1)
+
+    with pytest.raises(OutOfTimeError):
+        pace.spend(1_000_000)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_time_that_is_over_leaves_a_partial_verdict(partition, monkeypatch, jobs):
+    monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
+
+    found, summary = outcome(partition, Budget(jobs, Pace(deadline=time.monotonic())))
+
+    assert summary["complete"] is False
+    assert summary["segments"] == summary["batches"] == 0
+    assert not any("batch/crc" in line for line in found)
+
+
+def test_runs_with_a_memory_get_through_everything(partition, tmp_path):
+    memory = tmp_path / "memory.json"
+    codes: list[str] = []
+    segments = runs = 0
+
+    while segments < 20:
+        # Some 64 KiB before the time is over: each run gets a few segments further.
+        pace = Pace(4_000_000, time.monotonic() + 0.1)
+        job = Verification([partition], budget=Budget(1, pace, memory=load(memory)))
+        codes += [item.code for item in job]
+        segments += job.summary.segments
+        runs += 1
+        assert runs < 40
+
+    assert runs > 1
+    assert "batch/crc" in codes
+    assert len(json.loads(memory.read_text())["checked"]) == 20
+
+
+def test_what_was_checked_least_recently_comes_first(partition, tmp_path, monkeypatch):
+    memory = load(tmp_path / "memory.json")
+    logs = sorted(partition.glob("*.log"))
+    for log in logs[:10]:
+        status = log.stat()
+        memory.checked[str(log)] = (status.st_size, status.st_mtime_ns, 1.0)
+    logs[4].touch()  # not any more what was checked
+    looked_at: list[int] = []
+    real = schedule.check_segments
+
+    def watched(tasks, on_bytes):
+        looked_at.extend(task.segment.base_offset // 4 for task in tasks)
+        return real(tasks, on_bytes)
+
+    monkeypatch.setattr(schedule, "check_segments", watched)
+
+    list(Verification([partition], budget=Budget(memory=memory)))
+
+    assert looked_at == [4, *range(10, 20), 0, 1, 2, 3, *range(5, 10)]
+
+
+def test_a_memory_is_not_kept_in_a_log_dir(partition, scenario):
+    with pytest.raises(RefusedError, match="log dir"):
+        load(partition / "memory.json")
+    with pytest.raises(RefusedError, match="log dir"):
+        load(scenario("4.3.1/clean") / "memory.json")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"schema": "other/1"}', '{"schema": 1, "checked": []}']
+)
+def test_a_file_that_is_no_memory_is_refused(tmp_path, content):
+    path = tmp_path / "other.json"
+    path.write_text(content)
+
+    with pytest.raises(UsageError, match="is no file that --resume wrote"):
+        load(path)
+
+    assert path.read_text() == content
+
+
+def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LOGTOOL, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_the_command_line_takes_budgets(partition, tmp_path):
+    memory = tmp_path / "m.json"
+
+    done = logtool("verify", partition, "--max-duration", "0.001s", "--resume", memory)
+    assert (done.returncode, "the time is over" in done.stderr) == (6, True)
+
+    assert logtool("verify", partition, "--max-rate", "1G", "--drop-cache", "-j", 2).returncode == 1
+    assert logtool("verify", partition, "--resume", partition / "m.json").returncode == 5
+    for option in ("--max-rate=fast", "--max-duration=1w", "--max-rate=0", "-j=0"):
+        assert logtool("verify", partition, option).returncode == 2
+
+
+def test_a_signal_asks_for_a_status_line(partition):
+    running = subprocess.Popen(
+        [LOGTOOL, "verify", partition, "--max-rate", "300K"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        time.sleep(2)
+        running.send_signal(signal.SIGUSR1)
+        assert running.stderr is not None
+        line = running.stderr.readline()
+        assert "KiB of 1.3 MiB" in line
+        assert re.search(r"so far (1 error, )?\d+ warnings?$", line)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) == 130
+    finally:
+        running.kill()
+        running.wait()
