@@ -204,11 +204,10 @@ def test_the_command_line_takes_budgets(partition, tmp_path):
 
 
 def test_a_signal_asks_for_a_status_line(partition):
-    running = subprocess.Popen(
-        [LOGTOOL, "verify", partition, "--max-rate", "300K"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
+    command = [LOGTOOL, "verify", partition, "--max-rate", "300K"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as running:
         time.sleep(2)
         running.send_signal(signal.SIGUSR1)
         assert running.stderr is not None
@@ -217,6 +216,3 @@ def test_a_signal_asks_for_a_status_line(partition):
         assert re.search(r"so far (1 error, )?\d+ warnings?$", line)
         running.send_signal(signal.SIGINT)
         assert running.wait(20) == 130
-    finally:
-        running.kill()
-        running.wait()
