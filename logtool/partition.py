@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,11 +119,17 @@ def is_file(entry: os.DirEntry[str], name: FileName) -> bool:
 
 
 def describe(parent: Path, entry: os.DirEntry[str], name: FileName) -> File | None:
-    """Return the file of a directory entry, or None if it vanished since the listing."""
+    """Return the file of a directory entry, or None if it vanished since the listing.
+
+    Of a link, size and time are those of what it leads to.
+    """
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
+    if entry.is_symlink():
+        with suppress(OSError):
+            status = entry.stat()
     return File(parent / entry.name, name, status.st_size, status.st_mtime_ns)
 
 

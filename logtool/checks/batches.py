@@ -10,7 +10,14 @@ import numpy as np
 from logtool.findings import Finding
 from logtool.formats import compression, control_record
 from logtool.formats._columns import runs
-from logtool.formats.record_batch import MAGIC, NO_TIMESTAMP, UNUSED_ATTRIBUTES, BatchTable, Column
+from logtool.formats.record_batch import (
+    MAGIC,
+    NO_EPOCH,
+    NO_TIMESTAMP,
+    UNUSED_ATTRIBUTES,
+    BatchTable,
+    Column,
+)
 from logtool.scan import Chunk, Damage, Reason
 
 MOST_RELATIVE_OFFSET = 2**31 - 1
@@ -50,6 +57,7 @@ class BatchRules:
         """Largest last offset so far; None before the first batch."""
         self._leader_epoch = -1
         self.misplaced: Column = np.zeros(0, np.bool_)
+        self.foreign_epoch: Column = np.zeros(0, np.bool_)
         self._foreign = False
         self.has_gaps = False
         """Whether offsets are missing or batches hold fewer records: what compaction leaves."""
@@ -57,13 +65,14 @@ class BatchRules:
     def feed(self, chunk: Chunk) -> Iterator[Finding]:
         """Take one chunk; yields what is wrong with its batches.
 
-        Afterwards `misplaced` tells which of them have offsets that nothing should be held against.
+        Afterwards `misplaced` and `foreign_epoch` tell which of them have offsets or leader epochs
+        that nothing should be held against.
         """
         if chunk.damage:
             last = self._base_offset - 1 if self.last_offset is None else self.last_offset
             self._regions.append(_Region(chunk.damage, last))
         table = chunk.table
-        self.misplaced = np.zeros(len(table), np.bool_)
+        self.misplaced = self.foreign_epoch = np.zeros(len(table), np.bool_)
         if not len(table):
             return
         for region in self._regions:
@@ -193,10 +202,22 @@ class BatchRules:
         yield from self._epochs(table)
 
     def _epochs(self, table: BatchTable) -> Iterator[Finding]:
-        epochs = np.concatenate(([self._leader_epoch], table.leader_epoch))
-        highest = np.maximum.accumulate(epochs)
-        for first, last in runs((table.leader_epoch < highest[:-1]) & (table.leader_epoch >= 0)):
-            text = f"leader epoch {table.leader_epoch[first]} follows {highest[first]}"
+        epochs, start = table.leader_epoch.astype(np.int64), self._leader_epoch
+        negative = epochs < NO_EPOCH
+        # Unlike offsets they may stay the same.
+        ahead = _stands_out(epochs, epochs - 1, negative, start - 1)
+        self.foreign_epoch = negative | ahead
+        trusted = np.where(self.foreign_epoch, start, epochs)
+        highest = np.maximum.accumulate(np.concatenate(([start], trusted)))
+        for first, last in runs(negative):
+            text = f"leader epoch {epochs[first]} is negative, only {NO_EPOCH} has a meaning"
+            yield _at(table, "batch/leader-epoch-order", text, first, last)
+        for first, last in runs(ahead):
+            text = f"leader epoch {epochs[first]} stands between {highest[first]} and "
+            text += str(epochs[last + 1])
+            yield _at(table, "batch/leader-epoch-order", text, first, last)
+        for first, last in runs((epochs < highest[:-1]) & (epochs > NO_EPOCH)):
+            text = f"leader epoch {epochs[first]} follows {highest[first]}"
             yield _at(table, "batch/leader-epoch-order", text, first, last)
         self._leader_epoch = int(highest[-1])
 
@@ -217,8 +238,8 @@ def with_next(finding: Finding, path: Path) -> Finding:
 def _stands_out(base: Column, last: Column, outside: Column, start: int) -> Column:
     """Return where a batch is ahead of its place: the next one goes on from the one before it.
 
-    A flipped bit in a base offset does that, which no CRC covers. Without this the whole rest of
-    the segment would seem out of order.
+    A flipped bit in a base offset or a leader epoch does that, which no CRC covers. Without this
+    the whole rest of the segment would seem out of order. `start` is what came last before.
     """
     found = np.zeros(len(base), np.bool_)
     before = start
