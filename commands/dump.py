@@ -106,6 +106,7 @@ def dump(
     from logtool.commands import dump_views, kafka_text, output
     from logtool.commands.output import Report, View
     from logtool.data_dir import Selection
+    from logtool.dump.blocks import Block
     from logtool.dump.log import Filter
     from logtool.dump.stream import Dump
     from logtool.dump.values import (
@@ -139,11 +140,15 @@ def dump(
         dump_views.row_types(records=records),
     )
     raw = settings.format == "kafka"
+    block_lines = dump_views.block_lines(settings.format, Values(values), view.columns)
+    job.in_blocks = block_lines is not None
     with Report(settings, view, job.summary) as report:
         job.on_progress = report.show_progress
         for item in job:
             if isinstance(item, Exception):
                 report.unreadable(item)
+            elif isinstance(item, Block):
+                report.lines(block_lines(item) if block_lines else "")
             else:
                 report.item(item if raw else show_record(item, Values(values)))
     dump_views.conclude(report)

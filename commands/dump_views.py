@@ -1,11 +1,14 @@
 """How the objects of `dump` and `dump-index` look in tables: which columns, in which order."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from logtool.commands import output, text
+from logtool.commands.block_lines import DelimitedLines, NdjsonLines
 from logtool.commands.writers import Column, Columns, Object, columns
+from logtool.dump.blocks import Block
 from logtool.dump.state import kind_name
+from logtool.dump.values import Values
 from logtool.findings import Severity
 from logtool.formats.names import FileKind
 
@@ -170,6 +173,19 @@ class Layouts:
             for column in chosen:
                 found.setdefault(column.title, column)
         return tuple(found.values())
+
+
+def block_lines(format: str, values: Values, chosen: Columns) -> Callable[[Block], str] | None:
+    """Return what makes the lines of blocks, or None where a format takes single objects."""
+    if format == "ndjson":
+        return NdjsonLines(values)
+    # Of a meta.properties before a log, a column has the name of one of records and is not it.
+    taken = {column.title: column for column in RECORD_CSV}
+    if format in ("csv", "tsv") and all(
+        taken.get(column.title, column) is column for column in chosen if column.title == "key"
+    ):
+        return DelimitedLines(values, chosen, "," if format == "csv" else "\t")
+    return None
 
 
 def file_line(obj: Object) -> str:

@@ -95,6 +95,11 @@ class Report:
         elif obj["type"] == "error":
             error(describe_error(obj))
 
+    def lines(self, content: str) -> None:
+        """Print what a command has made itself of many objects, behind at least one of `item`."""
+        if content:
+            self._emit(content)
+
     def unreadable(self, problem: UnreadableError) -> None:
         """Print an input that could not be read: on stderr, and as an object where there are."""
         if self.settings.format in ("json", "ndjson"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from logtool.dump.log import Object
+from logtool.dump.records import Object
 from logtool.dump.state import Content
 from logtool.dump.values import rfc3339
 from logtool.formats import offset_index, time_index, transaction_index

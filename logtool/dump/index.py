@@ -13,7 +13,7 @@ from logtool.checks.batches import BatchRules
 from logtool.data_dir import Selection
 from logtool.dump.files import Input, find_inputs, log_beside
 from logtool.dump.join import UNKNOWN, Join, make_join
-from logtool.dump.log import Object
+from logtool.dump.records import Object
 from logtool.dump.state import entry, problems
 from logtool.dump.stream import Advance, file_object, read_content
 from logtool.errors import UnreadableError

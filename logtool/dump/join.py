@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from logtool.dump.log import Object
+from logtool.dump.records import Object
 from logtool.dump.values import or_null, rfc3339
 from logtool.formats import control_record, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind

@@ -6,30 +6,26 @@ What is no sound batch is an ``error`` in its place, and the dump goes on behind
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from logtool.dump import control as dump_control
+from logtool.dump.blocks import Block, cut
+from logtool.dump.records import Object, error_object, read_records
 from logtool.dump.values import EVERYTHING, Range, or_null, rfc3339
-from logtool.errors import FormatError
 from logtool.files import LogFile
-from logtool.formats import compression, legacy_batch, record, record_batch
+from logtool.formats import compression, legacy_batch, record_batch
 from logtool.formats.record_batch import (
     CODEC_MASK,
     CONTROL,
     DELETE_HORIZON,
     HEADER_SIZE,
     MAGIC,
-    SEQUENCES,
     TIMESTAMP_TYPE,
     TRANSACTIONAL,
     BatchTable,
     Column,
 )
 from logtool.scan import Chunk, Damage, Reason
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +39,40 @@ class Filter:
     records: bool = False
     """Whether each batch is followed by its records."""
 
+    @property
+    def every_record(self) -> bool:
+        """Return whether a batch is printed whole or not at all."""
+        return not self.records or self.offsets == EVERYTHING == self.timestamps
 
-def dump_chunk(path: Path, file: LogFile, chunk: Chunk, chosen: Filter) -> Iterator[Object]:
-    """Yield what one chunk of the scan of `file` holds."""
+
+def dump_chunk(
+    path: Path, file: LogFile, chunk: Chunk, chosen: Filter, *, in_blocks: bool = False
+) -> Iterator[Object | Block]:
+    """Yield what one chunk of the scan of `file` holds; `in_blocks` lets ordinary batches be so."""
     if chunk.damage:
         damage = chunk.damage
         reason, message = str(damage.reason), damage.message
         yield error_object(path, reason, message, damage.position, damage.length)
         yield from _unsound_batch(path, file, damage)
     rows = np.flatnonzero(_wanted(chunk.table, chosen))
-    for row, obj in zip(rows.tolist(), _batches(path, chunk.table[rows]), strict=True):
+    if in_blocks and chosen.every_record:
+        for some, block in cut(path, chunk, rows, records=chosen.records):
+            if block:
+                yield block
+            else:
+                yield from _objects(path, file, chunk, some, chosen)
+    else:
+        yield from _objects(path, file, chunk, rows, chosen)
+
+
+def _objects(
+    path: Path, file: LogFile, chunk: Chunk, rows: Column, chosen: Filter
+) -> Iterator[Object]:
+    for row, obj in zip(rows.tolist(), batch_objects(path, chunk.table[rows]), strict=True):
         if not chosen.records:
             yield obj
         else:
             yield from _with_records(obj, _bytes_of(file, chunk, row), chosen)
-
-
-def error_object(
-    path: Path, reason: str, message: str, position: int | None = None, length: int | None = None
-) -> Object:
-    """Return an ``error``: bytes that cannot be shown, with their place."""
-    return {
-        "type": "error", "path": str(path), "position": position, "length": length,
-        "reason": reason, "message": message,
-    }  # fmt: skip
 
 
 def _wanted(table: BatchTable, chosen: Filter) -> Column:
@@ -87,7 +93,8 @@ def _wanted(table: BatchTable, chosen: Filter) -> Column:
     return mask
 
 
-def _batches(path: Path, table: BatchTable) -> Iterator[Object]:
+def batch_objects(path: Path, table: BatchTable) -> Iterator[Object]:
+    """Yield each batch of a table."""
     name = str(path)
     names = (
         "position", "size", "base_offset", "last_offset", "leader_epoch", "magic", "crc",
@@ -152,11 +159,10 @@ def _bytes_of(file: LogFile, chunk: Chunk, row: int) -> memoryview:
 
 def _with_records(batch: Object, data: memoryview, chosen: Filter) -> Iterator[Object]:
     """Yield the batch and its records; the batch only if it has a record that is asked for."""
-    records = _records(batch, data) if len(data) == batch["size"] else _too_large(batch)
-    everything = chosen.offsets == EVERYTHING and chosen.timestamps == EVERYTHING
-    if everything:
+    records = read_records(batch, data)
+    if chosen.every_record:
         yield batch
-    pending: Object | None = None if everything else batch
+    pending: Object | None = None if chosen.every_record else batch
     for obj in records:
         if obj["type"] == "record" and not _record_wanted(obj, chosen):
             continue
@@ -175,108 +181,6 @@ def _record_wanted(obj: Object, chosen: Filter) -> bool:
     return time is not None and chosen.timestamps.overlaps(time, time)
 
 
-def _too_large(batch: Object) -> Iterator[Object]:
-    limit = compression.DEFAULT_LIMIT
-    yield _record_error(batch, f"batch of more than {limit} bytes: its records are not read")
-
-
-def _records(batch: Object, data: memoryview) -> Iterator[Object]:
-    if batch["magic"] < MAGIC:
-        yield from _legacy_records(batch, data)
-        return
-    try:
-        payload = compression.decompress(batch["attributes"] & CODEC_MASK, data[HEADER_SIZE:])
-    except FormatError as error:
-        yield _record_error(batch, error.reason)
-        return
-    table, damage = record.parse(payload, max(batch["record_count"], 0))
-    raw_base = int(record_batch.parse(data, [0]).base_timestamp[0])
-    rows = zip(
-        *(getattr(table, name).tolist() for name in (
-            "timestamp_delta", "offset_delta", "key_position", "key_length", "value_position",
-            "value_length", "header_position", "header_count",
-        )), strict=True,
-    )  # fmt: skip
-    for time, delta, key, key_size, value, value_size, headers, header_count in rows:
-        yield _record(
-            batch,
-            delta,
-            raw_base + time,
-            None if key_size < 0 else bytes(payload[key : key + key_size]),
-            None if value_size < 0 else bytes(payload[value : value + value_size]),
-            record.parse_headers(payload, headers, header_count),
-        )
-    if damage:
-        yield _record_error(batch, damage.reason)
-
-
-def _record(
-    batch: Object, delta: int, time: int, key: bytes | None, value: bytes | None,
-    headers: list[record.Header],
-) -> Object:  # fmt: skip
-    if batch["timestamp_type"] == "LogAppendTime":
-        time_ms: int | None = batch["max_timestamp_ms"]
-    else:
-        time_ms = or_null(time)
-    first = batch["base_sequence"]
-    control, problem = _control(key, value) if batch["control"] else (None, None)
-    return {
-        **_record_head(batch, batch["base_offset"] + delta, time_ms),
-        "sequence": None if first is None else (first + delta) % SEQUENCES,
-        "crc": None,
-        "control": control,
-        "control_error": problem,
-        "key": key,
-        "value": value,
-        "headers": headers,
-    }
-
-
-def _control(key: bytes | None, value: bytes | None) -> tuple[Object | None, str | None]:
-    try:
-        return dump_control.decode(key, value), None
-    except FormatError as error:
-        return None, error.reason
-
-
-def _record_head(batch: Object, offset: int, time_ms: int | None) -> Object:
-    return {
-        "type": "record",
-        "path": batch["path"],
-        "batch_position": batch["position"],
-        "offset": offset,
-        "timestamp_type": batch["timestamp_type"],
-        "timestamp_ms": time_ms,
-        "timestamp": rfc3339(time_ms),
-        "leader_epoch": batch["leader_epoch"],
-        "producer_id": batch["producer_id"],
-        "producer_epoch": batch["producer_epoch"],
-        "transactional": batch["transactional"],
-    }
-
-
-def _legacy_records(batch: Object, data: memoryview) -> Iterator[Object]:
-    try:
-        for message in legacy_batch.parse_messages(data, compression.DEFAULT_LIMIT):
-            yield {
-                **_record_head(batch, message.offset, or_null(message.timestamp)),
-                "sequence": None,
-                "crc": message.crc,
-                "control": None,
-                "control_error": None,
-                "key": message.key,
-                "value": message.value,
-                "headers": [],
-            }
-    except FormatError as error:
-        yield _record_error(batch, error.reason)
-
-
-def _record_error(batch: Object, message: str) -> Object:
-    path = Path(batch["path"])
-    return error_object(path, "records", message, batch["position"], batch["size"])
-
-
 def _unsound_batch(path: Path, file: LogFile, damage: Damage) -> Iterator[Object]:
     """Yield what the header of a batch with a wrong CRC says, where its size can be believed."""
     if not damage.framed or damage.reason is not Reason.CRC:
@@ -288,5 +192,5 @@ def _unsound_batch(path: Path, file: LogFile, damage: Damage) -> Iterator[Object
     table = record_batch.parse(head, [0], base=damage.position)
     if head[16] < MAGIC:
         legacy_batch.fill(table, head, np.zeros(1, np.int64))
-    for obj in _batches(path, table):
+    for obj in batch_objects(path, table):
         yield obj | {"crc_valid": False}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logtool.dump.log import Object, error_object
+from logtool.dump.records import Object, error_object
 from logtool.dump.values import or_null, rfc3339
 from logtool.findings import Finding, Severity, catalogue
 from logtool.formats import (

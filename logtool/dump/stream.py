@@ -3,7 +3,7 @@
 Objects have a ``type``: ``file`` before the content of each file, ``batch`` and ``record`` of logs
 and KRaft snapshots, ``entry`` of the other files, ``error`` for bytes that cannot be shown. Records
 hold their keys, values and headers as bytes; `logtool.dump.values.show_record` turns those into
-text.
+text. Where the caller can take them, blocks of columns stand for batches and their records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +14,11 @@ import numpy as np
 
 from logtool import files
 from logtool.data_dir import Selection
+from logtool.dump.blocks import Block
 from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, Input, find_inputs
-from logtool.dump.log import Filter, Object, dump_chunk
+from logtool.dump.log import Filter, dump_chunk
+from logtool.dump.records import Object
 from logtool.dump.state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
@@ -40,6 +42,8 @@ class Dump:
     limit: int | None = None
     """Objects after which to stop; files and errors do not count."""
     on_progress: Advance | None = None
+    in_blocks: bool = False
+    """Whether ordinary batches may come as a `Block`, which is faster than their objects."""
     summary: Summary = field(default_factory=Summary)
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
@@ -50,12 +54,14 @@ class Dump:
         logs_with = self.chosen.offsets if self.chosen != Filter() else None
         self._inputs, self._unreadable = find_inputs(self.paths, self.selection, logs_with)
 
-    def __iter__(self) -> Iterator[Object | UnreadableError]:
+    def __iter__(self) -> Iterator[Object | Block | UnreadableError]:
         """Yield the objects of every file, and the inputs that cannot be read."""
         left = -1 if self.limit is None else self.limit
         for item in self._all():
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
+            elif isinstance(item, Block):
+                pass
             elif item["type"] == "error":
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
@@ -68,7 +74,7 @@ class Dump:
         """Return the kinds of the files that will be dumped, each once."""
         return list(dict.fromkeys(item.name.kind for item in self._inputs))
 
-    def _all(self) -> Iterator[Object | UnreadableError]:
+    def _all(self) -> Iterator[Object | Block | UnreadableError]:
         yield from self._unreadable
         self.summary.partitions = len({i.path.parent for i in self._inputs if i.topic is not None})
         for item in self._inputs:
@@ -77,7 +83,7 @@ class Dump:
             except UnreadableError as error:
                 yield error
 
-    def _file(self, item: Input) -> Iterator[Object]:
+    def _file(self, item: Input) -> Iterator[Object | Block]:
         if item.name.kind in LOG_KINDS:
             yield from self._log(item)
             return
@@ -90,7 +96,7 @@ class Dump:
         yield from problems(item.path, content.findings)
         self._advance(item.path, len(data))
 
-    def _log(self, item: Input) -> Iterator[Object]:
+    def _log(self, item: Input) -> Iterator[Object | Block]:
         with LogFile(item.path) as file:
             self.summary.segments += item.name.kind is FileKind.LOG
             yield file_object(item, file.size, None)
@@ -98,7 +104,8 @@ class Dump:
             for chunk in scan(file, base_offset=base):
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
-                yield from dump_chunk(item.path, file, chunk, self.chosen)
+                in_blocks = self.in_blocks and self.limit is None
+                yield from dump_chunk(item.path, file, chunk, self.chosen, in_blocks=in_blocks)
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table

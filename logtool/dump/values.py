@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -69,11 +69,18 @@ def show_record(obj: Mapping[str, Any], values: Values) -> Mapping[str, Any]:
         **obj,
         "key": show_bytes(obj["key"], values),
         "value": show_bytes(obj["value"], values),
-        "headers": [
-            {"key": show_bytes(key, values), "value": show_bytes(value, values)}
-            for key, value in obj["headers"]
-        ],
+        "headers": show_headers(obj["headers"], values),
     }
+
+
+def show_headers(
+    headers: Sequence[tuple[bytes, bytes | None]], values: Values
+) -> list[dict[str, Any]]:
+    """Return the headers of a record ready for JSON."""
+    return [
+        {"key": show_bytes(key, values), "value": show_bytes(value, values)}
+        for key, value in headers
+    ]
 
 
 def rfc3339(milliseconds: int | None) -> str | None:

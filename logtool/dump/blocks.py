@@ -1,0 +1,149 @@
+"""Stretches of ordinary batches with their records as columns, for writers that are fast.
+
+Ordinary is what a healthy log holds by far the most of: magic 2, records that decode to the last
+byte, times that a calendar has. Everything else goes the way of single objects (`logtool.dump.log`
+and `records`), which alone define the fields: a block only gives their values for many at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from logtool.errors import FormatError
+from logtool.formats import _kernels, compression
+from logtool.formats.record import RecordTable
+from logtool.formats.record_batch import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    MAGIC,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    SEQUENCES,
+    BatchTable,
+    Column,
+)
+from logtool.scan import Chunk
+
+BLOCK_SIZE = 192 * 1024
+"""Bytes of batches in a block: few enough for what is made of them to stay in a cache."""
+MOST_UNPACKED = 8 * 1024 * 1024
+"""Bytes that the batches of a block may decompress to."""
+LAST_TIME = 253402300799999
+"""Milliseconds of the last moment of the year 9999."""
+_MOST = 2**62
+"""No offset of an ordinary batch is larger, so that none overflows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All records of a block as int64 columns, and the bytes that their positions count in."""
+
+    data: memoryview
+    counts: Column
+    """Of each batch."""
+    table: RecordTable
+    offset: Column
+    timestamp: Column
+    """Milliseconds; -1 none."""
+    sequence: Column
+    """-1 none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Ordinary batches, in file order with nothing between them."""
+
+    path: Path
+    batches: BatchTable
+    records: Records | None
+    """None where records are not asked for."""
+
+
+def cut(
+    path: Path, chunk: Chunk, rows: Column, *, records: bool
+) -> Iterator[tuple[Column, Block | None]]:
+    """Yield the `rows` of a chunk in order, piece by piece, as a block where all are ordinary."""
+    table = chunk.table
+    ordinary = _ordinary(table, chunk)
+    if records:
+        ordinary &= ~table.is_control
+    piece = np.cumsum(table.size[rows]) // BLOCK_SIZE * 2 + ordinary[rows]
+    edges = [0, *(np.flatnonzero(piece[1:] != piece[:-1]) + 1).tolist(), len(rows)]
+    for first, stop in pairwise(edges):
+        some = rows[first:stop]
+        usable = stop > first and bool(ordinary[some[0]])
+        yield some, _block(path, chunk, some, records) if usable else None
+
+
+def _ordinary(table: BatchTable, chunk: Chunk) -> Column:
+    """Return which batches are ordinary as far as their headers say."""
+    mask: Column = (table.magic == MAGIC) & (table.record_count >= 0)
+    for time in (table.base_timestamp, table.max_timestamp):
+        mask &= (time >= NO_TIMESTAMP) & (time <= LAST_TIME)
+    mask &= (table.base_offset >= -_MOST) & (table.base_offset <= _MOST)
+    mask &= table.end_position <= chunk.data_position + len(chunk.data)
+    return mask
+
+
+def _block(path: Path, chunk: Chunk, rows: Column, with_records: bool) -> Block | None:
+    table = chunk.table[rows]
+    if not with_records:
+        return Block(path, table, None)
+    found = _payloads(chunk, table)
+    records = _decode(table, *found) if found else None
+    return Block(path, table, records) if records else None
+
+
+def _payloads(chunk: Chunk, table: BatchTable) -> tuple[memoryview, Column, Column] | None:
+    """Return bytes with all payloads uncompressed, and where each begins and ends in them."""
+    begin = table.position - chunk.data_position
+    first, last = int(begin[0]), int(begin[-1] + table.size[-1])
+    data = chunk.data[first:last]
+    starts, ends = begin - first + HEADER_SIZE, begin - first + table.size
+    if not table.codec.any():
+        return data, starts, ends
+    parts, left = [], MOST_UNPACKED
+    for codec, start, end in zip(table.codec.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        if left < 0:
+            return None
+        try:
+            parts.append(compression.decompress(codec & CODEC_MASK, data[start:end], left))
+        except FormatError:
+            return None
+        left -= len(parts[-1])
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    joined = memoryview(bytearray(b"").join(parts))
+    return joined, ends - [len(part) for part in parts], ends
+
+
+def _decode(table: BatchTable, data: memoryview, starts: Column, ends: Column) -> Records | None:
+    counts = table.record_count.astype(np.int64)
+    if (counts * _kernels.SMALLEST_RECORD > ends - starts).any():
+        return None
+    rows = np.empty((int(counts.sum()), _kernels.RECORD_COLUMNS), np.int64)
+    results = np.empty((len(counts), 3), np.int64)
+    _kernels.decode_batches(data, starts, ends, counts, rows, results)
+    position, reason = results[:, 1], results[:, 2]
+    if (reason != _kernels.DONE).any() or ((position != ends) & (counts > 0)).any():
+        return None
+    records = RecordTable(*rows.T)
+
+    def of_batch(column: Column) -> Column:
+        return np.repeat(column, counts)
+
+    timestamp = of_batch(table.base_timestamp) + records.timestamp_delta
+    if table.is_log_append_time.any():
+        stamped = of_batch(table.is_log_append_time)
+        timestamp = np.where(stamped, of_batch(table.max_timestamp), timestamp)
+    # A sum that overflows is negative.
+    if len(timestamp) and (timestamp.min() < NO_TIMESTAMP or timestamp.max() > LAST_TIME):
+        return None
+    first = of_batch(table.base_sequence)
+    sequence = (first.astype(np.int64) + records.offset_delta) % SEQUENCES
+    return Records(
+        data, counts, records, of_batch(table.base_offset) + records.offset_delta, timestamp,
+        np.where(first == NO_SEQUENCE, NO_SEQUENCE, sequence),
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""Whatever is printed in bulk is byte for byte what single objects give."""
+
+import re
+
+import pytest
+from conftest import SCENARIOS
+
+from logtool.dump.stream import Dump
+from logtool.formats.record import Record
+
+ELAPSED = re.compile(r'"elapsed_s": [0-9.e-]+')
+
+
+@pytest.fixture
+def both(run, monkeypatch):
+    """Return a function: stdout from blocks and from objects alone, and the number of blocks."""
+
+    def printed(*arguments):
+        real = Dump._all
+        seen = []
+
+        def counted(self):
+            for item in real(self):
+                seen.append(type(item).__name__)
+                yield item
+
+        def as_objects(self):
+            self.in_blocks = False
+            return real(self)
+
+        outputs = []
+        for replacement in (counted, as_objects):
+            monkeypatch.setattr(Dump, "_all", replacement)
+            result = run("dump", *arguments)
+            outputs.append((result.status, ELAPSED.sub("", result.stdout), result.stderr))
+        monkeypatch.setattr(Dump, "_all", real)
+        return (*outputs, seen.count("Block"))
+
+    return printed
+
+
+@pytest.mark.parametrize("format", ["ndjson", "csv", "tsv"])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_blocks_print_what_objects_print(both, scenario, name, format):
+    logs = sorted(scenario(name).rglob("*.log"))
+    for more in ([], *(["--records", "--values", v] for v in ("utf8", "hex", "base64", "len"))):
+        fast, slow, blocks = both("-f", format, *more, *logs)
+        assert fast == slow
+        assert blocks or not any(path.stat().st_size for path in logs)
+
+
+def hard_records():
+    values = (
+        None, b"", b"plain", b'quo"te \\ back', b"a,b\tc\nd\re", bytes(range(128)), b"\x7f",
+        "ключ-鍵 🗎".encode(), b"\xff\xfe", "\u2028\x85\xa0".encode(), b"=1+1", b" lead",
+    )  # fmt: skip
+    for number, value in enumerate(values):
+        headers = [(value or b"", value)] * (number % 3)
+        yield Record(number, number * 999, values[-number], value, headers)
+
+
+HEADERS = {
+    "plain": {},
+    "compressed": {"attributes": 4},
+    "of a producer, sequences wrap": {
+        "attributes": 0x10, "producer_id": 9, "producer_epoch": 3, "base_sequence": 2**31 - 3,
+    },
+    "log append time": {"attributes": 0x08, "max_timestamp": 1_800_000_000_000},
+    "no timestamp": {"base_timestamp": -1, "max_timestamp": -1},
+    "the first seconds of 1970": {"base_timestamp": 0, "max_timestamp": 0},
+    "a delete horizon": {"attributes": 0x40},
+    "no calendar has the time": {"base_timestamp": 2**62, "max_timestamp": 2**62},
+    "a time before 1970": {"base_timestamp": -5000, "max_timestamp": -1},
+    "no epoch": {"leader_epoch": -1},
+    "an offset at the end": {"base_offset": 2**63 - 20},
+    "a count that is too large": {"record_count": 13},
+    "a count that is negative": {"record_count": -2},
+    "a control batch": {"attributes": 0x20},
+    "not compressed as it says": {"attributes": 0x07},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEADERS)
+@pytest.mark.parametrize("format", ["ndjson", "csv", "tsv"])
+def test_odd_batches_between_others_print_the_same(both, log, make_batch, name, format):
+    records = list(hard_records())
+    first, *rest = make_batch(0, records), make_batch(40, records), make_batch(60, [])
+    odd = make_batch(20, records, **{k: v for k, v in HEADERS[name].items() if k != "base_offset"})
+    if "base_offset" in HEADERS[name]:
+        odd = HEADERS[name]["base_offset"].to_bytes(8, "big") + odd[8:]
+    log.write_bytes(b"".join([first, odd, odd, *rest, make_batch(61, []), first, *rest]))
+    for more in ([], ["--records"], ["--records", "--values", "hex"], ["--producer", "9"]):
+        fast, slow, _ = both("-f", format, *more, log)
+        assert fast == slow
+
+
+def test_producers_that_take_turns_are_not_mixed_up(both, log, make_batch):
+    batches = [
+        make_batch(n * 2, [Record(0), Record(1)], producer_id=n % 3, base_sequence=n)
+        for n in range(9)
+    ]
+    log.write_bytes(b"".join(batches))
+    for format in ("ndjson", "csv", "tsv"):
+        fast, slow, blocks = both("-f", format, "--records", log)
+        assert fast == slow
+        assert blocks == 1
+
+
+def test_a_column_of_another_file_stays_that_of_the_other_file(both, partition, log):
+    (partition.parent / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=x\n")
+    properties = partition.parent / "meta.properties"
+    for paths in ([properties, log], [log, properties], [log.with_suffix(".index"), log]):
+        for format in ("csv", "tsv"):
+            fast, slow, _ = both("-f", format, "--records", *paths)
+            assert fast == slow
