@@ -30,6 +30,8 @@ def column(rows: npt.NDArray[np.void], name: str) -> npt.NDArray[np.signedintege
 
 def runs(bad: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """Yield ``(first, last)`` of every run of True, both inclusive."""
+    if not bad.any():
+        return
     padded = np.concatenate(([False], bad, [False]))
     edges = np.flatnonzero(padded[1:] != padded[:-1])
     for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):

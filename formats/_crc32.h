@@ -56,7 +56,7 @@ __attribute__((target("sse4.2,pclmul")))
 static uint32_t crc32c_sse42(uint32_t crc, const unsigned char *data, size_t size)
 {
     uint64_t word, a = crc;
-    while (size >= 96) {
+    while (size >= 256) {
         size_t words = size / 24, i;
         uint64_t b = 0, c = 0;
         const unsigned char *second, *third;
@@ -80,7 +80,13 @@ static uint32_t crc32c_sse42(uint32_t crc, const unsigned char *data, size_t siz
         memcpy(&word, data, 8);
         a = _mm_crc32_u64(a, word);
     }
-    while (size--)
+    if (size & 4) {
+        uint32_t half;
+        memcpy(&half, data, 4);
+        a = _mm_crc32_u32((uint32_t)a, half);
+        data += 4;
+    }
+    for (size &= 3; size > 0; size--)
         a = _mm_crc32_u8((uint32_t)a, *data++);
     return (uint32_t)a;
 }

@@ -1,7 +1,6 @@
 # The C types of _kernels.py, and in C what _uncompiled.py is in plain Python.
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 
 cdef extern from "_crc32.h":
     void crc32_init() noexcept nogil
@@ -28,22 +27,34 @@ cdef inline int64_t zigzag(uint64_t raw, int most) noexcept nogil:
         raw = <uint32_t>raw
     return <int64_t>((raw >> 1) ^ -(raw & 1))
 
-cdef inline void copy_header(
-    unsigned char[::1] headers, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t position,
-    Py_ssize_t end
-) noexcept nogil:
-    cdef Py_ssize_t there = min(end - position, 61)
-    memcpy(&headers[at], &data[0] + position, <size_t>there)
-    memset(&headers[at] + there, 0, <size_t>(61 - there))
+cdef inline int64_t int16(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return <int16_t>((<uint32_t>data[position] << 8) | <uint32_t>data[position + 1])
+
+cdef inline int64_t int64(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return <int64_t>((<uint64_t>uint32(data, position) << 32) | uint32(data, position + 4))
+
+cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
+    return <int64_t>(<uint64_t>a + <uint64_t>b)
 
 @cython.locals(
-    position=Py_ssize_t, after=Py_ssize_t, count=Py_ssize_t, most=Py_ssize_t, size=int64_t,
+    position=Py_ssize_t, after=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t, size=int64_t,
     magic=int, reason=int, sound=bint
 )
-cpdef tuple walk_batches(
-    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t[::1] positions,
-    unsigned char[::1] headers
-)
+cpdef (Py_ssize_t, Py_ssize_t, int) walk_batches(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base,
+    int64_t[:, ::1] rows, Py_ssize_t first
+) noexcept
+
+@cython.locals(base_offset=int64_t)
+cdef void _write_header(
+    const unsigned char[::1] data, Py_ssize_t position, int64_t[:, ::1] rows, Py_ssize_t row
+) noexcept nogil
+
+@cython.locals(offset=int64_t, timestamp=int64_t)
+cdef void _write_legacy_header(
+    const unsigned char[::1] data, Py_ssize_t position, int magic, int64_t[:, ::1] rows,
+    Py_ssize_t row
+) noexcept nogil
 
 @cython.locals(shift=int, raw=uint64_t, byte=uint64_t, last=Py_ssize_t)
 cpdef (int64_t, Py_ssize_t) decode_varint(

@@ -17,11 +17,13 @@ except ModuleNotFoundError:  # needed to compile this module, not to run it
 
 if not cython.compiled:
     from logtool.formats._uncompiled import (
-        copy_header,
         crc32,
         crc32_init,
         crc32c,
+        int16,
         int32,
+        int64,
+        sum64,
         uint32,
         zigzag,
     )
@@ -45,29 +47,29 @@ RECORD_LENGTH = 2
 RECORD_VARINT = 3
 RECORD_HEADERS = 4
 
-HEADER_SIZE = 61
-"""Bytes of a magic 2 header, of which `walk_batches` copies one for each batch."""
+BATCH_COLUMNS = 16
 SMALLEST_RECORD = 7
 """Bytes of a record with no key, value or header."""
 RECORD_COLUMNS = 11
 
 
 def walk_batches(
-    data: memoryview, start: int, end: int, positions: Any, headers: Any
+    data: memoryview, start: int, end: int, base: int, rows: Any, first: int
 ) -> tuple[int, int, int]:
     """Find the sound batches in ``data[start:end]``, one behind the other.
 
-    Writes the position of each to `positions` (int64) and its first 61 bytes to `headers` (uint8,
-    61 for each position), until these are full or something is not a whole and sound batch.
-    Returns (batches found, position where it stopped, reason). Source of the rules:
+    Writes a column of `rows` (int64, `BATCH_COLUMNS` rows, in the order of the fields of
+    `record_batch.BatchTable`) for each batch, from column `first` on, until they are full or
+    something is not a whole and sound batch; `base` is the file position of ``data[0]``. Returns
+    (batches found, position where it stopped, reason). Source of the rules:
     ``FileLogInputStream``, ``DefaultRecordBatch.ensureValid``, ``LegacyRecord.ensureValid``.
     """
     position = start
-    count = 0
-    most = len(positions)
+    row = first
+    most = rows.shape[1]
     reason = MORE
     while end - position > 20:
-        if count == most:
+        if row == most:
             reason = FULL
             break
         size = int32(data, position + 8)
@@ -88,11 +90,54 @@ def walk_batches(
         if not sound:
             reason = BAD_CRC
             break
-        positions[count] = position
-        copy_header(headers, HEADER_SIZE * count, data, position, end)
-        count += 1
+        rows[0, row] = base + position
+        rows[1, row] = 12 + size
+        if magic == 2:
+            _write_header(data, position, rows, row)
+        else:
+            _write_legacy_header(data, position, magic, rows, row)
+        row += 1
         position = after
-    return count, position, reason
+    return row - first, position, reason
+
+
+def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:
+    """Write the fields of a magic 2 header; the control columns are filled by who reads records."""
+    base_offset = int64(data, position)
+    rows[2, row] = base_offset
+    rows[3, row] = sum64(base_offset, int32(data, position + 23))
+    rows[4, row] = int32(data, position + 12)
+    rows[5, row] = 2
+    rows[6, row] = uint32(data, position + 17)
+    rows[7, row] = int16(data, position + 21)
+    rows[8, row] = int64(data, position + 27)
+    rows[9, row] = int64(data, position + 35)
+    rows[10, row] = int64(data, position + 43)
+    rows[11, row] = int16(data, position + 51)
+    rows[12, row] = int32(data, position + 53)
+    rows[13, row] = int32(data, position + 57)
+    rows[14, row] = -1
+    rows[15, row] = -1
+
+
+def _write_legacy_header(data: memoryview, position: int, magic: int, rows: Any, row: int) -> None:
+    """Write the fields of a message of magic 0 or 1; what it does not have is -1."""
+    offset = int64(data, position)
+    timestamp = int64(data, position + 18) if magic == 1 else -1
+    rows[2, row] = offset
+    rows[3, row] = offset
+    rows[4, row] = -1
+    rows[5, row] = magic
+    rows[6, row] = uint32(data, position + 12)
+    rows[7, row] = data[position + 17]
+    rows[8, row] = timestamp
+    rows[9, row] = timestamp
+    rows[10, row] = -1
+    rows[11, row] = -1
+    rows[12, row] = -1
+    rows[13, row] = -1
+    rows[14, row] = -1
+    rows[15, row] = -1
 
 
 def decode_varint(data: memoryview, position: int, end: int, most: int) -> tuple[int, int]:

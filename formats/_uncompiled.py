@@ -2,13 +2,13 @@
 
 import struct
 import zlib
-from typing import Any
 
 import crc32c as _crc32c
 
+_INT16 = struct.Struct(">h")
+_INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
-_HEADER_SIZE = 61
 
 
 class cython:  # noqa: N801 - stands in for the module where Cython is not installed
@@ -49,8 +49,18 @@ def zigzag(raw: int, most: int) -> int:
     return (raw >> 1) ^ -(raw & 1)
 
 
-def copy_header(headers: Any, at: int, data: memoryview, position: int, end: int) -> None:
-    """Copy the 61 bytes at `position` to ``headers[at:]``, zeros for what lies beyond `end`."""
-    there = min(end - position, _HEADER_SIZE)
-    headers[at : at + there] = data[position : position + there]
-    headers[at + there : at + _HEADER_SIZE] = 0
+def int16(data: memoryview, position: int) -> int:
+    """Return the signed big-endian 16-bit integer at `position`."""
+    value: int = _INT16.unpack_from(data, position)[0]
+    return value
+
+
+def int64(data: memoryview, position: int) -> int:
+    """Return the signed big-endian 64-bit integer at `position`."""
+    value: int = _INT64.unpack_from(data, position)[0]
+    return value
+
+
+def sum64(a: int, b: int) -> int:
+    """Return the sum as 64 bits hold it."""
+    return (a + b + 2**63) % 2**64 - 2**63

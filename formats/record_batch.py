@@ -70,40 +70,40 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class BatchTable:
-    """Batches as columns of one length, in file order; the table of the whole toolkit."""
+    """Batches as int64 columns of one length, in file order; the table of the whole toolkit.
+
+    The order of the fields is that of the columns of `_kernels.walk_batches`.
+    """
 
     position: Column
-    """int64, byte position of the batch in its ``.log``."""
+    """Byte position of the batch in its ``.log``."""
     size: Column
-    """int64, bytes of the whole entry."""
+    """Bytes of the whole entry."""
     base_offset: Column
-    """int64; equal to last_offset for magic 0 and 1."""
+    """Equal to last_offset for magic 0 and 1."""
     last_offset: Column
-    """int64."""
     leader_epoch: Column
-    """int32; -1 unknown and for magic 0 and 1."""
+    """-1 unknown and for magic 0 and 1."""
     magic: Column
-    """int8."""
     crc: Column
-    """uint32 as stored."""
+    """As stored."""
     attributes: Column
-    """int16."""
     base_timestamp: Column
-    """int64, ms; the delete horizon where that bit is set."""
+    """Milliseconds; the delete horizon where that bit is set."""
     max_timestamp: Column
-    """int64, ms; -1 none."""
+    """Milliseconds; -1 none."""
     producer_id: Column
-    """int64; -1 none."""
+    """-1 none."""
     producer_epoch: Column
-    """int16; -1 none."""
+    """-1 none."""
     base_sequence: Column
-    """int32; -1 none."""
+    """-1 none."""
     record_count: Column
-    """int32 as stored; -1 for magic 0 and 1, which store none."""
+    """As stored; -1 for magic 0 and 1, which store none."""
     control_type: Column
-    """int16: key type of the first control record, -1 for none; see `control_record`."""
+    """Key type of the first control record, -1 for none; see `control_record`."""
     coordinator_epoch: Column
-    """int32 of an end-transaction marker, else -1."""
+    """Of an end-transaction marker, else -1."""
 
     def __len__(self) -> int:
         return len(self.position)
@@ -119,7 +119,7 @@ class BatchTable:
 
     @property
     def codec(self) -> Column:
-        """Return int16 codec ids."""
+        """Return codec ids."""
         return self.attributes & CODEC_MASK
 
     @property
@@ -195,29 +195,18 @@ def parse(data: memoryview, found: list[int], *, base: int = 0) -> BatchTable:
 def from_headers(headers: NDArray[np.void], positions: Column) -> BatchTable:
     """Return the table of `headers` (dtype `HEADER`) at file positions `positions` (int64)."""
 
-    def column(name: str, dtype: type) -> Column:
-        return headers[name].astype(dtype)
+    def column(name: str) -> Column:
+        return headers[name].astype(np.int64)
 
-    base_offset = column("base_offset", np.int64)
-    count = len(headers)
+    base_offset = column("base_offset")
+    nothing = np.full(len(headers), -1, np.int64)
     return BatchTable(
-        position=positions,
-        size=column("batch_length", np.int64) + LOG_OVERHEAD,
-        base_offset=base_offset,
-        last_offset=base_offset + headers["last_offset_delta"],
-        leader_epoch=column("leader_epoch", np.int32),
-        magic=column("magic", np.int8),
-        crc=column("crc", np.uint32),
-        attributes=column("attributes", np.int16),
-        base_timestamp=column("base_timestamp", np.int64),
-        max_timestamp=column("max_timestamp", np.int64),
-        producer_id=column("producer_id", np.int64),
-        producer_epoch=column("producer_epoch", np.int16),
-        base_sequence=column("base_sequence", np.int32),
-        record_count=column("record_count", np.int32),
-        control_type=np.full(count, -1, np.int16),
-        coordinator_epoch=np.full(count, -1, np.int32),
-    )
+        positions, column("batch_length") + LOG_OVERHEAD, base_offset,
+        base_offset + column("last_offset_delta"), column("leader_epoch"), column("magic"),
+        column("crc"), column("attributes"), column("base_timestamp"), column("max_timestamp"),
+        column("producer_id"), column("producer_epoch"), column("base_sequence"),
+        column("record_count"), nothing, nothing.copy(),
+    )  # fmt: skip
 
 
 def encode(

@@ -56,17 +56,17 @@ class OffsetIndexJoin:
         """Byte position of the last batch of the log so far."""
 
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
-        if misplaced is None:
-            misplaced = np.zeros(len(chunk.table), np.bool_)
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._end = chunk.end_position
         if chunk.damage:
             self._damage(chunk.damage.position, self._end)
-        for row in np.flatnonzero(misplaced):
-            self._damage(int(chunk.table.position[row]), int(chunk.table.end_position[row]))
-        if len(chunk.table):
-            self.last_batch_position = int(chunk.table.position[-1])
-        table = chunk.table[~misplaced]
+        table = chunk.table
+        if len(table):
+            self.last_batch_position = int(table.position[-1])
+        if misplaced is not None:
+            for row in np.flatnonzero(misplaced):
+                self._damage(int(table.position[row]), int(table.end_position[row]))
+            table = table[~misplaced]
         if not len(table):
             return
         highest = _rising(table.last_offset, self._highest)
@@ -129,12 +129,10 @@ class TimeIndexJoin:
         self._damaged = False
 
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
-        if misplaced is None:
-            misplaced = np.zeros(len(chunk.table), np.bool_)
-        if chunk.damage or misplaced.any():
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
+        if chunk.damage or misplaced is not None:
             self._damaged = True
-        table = chunk.table[~misplaced]
+        table = chunk.table if misplaced is None else chunk.table[~misplaced]
         if not len(table):
             return
         highest = np.maximum(_rising(table.last_offset, self._highest)[1:], self._highest)

@@ -18,6 +18,7 @@ from logtool.errors import FormatError
 from logtool.formats import _kernels, control_record, legacy_batch, record_batch
 from logtool.formats.record_batch import (
     CODEC_MASK,
+    CONTROL,
     HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -28,9 +29,11 @@ from logtool.formats.record_batch import (
     Column,
 )
 
-BUFFER_SIZE = 4 * 1024 * 1024
-MOST_ROWS = 8192
-"""Batches in a chunk: few enough for the columns to stay in a processor's cache."""
+BUFFER_SIZE = 1024 * 1024
+"""Bytes that are read at once: few enough for a processor's own cache."""
+MOST_ROWS = 8200
+"""Batches in a chunk: few enough for the columns to stay in a processor's cache, and no power of
+two, so that the columns do not all want the same place in it."""
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 """Bytes; a larger batch is checked without holding it in memory."""
 SEARCH_BUDGET = 256 * 1024 * 1024
@@ -90,7 +93,8 @@ class Chunk:
     """A stretch of sound batches, or one range of damage and no batches.
 
     `data` holds the bytes of the batches from file position `data_position` on, and is only valid
-    until the next chunk is asked for. Of a batch too large to hold it has the header alone.
+    until the next chunk is asked for. Of a batch too large to hold it has the header alone, and
+    without payload it is empty.
     """
 
     table: BatchTable
@@ -113,25 +117,34 @@ class Chunk:
         return self.data[start : start + int(self.table.size[row])]
 
 
-def scan(source: Source, *, base_offset: int, start: int = 0) -> Iterator[Chunk]:
+def scan(
+    source: Source, *, base_offset: int, start: int = 0, payload: bool = True
+) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
-    `base_offset` is the segment's; it only serves to recognise batches behind damage.
+    `base_offset` is the segment's; it only serves to recognise batches behind damage. Without
+    `payload` the chunks are longer and hold no bytes.
     """
-    return _Scanner(source, base_offset).run(start)
+    return _Scanner(source, base_offset, payload).run(start)
+
+
+def _fresh_rows() -> Column:
+    return np.empty((_kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
 
 
 class _Scanner:
-    def __init__(self, source: Source, base_offset: int) -> None:
+    def __init__(self, source: Source, base_offset: int, payload: bool) -> None:
         self._source = source
+        self._payload = payload
         self._base_offset = base_offset
         self._highest_offset = min(base_offset + _MOST_RELATIVE_OFFSET, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
         self._end = source.size
         self._budget = SEARCH_BUDGET
         self._buffer = bytearray()
-        self._positions = np.empty(MOST_ROWS, np.int64)
-        self._headers = np.empty(MOST_ROWS * HEADER_SIZE, np.uint8)
+        self._rows = _fresh_rows()
+        self._count = 0
+        self._control_errors: list[tuple[int, FormatError]] = []
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
 
@@ -140,16 +153,14 @@ class _Scanner:
         while position < self._end:
             data = self._ahead(position, need)
             need = _LONGEST_STUB + 1
-            count, stop, why = _kernels.walk_batches(
-                data, 0, len(data), self._positions, self._headers
-            )
-            if count:
-                yield self._chunk(data, count, position)
+            stop, why = self._walk(data, position)
+            if self._count and (self._payload or why != _kernels.MORE):
+                yield self._chunk(data, position)
             position += stop
             size = _entry_size(self._read(position, LOG_OVERHEAD))
             left = self._end - position
             if left <= 0:
-                return
+                break
             if why == _kernels.FULL:
                 continue
             if why != _kernels.MORE:
@@ -161,18 +172,36 @@ class _Scanner:
             elif size <= LARGEST_BUFFERED_BATCH:
                 need = size
                 continue
-            elif self._holds(position, size):
-                self._positions[0] = 0
-                self._headers[:HEADER_SIZE] = self._read(position, HEADER_SIZE)
-                yield self._chunk(self._read(position, HEADER_SIZE), 1, position)
-                position += size
-                continue
             else:
+                if self._count:
+                    yield self._chunk(data[:0], position)
+                if self._holds(position, size):
+                    head = self._read(position, HEADER_SIZE)
+                    table = record_batch.parse(head, [0], base=position)
+                    legacy_batch.fill(table, head, np.zeros(1, np.int64))
+                    yield Chunk(table, head, position, None, [])
+                    position += size
+                    continue
                 self._budget -= size
                 damage = self._damage(position, Reason.CRC)
+            if self._count:
+                yield self._chunk(data[:0], position)
             if damage.length:
                 yield Chunk(record_batch.empty_table(), data[:0], position, damage, [])
             position += damage.length
+        if self._count:
+            yield self._chunk(memoryview(b""), position)
+
+    def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
+        """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
+        first = self._count
+        found, stop, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, first)
+        self._count += found
+        table = BatchTable(*self._rows[:, first : self._count])
+        self._control_errors += [
+            (first + row, error) for row, error in _fill_control(table, data, position)
+        ]
+        return stop, why
 
     def _ahead(self, position: int, need: int) -> memoryview:
         """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
@@ -202,17 +231,19 @@ class _Scanner:
             self._end = position + count
         return count
 
-    def _chunk(self, data: memoryview, count: int, base: int) -> Chunk:
-        found = self._positions[:count]
-        headers = self._headers[: count * HEADER_SIZE].view(HEADER)
-        table = record_batch.from_headers(headers, found + base)
-        if int(table.magic.min()) < MAGIC:
-            legacy_batch.fill(table, data, found)
+    def _chunk(self, data: memoryview, base: int) -> Chunk:
+        """Return what was found since the last chunk, and begin the next."""
+        table = BatchTable(*self._rows[:, : self._count])
+        errors = self._control_errors
+        self._rows, self._count, self._control_errors = _fresh_rows(), 0, []
         last = table.last_offset
-        possible = last[(last >= self._base_offset) & (last <= self._highest_offset)]
-        if len(possible):
-            self._last_offset = int(possible[-1])
-        return Chunk(table, data, base, None, _fill_control(table, data, found))
+        if self._base_offset <= last[-1] <= self._highest_offset:
+            self._last_offset = int(last[-1])
+        else:
+            possible = last[(last >= self._base_offset) & (last <= self._highest_offset)]
+            if len(possible):
+                self._last_offset = int(possible[-1])
+        return Chunk(table, data if self._payload else data[:0], base, None, errors)
 
     def _damage(self, at: int, reason: Reason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
@@ -359,13 +390,13 @@ def _describe(head: bytes, reason: Reason, left: int) -> str:
     return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"
 
 
-def _fill_control(
-    table: BatchTable, data: memoryview, found: Column
-) -> list[tuple[int, FormatError]]:
+def _fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:
     """Decode the first record of each control batch into the table; returns what is unreadable."""
+    if not len(table) or not int(np.bitwise_or.reduce(table.attributes)) & CONTROL:
+        return []
     errors = []
     for row in np.flatnonzero(table.is_control & (table.record_count > 0)):
-        start = int(found[row])
+        start = int(table.position[row]) - base
         try:
             control = control_record.parse_batch(data[start : start + int(table.size[row])])
         except FormatError as error:

@@ -89,6 +89,8 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
     marker, change of epoch or of kind, the first and the last batch. `cuts` are offsets at which
     the state is wanted too: no row stands for batches on both sides of one.
     """
+    if not len(table) or int(table.producer_id.max()) < 0:
+        return table[:0]
     edges = np.searchsorted(table.base_offset, sorted(cuts)).tolist()
     parts = [_significant(table[a:b]) for a, b in zip([0, *edges], [*edges, None], strict=True)]
     return concat(parts)

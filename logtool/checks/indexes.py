@@ -51,8 +51,8 @@ class OffsetIndexRules:
         """Return the offset in the last entry, -1 without one."""
         return _last_offset(self._index, self._segment)
 
-    def feed(self, chunk: Chunk, misplaced: Column) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._join.feed(chunk, misplaced)
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
@@ -122,8 +122,8 @@ class TimeIndexRules:
         """Return the offset in the last entry, -1 without one."""
         return _last_offset(self._index, self._segment)
 
-    def feed(self, chunk: Chunk, misplaced: Column) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._join.feed(chunk, misplaced)
 
     def alone(self) -> Iterator[Finding]:

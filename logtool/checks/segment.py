@@ -155,21 +155,25 @@ def _read_log(
         rows = []
         at = start
         on_bytes(start)
-        for chunk in scan.scan(log, base_offset=segment.base_offset, start=start):
+        payload = task.level is Level.RECORDS
+        for chunk in scan.scan(log, base_offset=segment.base_offset, start=start, payload=payload):
             found += batch_rules.feed(chunk)
-            if task.level is Level.RECORDS:
+            if payload:
                 found += check_records(chunk, task.limit)
             if start == 0:
                 for rules in (offset_rules, time_rules):
                     if rules:
                         rules.feed(chunk, batch_rules.misplaced)
-            placed = chunk.table[~batch_rules.misplaced]
+            misplaced, foreign = batch_rules.misplaced, batch_rules.foreign_epoch
+            placed = chunk.table if misplaced is None else chunk.table[~misplaced]
             rows.append(transactions.significant(placed, task.cuts))
             if len(rows) >= _CHUNKS_OF_ROWS:
                 rows = [transactions.significant(concat(rows), task.cuts)]
             _count(report, chunk.table)
-            trusted = ~(batch_rules.misplaced | batch_rules.foreign_epoch)
-            _add_epochs(report, chunk.table[trusted])
+            if foreign is not None:
+                trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
+                placed = chunk.table[trusted]
+            _add_epochs(report, placed)
             end = chunk.end_position
             if task.drop_cache:
                 log.forget(at, end - at)
@@ -216,7 +220,7 @@ def _add_epochs(report: SegmentReport, table: BatchTable) -> None:
     if not len(table):
         return
     epochs = table.leader_epoch
-    starts = np.flatnonzero(np.concatenate(([True], epochs[1:] != epochs[:-1])))
+    starts = np.concatenate(([0], np.flatnonzero(epochs[1:] != epochs[:-1]) + 1))
     for first, end in zip(starts, [*starts[1:], len(table)], strict=True):
         run = int(epochs[first]), int(table.base_offset[first]), int(table.last_offset[end - 1])
         if report.epochs and report.epochs[-1][0] == run[0]:

@@ -23,8 +23,8 @@ UNKNOWN = "unknown"
 class Join(Protocol):
     """Feed all chunks of the log, then ask for each entry."""
 
-    def feed(self, chunk: Chunk, misplaced: Column) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
 
     def finish(self) -> None:
         """Come to the verdicts."""
@@ -83,8 +83,8 @@ class _Lookup:
         self._batches = _Batches(len(join.batch_base))
         self._verdicts: list[int] = []
 
-    def feed(self, chunk: Chunk, misplaced: Column) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._join.feed(chunk, misplaced)
         new = np.flatnonzero(self._batches.missing & (self._join.batch_base != ABSENT))
         if not len(new):
@@ -119,9 +119,9 @@ class _Aborts:
         self._right = np.zeros(count, np.bool_)
         self._damaged = False
 
-    def feed(self, chunk: Chunk, misplaced: Column) -> None:
-        """Take the next chunk of the log; batches that are `misplaced` (bool) count as damage."""
-        self._damaged |= chunk.damage is not None or bool(misplaced.any())
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
+        self._damaged |= chunk.damage is not None or misplaced is not None
         table = chunk.table
         if not len(table) or not len(self._sorted):
             return

@@ -1,5 +1,6 @@
 import itertools
 import zlib
+from dataclasses import fields
 
 import numpy as np
 from crc32c import crc32c
@@ -7,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from logtool.formats import _kernels as kernels
-from logtool.formats import record, record_batch
+from logtool.formats import legacy_batch, record, record_batch
+from logtool.formats.record_batch import BatchTable
 
 quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 BATCH = record_batch.encode(
@@ -93,13 +95,17 @@ def test_a_varint_never_depends_on_bytes_outside_its_bounds(inside, outside, sta
 
 def walk(data: memoryview, start: int, end: int) -> tuple[list[int], int, int]:
     """Return the positions found, where the walk stopped, and why."""
-    positions = np.empty(1000, np.int64)
-    headers = np.empty(1000 * kernels.HEADER_SIZE, np.uint8)
-    count, stop, why = kernels.walk_batches(data, start, end, positions, headers)
-    found = positions[:count].tolist()
-    for number, position in enumerate(found):
-        header = bytes(headers[61 * number : 61 * number + 61])
-        assert header == bytes(data[position : min(position + 61, end)]).ljust(61, b"\0")
+    rows = np.full((kernels.BATCH_COLUMNS, 1000), 77, np.int64)
+    count, stop, why = kernels.walk_batches(data, start, end, 500, rows, 3)
+    table = BatchTable(*rows[:, 3 : 3 + count])
+    found = (table.position - 500).tolist()
+    # The same fields as NumPy reads them out of the headers.
+    expected = record_batch.parse(data[:end], found, base=500)
+    legacy_batch.fill(expected, data[:end], np.array(found, np.int64))
+    for field in fields(BatchTable):
+        assert np.array_equal(getattr(table, field.name), getattr(expected, field.name)), field.name
+    assert (rows[:, :3] == 77).all()
+    assert (rows[:, 3 + count :] == 77).all()
     return found, stop, why
 
 
