@@ -8,7 +8,7 @@ join makes a whole block: for each record nothing is done but what only that rec
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 from logtool.commands import text
@@ -29,6 +29,9 @@ from logtool.dump.values import Values
 _MARK = "\0"
 """No path has it, so that its JSON stands nowhere else."""
 _MOST_KINDS = 4096
+_MOST_JOINED = 128
+"""Lines: fewer than 128 KiB, as a rule, which an allocator keeps. More it takes from the system and
+gives back each time, and that costs more than to fill it."""
 
 
 class NdjsonLines:
@@ -39,29 +42,29 @@ class NdjsonLines:
         self._batches = _Kinds(lambda batch: batch)
         self._records = _Kinds(_a_record)
 
-    def __call__(self, block: Block) -> str:
-        """Return the lines of one block."""
+    def __call__(self, block: Block) -> Iterator[str]:
+        """Yield the lines of one block."""
         columns = batch_columns(block.batches, self._style)
         pieces = self._batches.pieces(block, lambda obj: _cut(obj, columns))
         lines = map("".join, _rows(_weave(pieces, columns.values()), len(block.batches)))
-        out = self._with_records(block, lines) if block.records else "".join(lines)
         # What is quoted in bulk leaves DEL as it is; see `text.to_json`.
-        return out.replace("\x7f", "\\u007f")
+        for content in self._with_records(block, lines) if block.records else _joined(lines, 1):
+            yield content.replace("\x7f", "\\u007f") if "\x7f" in content else content
 
-    def _with_records(self, block: Block, lines: Iterable[str]) -> str:
+    def _with_records(self, block: Block, lines: Iterable[str]) -> Iterator[str]:
         records = block.records
         assert records is not None
         columns = record_columns(records, self._style)
         pieces = self._records.pieces(block, lambda obj: _cut(obj, ["batch_position", *columns]))
         counts = records.counts.tolist()
-        size = len(block.batches)
-        starts = map("".join, _rows(
-            [pieces[0], list(map(str, block.batches.position.tolist())), pieces[1]], size
-        ))  # fmt: skip
+        start, end, *others = pieces
+        places = list(map(str, block.batches.position.tolist()))
+        starts = map("".join, _rows([start, places, end], len(block.batches)))
         heads, left = _heads(lines, starts, counts)
-        spread = [_spread(piece, counts) for piece in pieces[2:]]
-        woven = [heads, *_weave(["", *spread], columns.values())[1:]]
-        return "".join(chain.from_iterable(_rows(woven, len(heads)))) + left
+        woven = _weave(["", *(_spread(piece, counts) for piece in others)], columns.values())
+        rows = _rows([heads, *woven[1:]], len(heads))
+        yield from _joined(chain.from_iterable(rows), len(woven))
+        yield left
 
 
 class DelimitedLines:
@@ -74,8 +77,8 @@ class DelimitedLines:
         self._batches = _Kinds(lambda batch: batch)
         self._records = _Kinds(_a_record)
 
-    def __call__(self, block: Block) -> str:
-        """Return the rows of one block."""
+    def __call__(self, block: Block) -> Iterator[str]:
+        """Yield the rows of one block."""
         found = batch_columns(block.batches, self._style)
         count = len(block.batches)
         kinds = self._batches
@@ -92,10 +95,12 @@ class DelimitedLines:
         columns = [found.get(c.title, piece) for c, piece in zip(self._columns, cells, strict=True)]
         rows = _rows(columns, count)
         if self._delimiter == "\t":
-            return "".join([row + "\n" for row in map("\t".join, rows)])
-        lines = io.StringIO()
-        csv.writer(lines, lineterminator="\n").writerows(rows)
-        return lines.getvalue()
+            yield from _joined(chain.from_iterable(zip(map("\t".join, rows), repeat("\n"))), 2)
+            return
+        while some := list(islice(rows, _MOST_JOINED)):
+            lines = io.StringIO()
+            csv.writer(lines, lineterminator="\n").writerows(some)
+            yield lines.getvalue()
 
     def _cells(self, obj: Object) -> list[str]:
         return [cell(text.cell(column.value(obj))) for column in self._columns]
@@ -149,6 +154,13 @@ def _weave(pieces: Sequence[Texts], columns: Iterable[Texts]) -> list[Texts]:
 
 def _rows(columns: Iterable[Texts], count: int) -> Iterator[tuple[str, ...]]:
     return zip(*(repeat(c, count) if isinstance(c, str) else c for c in columns), strict=True)
+
+
+def _joined(parts: Iterable[str], width: int) -> Iterator[str]:
+    """Yield the text of some lines at a time, each of which is `width` parts."""
+    left = iter(parts)
+    while content := "".join(islice(left, _MOST_JOINED * width)):
+        yield content
 
 
 def _spread(piece: Texts, counts: list[int]) -> Texts:

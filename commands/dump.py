@@ -148,7 +148,8 @@ def dump(
             if isinstance(item, Exception):
                 report.unreadable(item)
             elif isinstance(item, Block):
-                report.lines(block_lines(item) if block_lines else "")
+                for lines in block_lines(item) if block_lines else ():
+                    report.lines(lines)
             else:
                 report.item(item if raw else show_record(item, Values(values)))
     dump_views.conclude(report)

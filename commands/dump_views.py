@@ -1,6 +1,6 @@
 """How the objects of `dump` and `dump-index` look in tables: which columns, in which order."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from logtool.commands import output, text
@@ -175,7 +175,9 @@ class Layouts:
         return tuple(found.values())
 
 
-def block_lines(format: str, values: Values, chosen: Columns) -> Callable[[Block], str] | None:
+def block_lines(
+    format: str, values: Values, chosen: Columns
+) -> Callable[[Block], Iterator[str]] | None:
     """Return what makes the lines of blocks, or None where a format takes single objects."""
     if format == "ndjson":
         return NdjsonLines(values)
