@@ -74,6 +74,8 @@ def check(index: OffsetIndex, *, log_size: int | None = None) -> Iterator[Findin
     Neighbouring entries that break one rule are one finding.
     """
     offsets, positions = index.relative_offsets, index.positions
+    if not len(index) and not index.trailing:
+        return
     for first, last in runs(offsets == 0):
         yield _finding(
             "relative-zero",

@@ -110,7 +110,7 @@ class BatchTable:
 
     def __getitem__(self, which: slice | Column) -> Self:
         """Return the rows that a slice, a mask or an index array selects."""
-        return type(self)(*(getattr(self, field.name)[which] for field in fields(self)))
+        return type(self)(*(getattr(self, name)[which] for name in _FIELDS))
 
     @property
     def end_position(self) -> Column:
@@ -157,21 +157,24 @@ class BatchTable:
 
     def row(self, index: int) -> dict[str, int]:
         """Return one batch as plain integers, for the few that a person looks at."""
-        return {field.name: int(getattr(self, field.name)[index]) for field in fields(self)}
+        return {name: int(getattr(self, name)[index]) for name in _FIELDS}
+
+
+_FIELDS = tuple(field.name for field in fields(BatchTable))
+_EMPTY = BatchTable(*(np.empty(0, np.int64) for _ in _FIELDS))
 
 
 def empty_table() -> BatchTable:
-    """Return a table of no batches with the right dtypes."""
-    return from_headers(np.empty(0, HEADER), np.empty(0, np.int64))
+    """Return the table of no batches."""
+    return _EMPTY
 
 
 def concat(tables: Sequence[BatchTable]) -> BatchTable:
     """Return the rows of all tables in order."""
-    if not tables:
-        return empty_table()
-    return BatchTable(
-        *(np.concatenate([getattr(t, f.name) for t in tables]) for f in fields(BatchTable))
-    )
+    tables = [table for table in tables if len(table)]
+    if len(tables) < 2:
+        return tables[0] if tables else _EMPTY
+    return BatchTable(*(np.concatenate([getattr(t, name) for t in tables]) for name in _FIELDS))
 
 
 def parse(data: memoryview, found: list[int], *, base: int = 0) -> BatchTable:

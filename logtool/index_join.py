@@ -87,6 +87,8 @@ class OffsetIndexJoin:
 
     def verdicts(self) -> Column:
         """Return int8 `Verdict`s, one an entry."""
+        if not len(self.batch_base):
+            return np.zeros(0, np.int8)
         found = self.batch_base != ABSENT
         # An append reaches up to the batch before the next entry's, or the end of the log.
         reach = np.full(len(found), self._highest, np.int64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from logtool.formats import control_record
-from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat
+from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat, empty_table
 
 NONE = -1
 
@@ -90,7 +90,7 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
     the state is wanted too: no row stands for batches on both sides of one.
     """
     if not len(table) or int(table.producer_id.max()) < 0:
-        return table[:0]
+        return empty_table()
     edges = np.searchsorted(table.base_offset, sorted(cuts)).tolist()
     parts = [_significant(table[a:b]) for a, b in zip([0, *edges], [*edges, None], strict=True)]
     return concat(parts)

@@ -83,10 +83,12 @@ class OffsetIndexRules:
 
         `log_end` is the position behind the last batch, `largest_batch` is in bytes.
         """
+        most = LONGEST_STRETCH + largest_batch
+        if log_end <= most:
+            return
         positions = self._index.positions.astype(np.int64)
         inside = np.sort(positions[(positions > 0) & (positions < log_end)])
         widest = int(np.diff(inside, prepend=0, append=log_end).max())
-        most = LONGEST_STRETCH + largest_batch
         if widest > most:
             text = f"{widest} bytes of log have no entry, an append brings {most} at most"
             yield _placed(Finding("offset-index/incomplete", text), self._file)
@@ -207,6 +209,8 @@ def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[
 
 
 def _bad(verdicts: Column) -> Iterator[tuple[Verdict, int, int]]:
+    if not verdicts.any():  # all right, which is 0
+        return
     for verdict in _JOIN_CODES:
         for first, last in runs(verdicts == verdict):
             yield verdict, first, last
