@@ -1,6 +1,8 @@
 """``logtool dump``: print what the files of a data directory hold. Writes nothing."""
 
-from typing import Annotated
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +24,11 @@ from logtool.commands.options import (
     ValuesChoice,
     Verbose,
 )
+from logtool.errors import UsageError
+from logtool.exits import Exit
+
+if TYPE_CHECKING:
+    from logtool.commands.dump_parquet import ParquetFile
 
 SCHEMA = "logtool.dump/1"
 
@@ -58,6 +65,12 @@ Limit = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, help="Stop after N batches, records and entries."),
 ]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", metavar="FILE", help="The file that --format parquet writes; must not exist."
+    ),
+]
 
 
 def dump(
@@ -74,6 +87,7 @@ def dump(
     producer: Producer = None,
     limit: Limit = None,
     format: DumpFormatOption = DumpFormat.TABLE,
+    output_file: Output = None,
     as_json: AsJson = False,
     color: ColorOption = Color.AUTO,
     progress: Progress = None,
@@ -90,6 +104,10 @@ def dump(
     Damage is printed in its place and the dump goes on behind it, at the next batch that is
     provably sound.
 
+    --format parquet writes one table to --output: batches, or with --records records. Its columns
+    are the fields of ndjson; keys, values and headers are binary, times are timestamps in UTC
+    beside their milliseconds. It needs pip install 'kafka-logtool[parquet]'.
+
     Examples:
       logtool dump --records --offset 4711..4800 data/orders-0
       logtool dump --format ndjson data/orders-0/*.log | jq -c 'select(.type == "batch")'
@@ -100,6 +118,7 @@ def dump(
       1    something is damaged; what could be read was printed
       2    the command line makes no sense
       4    some input could not be read
+      5    --output exists or lies in what is dumped; nothing was written
       130  interrupted
 
     """
@@ -120,8 +139,11 @@ def dump(
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
+    if (settings.format == "parquet") != (output_file is not None):
+        raise UsageError("--format parquet and --output FILE need each other")
+    given = options.all_paths(paths, files_from, null)
     job = Dump(
-        options.all_paths(paths, files_from, null),
+        given,
         Filter(
             EVERYTHING if offset is None else parse_offsets(offset),
             EVERYTHING if timestamp is None else parse_timestamps(timestamp),
@@ -132,25 +154,49 @@ def dump(
         limit,
     )
     layouts = dump_views.Layouts(records=records)
+    lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
+    table = None
+    if output_file is not None:
+        table = _parquet_file(Path(output_file), given, records=records)
+        lines["parquet"] = table.item
     view = View(
         SCHEMA,
         layouts.delimited(job.kinds()),
         layouts.table,
-        {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render},
+        lines,
         dump_views.row_types(records=records),
     )
-    raw = settings.format == "kafka"
-    block_lines = dump_views.block_lines(settings.format, Values(values), view.columns)
-    job.in_blocks = block_lines is not None
-    with Report(settings, view, job.summary) as report:
+    of_block = table.block if table else dump_views.block_lines(
+        settings.format, Values(values), view.columns
+    )  # fmt: skip
+    job.in_blocks = of_block is not None
+    raw = settings.format in view.lines
+    with Report(settings, view, job.summary) as report, table.open() if table else nullcontext():
         job.on_progress = report.show_progress
         for item in job:
             if isinstance(item, Exception):
                 report.unreadable(item)
             elif isinstance(item, Block):
-                for lines in block_lines(item) if block_lines else ():
-                    report.lines(lines)
+                for content in of_block(item) if of_block else ():
+                    report.lines(content)
             else:
                 report.item(item if raw else show_record(item, Values(values)))
     dump_views.conclude(report)
     raise typer.Exit(report.exit_status())
+
+
+def _parquet_file(target: Path, paths: list[Path], *, records: bool) -> "ParquetFile":
+    """Return the file to write, or end the command where it cannot or must not be written."""
+    from logtool.commands import output
+
+    try:
+        from logtool.commands import dump_parquet
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        output.error("--format parquet needs pyarrow: pip install 'kafka-logtool[parquet]'")
+        raise typer.Exit(Exit.USAGE) from error
+    if reason := dump_parquet.refusal(target, paths):
+        output.error(f"--output: {reason}; nothing was written")
+        raise typer.Exit(Exit.REFUSED)
+    return dump_parquet.ParquetFile(target, records=records)

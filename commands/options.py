@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 class DumpFormat(StrEnum):
-    """As `Format`, and the lines of Kafka's own tool."""
+    """As `Format`, the lines of Kafka's own tool, and a file of columns."""
 
     TABLE = "table"
     JSON = "json"
@@ -44,6 +44,7 @@ class DumpFormat(StrEnum):
     TSV = "tsv"
     MARKDOWN = "markdown"
     KAFKA = "kafka"
+    PARQUET = "parquet"
 
 
 class ValuesChoice(StrEnum):
@@ -105,7 +106,8 @@ DumpFormatOption = Annotated[
     typer.Option(
         "-f",
         "--format",
-        help="How standard output looks; kafka prints the lines of kafka-dump-log.sh.",
+        help="How standard output looks; kafka prints the lines of kafka-dump-log.sh, parquet "
+        "writes --output and prints nothing.",
         show_default=True,
     ),
 ]

@@ -42,7 +42,8 @@ def both(run, monkeypatch):
 @pytest.mark.parametrize("format", ["ndjson", "csv", "tsv"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_blocks_print_what_objects_print(both, scenario, name, format):
-    logs = sorted(scenario(name).rglob("*.log"))
+    home = scenario(name)
+    logs = sorted([*home.rglob("*.log"), *home.rglob("*.checkpoint")])
     for more in ([], *(["--records", "--values", v] for v in ("utf8", "hex", "base64", "len"))):
         fast, slow, blocks = both("-f", format, *more, *logs)
         assert fast == slow

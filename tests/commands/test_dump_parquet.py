@@ -1,0 +1,151 @@
+"""`dump --format parquet`: what pyarrow reads back is what ndjson prints."""
+
+import base64
+import datetime
+import json
+import sys
+
+import pytest
+from conftest import SCENARIOS
+from pyarrow import parquet
+
+from logtool.commands import dump_parquet
+from logtool.formats.record import Record
+
+
+@pytest.fixture
+def table(run, tmp_path):
+    """Return a function: the rows of the file that a dump writes."""
+
+    def written(*arguments, status=0):
+        target = tmp_path / "out.parquet"
+        target.unlink(missing_ok=True)
+        result = run("dump", "-f", "parquet", "--output", target, *arguments)
+        assert (result.status, result.stdout) == (status, ""), result.stderr
+        assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [target.name]
+        found = parquet.read_table(target)
+        kind = dump_parquet.RECORDS if "--records" in arguments else dump_parquet.BATCHES
+        assert found.schema.equals(kind)
+        return found.to_pylist()
+
+    return written
+
+
+def as_parquet(obj):
+    """Return an object of ndjson as the row that it should be."""
+    row = {key: value for key, value in obj.items() if key not in ("type", "schema")}
+    for key in [key for key in row if key.endswith("_ms")]:
+        time = key.removesuffix("_ms")
+        row[time] = row[time] and datetime.datetime.fromisoformat(row[time])
+    if obj["type"] == "record":
+        row["control"] = row["control"] and json.dumps(row["control"])
+        row["key"], row["value"] = content(row["key"]), content(row["value"])
+        row["headers"] = [{k: content(v) for k, v in pair.items()} for pair in row["headers"]]
+    return row
+
+
+def content(shown):
+    return None if shown is None else base64.b64decode(shown["base64"])
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_is_read_back_is_what_ndjson_prints(run, table, scenario, name):
+    home = scenario(name)
+    logs = sorted([*home.rglob("*.log"), *home.rglob("*.checkpoint")])
+    for kind, more in (("batch", []), ("record", ["--records", "--values", "base64"])):
+        result = run("dump", "-f", "ndjson", *more, *logs)
+        expected = [as_parquet(obj) for obj in result.objects if obj["type"] == kind]
+        assert table(*more, *logs, status=result.status) == expected
+
+
+ODD = {
+    "null and empty": {},
+    "no timestamp": {"base_timestamp": -1, "max_timestamp": -1},
+    "no calendar has the time": {"base_timestamp": 2**62, "max_timestamp": 2**62},
+    "a producer": {"producer_id": 7, "producer_epoch": 0, "base_sequence": 2**31 - 1},
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_batches_are_rows_too(run, table, log, make_batch, name):
+    records = [Record(0, 0, None, b""), Record(1, 1, b"", None, [(b"", None), (b"k", b"")])]
+    log.write_bytes(make_batch(0, records) + make_batch(2, records, **ODD[name]))
+    result = run("dump", "-f", "ndjson", "--records", "--values", "base64", log)
+    assert table("--records", log) == [as_parquet(obj) for obj in result.of_type("record")]
+
+
+def test_filters_and_limits_choose_rows(table, log):
+    assert [row["offset"] for row in table("--records", "--offset", "2..4", log)] == [2, 3, 4]
+    assert [row["base_offset"] for row in table("--limit", "2", log)] == [0, 3]
+
+
+def test_row_groups_are_bounded(table, log, tmp_path, monkeypatch):
+    monkeypatch.setattr(dump_parquet, "ROW_GROUP_ROWS", 3)
+    log.write_bytes(log.read_bytes())
+    assert len(table("--records", "--offset", "0..8", log)) == 9
+    assert parquet.ParquetFile(tmp_path / "out.parquet").num_row_groups >= 1
+
+
+def test_damage_is_told_and_the_rest_is_written(run, tmp_path, damaged_log):
+    target = tmp_path / "out.parquet"
+    result = run("dump", "-f", "parquet", "--output", target, damaged_log)
+    assert (result.status, "CRC-32C does not match" in result.stderr) == (1, True)
+    assert parquet.read_table(target)["crc_valid"].to_pylist() == [True, False, True]
+
+
+def test_an_existing_file_is_refused_and_kept(run, tmp_path, log):
+    target = tmp_path / "out.parquet"
+    target.write_text("precious")
+    result = run("dump", "-f", "parquet", "--output", target, log)
+    assert (result.status, result.stdout) == (5, "")
+    assert target.read_text() == "precious"
+
+
+def test_nothing_is_written_into_what_is_dumped(run, partition, log):
+    home = partition.parent
+    (home / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=x\n")
+    link = home.parent / "link"
+    link.symlink_to(home)
+    for path in (home, partition, log):
+        for folder in (partition, link / partition.name):
+            target = folder / "out.parquet"
+            assert run("dump", "-f", "parquet", "--output", target, path).status == 5
+    assert run("dump", "-f", "parquet", "--output", home / "o", log).status == 5
+    assert not list(home.rglob("*out*"))
+
+
+def test_a_file_alone_may_stand_beside_the_output(run, tmp_path, log):
+    alone = log.rename(tmp_path / log.name)
+    assert run("dump", "-f", "parquet", "--output", tmp_path / "o.parquet", alone).status == 0
+
+
+@pytest.mark.parametrize(
+    "options", [["-f", "parquet"], ["--output", "x"], ["--json", "-f", "parquet"]]
+)
+def test_parquet_and_output_need_each_other(run, log, options):
+    assert run("dump", *options, log).status == 2
+
+
+def test_without_pyarrow_one_line_says_how_to_get_it(run, tmp_path, log, monkeypatch):
+    monkeypatch.delitem(sys.modules, "logtool.commands.dump_parquet")
+    monkeypatch.delattr("logtool.commands.dump_parquet", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = run("dump", "-f", "parquet", "--output", tmp_path / "o", log)
+    assert result.status == 2
+    assert result.stderr.count("\n") == 1
+    assert "pip install 'kafka-logtool[parquet]'" in result.stderr
+
+
+def test_a_directory_that_cannot_be_written_is_said_and_nothing_is_left(run, tmp_path, log):
+    result = run("dump", "-f", "parquet", "--output", tmp_path / "missing" / "o", log)
+    assert (result.status, "cannot write" in result.stderr) == (4, True)
+
+
+def test_after_an_interrupt_nothing_is_left(run, tmp_path, log, monkeypatch):
+    def interrupted(self, block):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dump_parquet.ParquetFile, "block", interrupted)
+    result = run("dump", "-f", "parquet", "--records", "--output", tmp_path / "o", log)
+    assert result.status == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
