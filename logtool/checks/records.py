@@ -6,7 +6,7 @@ import numpy as np
 
 from logtool.errors import FormatError
 from logtool.findings import Finding
-from logtool.formats import compression, legacy_batch, record
+from logtool.formats import _kernels, compression, legacy_batch, record
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import (
     HEADER_SIZE,
@@ -14,39 +14,116 @@ from logtool.formats.record_batch import (
     MAGIC,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE,
+    BatchTable,
+    Column,
 )
 from logtool.scan import Chunk
 
+_UNPACKED_AT_ONCE = 8 * 1024 * 1024
+
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
-    """Yield what is wrong inside each batch of the chunk; `limit` bounds decompression, bytes."""
+    """Yield what is wrong inside each batch of the chunk; `limit` bounds decompression, bytes.
+
+    Many batches are decoded at once and judged as columns; only what looks wrong there, and
+    what cannot be decoded that way, is gone through batch by batch.
+    """
     table = chunk.table
-    for row in range(len(table)):
-        batch = chunk.batch(row)
-        first, last = int(table.base_offset[row]), int(table.last_offset[row])
-        if len(batch) < int(table.size[row]):
-            text = f"batch of {table.size[row]} bytes is too large to decode"
-            yield _finding("batch/too-large", chunk, row, text)
-            continue
+    wrong = np.ones(len(table), np.bool_)
+    held = table.position - chunk.data_position + table.size <= len(chunk.data)
+    counted = (table.record_count >= 0) & (table.magic >= MAGIC) & held
+    plain = np.flatnonzero(counted & (table.codec == compression.NONE))
+    starts = table.position[plain] - chunk.data_position
+    wrong[plain] = _suspicious(
+        chunk.data, starts + HEADER_SIZE, starts + table.size[plain], table[plain]
+    )
+    packed = np.flatnonzero(counted & (table.codec > 0) & (table.codec < len(compression.NAMES)))
+    for rows, payloads in _unpacked(chunk, packed, limit):
+        ends = np.cumsum([len(payload) for payload in payloads])
+        starts = np.concatenate(([0], ends[:-1]))
+        wrong[rows] = _suspicious(memoryview(b"".join(payloads)), starts, ends, table[rows])
+    for row in np.flatnonzero(wrong).tolist():
+        yield from _check_batch(chunk, row, limit)
+
+
+def _unpacked(
+    chunk: Chunk, packed: Column, limit: int
+) -> Iterator[tuple[Column, list[memoryview]]]:
+    """Yield (rows, payloads) of the compressed batches that decompress, some MiB at a time."""
+    rows: list[int] = []
+    payloads: list[memoryview] = []
+    size = 0
+    for row in packed.tolist():
         try:
-            if table.magic[row] < MAGIC:
-                _check_legacy(batch, limit)
-                continue
-            codec, count = int(table.codec[row]), int(table.record_count[row])
-            if codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1:
-                continue  # the header's own rules say so
-            payload = compression.decompress(codec, batch[HEADER_SIZE:], limit)
-            records, damage = record.parse(payload, count)
-        except FormatError as error:
-            yield _finding("batch/records", chunk, row, error.reason)
-            continue
-        if damage:
-            where = "" if codec == compression.NONE else " of the decompressed records"
-            text = f"{damage.reason} (byte {damage.position}{where})"
-            yield _finding("batch/records", chunk, row, text)
-        yield from _check_offsets(chunk, row, records, last - first)
-        if not table.is_log_append_time[row]:
-            yield from _check_timestamps(chunk, row, records)
+            codec = int(chunk.table.codec[row])
+            payload = compression.decompress(codec, chunk.batch(row)[HEADER_SIZE:], limit)
+        except FormatError:
+            continue  # stays wrong, and is told of there
+        rows.append(row)
+        payloads.append(payload)
+        size += len(payload)
+        if size >= _UNPACKED_AT_ONCE:
+            yield np.array(rows), payloads
+            rows, payloads, size = [], [], 0
+    if rows:
+        yield np.array(rows), payloads
+
+
+def _suspicious(data: memoryview, starts: Column, ends: Column, table: BatchTable) -> Column:
+    """Return where the payloads ``data[starts:ends]`` may break a rule, a bool for each batch."""
+    count = len(table)
+    if not count:
+        return np.zeros(0, np.bool_)
+    # A count is untrusted: no more records than have room.
+    counts = np.minimum(table.record_count, (ends - starts) // _kernels.SMALLEST_RECORD + 1)
+    rows = np.empty((int(counts.sum()), _kernels.RECORD_COLUMNS), np.int64)
+    results = np.empty((count, 3), np.int64)
+    total = _kernels.decode_batches(data, starts, ends, counts, rows, results)
+    done = results[:, 0]
+    wrong: Column = (results[:, 2] != _kernels.DONE) | (done != table.record_count)
+    wrong |= (results[:, 1] != ends) & (done > 0)
+    if not total:
+        return wrong
+    firsts = (np.cumsum(done) - done)[done > 0]
+    owner = np.repeat(np.arange(count), done)
+    delta = rows[:total, 4]
+    before = np.empty_like(delta)
+    before[1:], before[firsts] = delta[:-1], -1
+    wrong[owner[(delta <= before) | (delta > (table.last_offset - table.base_offset)[owner])]] = (
+        True
+    )
+    highest = np.maximum.reduceat(rows[:total, 3], firsts) + table.base_timestamp[done > 0]
+    wrong[done > 0] |= highest != table.max_timestamp[done > 0]
+    return wrong
+
+
+def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
+    table = chunk.table
+    batch = chunk.batch(row)
+    first, last = int(table.base_offset[row]), int(table.last_offset[row])
+    if len(batch) < int(table.size[row]):
+        text = f"batch of {table.size[row]} bytes is too large to decode"
+        yield _finding("batch/too-large", chunk, row, text)
+        return
+    try:
+        if table.magic[row] < MAGIC:
+            _check_legacy(batch, limit)
+            return
+        codec, count = int(table.codec[row]), int(table.record_count[row])
+        if codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1:
+            return  # the header's own rules say so
+        payload = compression.decompress(codec, batch[HEADER_SIZE:], limit)
+        records, damage = record.parse(payload, count)
+    except FormatError as error:
+        yield _finding("batch/records", chunk, row, error.reason)
+        return
+    if damage:
+        where = "" if codec == compression.NONE else " of the decompressed records"
+        text = f"{damage.reason} (byte {damage.position}{where})"
+        yield _finding("batch/records", chunk, row, text)
+    yield from _check_offsets(chunk, row, records, last - first)
+    if not table.is_log_append_time[row]:
+        yield from _check_timestamps(chunk, row, records)
 
 
 def _check_offsets(chunk: Chunk, row: int, records: RecordTable, room: int) -> Iterator[Finding]:
