@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import cramjam
 
-from logtool.errors import FormatError
+from logtool.errors import FormatError, LimitError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -44,7 +44,7 @@ def name(codec: int) -> str:
 
 
 def decompress(codec: int, data: memoryview, limit: int = DEFAULT_LIMIT) -> memoryview:
-    """Return the bytes behind `data`; FormatError when damaged or larger than `limit` bytes."""
+    """Return the bytes behind `data`; FormatError when damaged, LimitError above `limit` bytes."""
     if codec == NONE:
         return data
     if codec not in _DECOMPRESSORS:
@@ -174,8 +174,8 @@ def _growing(
         size = min(limit, size * 4)
 
 
-def _too_large(limit: int) -> FormatError:
-    return FormatError(f"decompresses to more than the limit of {limit} bytes")
+def _too_large(limit: int) -> LimitError:
+    return LimitError(f"decompresses to more than the limit of {limit} bytes")
 
 
 _DECOMPRESSORS: dict[int, Callable[[memoryview, int], bytes | memoryview]] = {

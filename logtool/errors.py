@@ -29,6 +29,10 @@ class FormatError(LogtoolError):
         return f"{where}byte {self.position}: {self.reason}"
 
 
+class LimitError(FormatError):
+    """Bytes that may be sound, but grow beyond the limit of what is decompressed."""
+
+
 class UsageError(LogtoolError):
     """The command line asks for something that makes no sense; exit status 2."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from logtool.data_dir import DataDir
-from logtool.findings import Finding
+from logtool.findings import Broker, Finding
 from logtool.formats.names import (
     CLUSTER_METADATA,
     BadDirectory,
@@ -97,7 +97,8 @@ def _stranger(file: File) -> Finding:
         Reception.ERASED: "is no file of Kafka's; its suffix makes a broker delete it",
         Reception.IGNORED: "is no file of Kafka's",
     }[file.name.reception]
-    return Finding("partition/unknown-file", text, path=file.path)
+    erased = Broker.ALWAYS if file.name.reception is Reception.ERASED else None
+    return Finding("partition/unknown-file", text, path=file.path, broker_override=erased)
 
 
 def _leftover(area: str, file: File) -> Finding:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from logtool.errors import FormatError
+from logtool.errors import FormatError, LimitError
 from logtool.findings import Finding
 from logtool.formats import _kernels, compression, legacy_batch, record
 from logtool.formats.record import RecordTable
@@ -114,6 +114,9 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
             return  # the header's own rules say so
         payload = compression.decompress(codec, batch[HEADER_SIZE:], limit)
         records, damage = record.parse(payload, count)
+    except LimitError as error:
+        yield _finding("batch/too-large", chunk, row, error.reason)
+        return
     except FormatError as error:
         yield _finding("batch/records", chunk, row, error.reason)
         return
