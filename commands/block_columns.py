@@ -63,8 +63,16 @@ class Cells:
     null = ""
     quote = ""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, delimiter: str) -> None:
         self._values = values
+        self._csv = delimiter == ","
+
+    def cell(self, value: str) -> str:
+        """Return a value as a cell: nothing in it ends a row, and CSV quotes as `csv` does."""
+        escaped = text.escape(value.replace("\\", "\\\\"))
+        if self._csv and ("," in escaped or '"' in escaped):
+            return '"' + escaped.replace('"', '""') + '"'
+        return escaped
 
     def shown(self, name: str, records: Records, at: Column, size: Column) -> dict[str, Texts]:
         """Return the keys or values that begin at `at`, their encodings and sizes."""
@@ -82,22 +90,17 @@ class Cells:
         values = self._values
         if values is Values.UTF8:
             try:
-                return cell(content.decode("utf-8")), "utf8", str(count)
+                return self.cell(content.decode("utf-8")), "utf8", str(count)
             except UnicodeDecodeError:
                 values = Values.BASE64
         return _ENCODE[values](content), values, str(count)
 
     def headers(self, found: list[record.Header]) -> str:
         """Return the headers of one record."""
-        return cell(text.cell(show_headers(found, self._values)))
+        return self.cell(text.cell(show_headers(found, self._values)))
 
 
 Style = Json | Cells
-
-
-def cell(value: str) -> str:
-    """Return a value as a cell of CSV or TSV: nothing in it ends a row."""
-    return text.escape(value.replace("\\", "\\\\"))
 
 
 def batch_columns(table: BatchTable, style: Style) -> dict[str, Texts]:

@@ -5,8 +5,6 @@ the place of the values that vary, and cut there. Between the pieces go columns 
 join makes a whole block: for each record nothing is done but what only that record can need.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from typing import Any
@@ -17,7 +15,6 @@ from logtool.commands.block_columns import (
     Json,
     Texts,
     batch_columns,
-    cell,
     record_columns,
 )  # fmt: skip
 from logtool.commands.writers import Columns, Object
@@ -71,7 +68,7 @@ class DelimitedLines:
     """A row for each batch, or with records for each record alone."""
 
     def __init__(self, values: Values, columns: Columns, delimiter: str) -> None:
-        self._style = Cells(values)
+        self._style = Cells(values, delimiter)
         self._columns = columns
         self._delimiter = delimiter
         self._batches = _Kinds(lambda batch: batch)
@@ -94,16 +91,11 @@ class DelimitedLines:
             cells = [_spread(piece, counts) for piece in cells]
         columns = [found.get(c.title, piece) for c, piece in zip(self._columns, cells, strict=True)]
         rows = _rows(columns, count)
-        if self._delimiter == "\t":
-            yield from _joined(chain.from_iterable(zip(map("\t".join, rows), repeat("\n"))), 2)
-            return
-        while some := list(islice(rows, _MOST_JOINED)):
-            lines = io.StringIO()
-            csv.writer(lines, lineterminator="\n").writerows(some)
-            yield lines.getvalue()
+        lines = map(self._delimiter.join, rows)
+        yield from _joined(chain.from_iterable(zip(lines, repeat("\n"), strict=False)), 2)
 
     def _cells(self, obj: Object) -> list[str]:
-        return [cell(text.cell(column.value(obj))) for column in self._columns]
+        return [self._style.cell(text.cell(column.value(obj))) for column in self._columns]
 
 
 class _Kinds:
