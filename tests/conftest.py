@@ -1,6 +1,9 @@
 """Shared by all tests: the log directories that real brokers wrote, unpacked once."""
 
+import importlib.util
+import os
 import shutil
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +18,22 @@ SCENARIOS = [
     for path in sorted((DATA / version).glob("*.tar.xz"))
     if not path.name.endswith(".expected.tar.xz")
 ]
+
+
+def use_kernels(path: Path) -> None:
+    """Let everything run on another build of the kernels: the plain text, or a checked one."""
+    import logtool.formats
+
+    name = "logtool.formats._kernels"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    logtool.formats._kernels = module  # type: ignore[attr-defined]
+
+
+if "LOGTOOL_KERNELS" in os.environ:
+    use_kernels(Path(os.environ["LOGTOOL_KERNELS"]))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,116 @@
+"""The compiled kernels and their plain text are one program: the same results on any bytes."""
+
+import importlib.util
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SCENARIOS
+from crc32c import crc32c
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logtool.formats import _kernels as compiled
+from logtool.formats import record, record_batch
+
+FORMATS = Path(__file__).parents[2] / "formats"
+SLICE = 200_000
+quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+
+
+def load_plain() -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("plain_kernels", FORMATS / "_kernels.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+plain = load_plain()
+pytestmark = pytest.mark.skipif(
+    not compiled.COMPILED and "LOGTOOL_KERNELS" not in __import__("os").environ,
+    reason="installed without a C compiler, so that there is only the plain text",
+)
+
+
+def walk(kernels, data: bytes, columns: int = 500):
+    rows = np.zeros((kernels.BATCH_COLUMNS, columns), np.int64)
+    found = kernels.walk_batches(memoryview(data), 0, len(data), 7, rows, 0)
+    return tuple(found), rows.tolist()
+
+
+def decode(kernels, data: bytes, counts: list[int]):
+    """Decode pieces of `data`, each with a count that it has room for."""
+    bounds = np.linspace(0, len(data), len(counts) + 1).astype(np.int64)
+    room = (bounds[1:] - bounds[:-1]) // kernels.SMALLEST_RECORD + 1
+    counted = np.minimum(np.array(counts, np.int64), room)
+    rows = np.zeros((int(counted.sum()), kernels.RECORD_COLUMNS), np.int64)
+    results = np.zeros((len(counts), 3), np.int64)
+    total = kernels.decode_batches(
+        memoryview(data), bounds[:-1].copy(), bounds[1:].copy(), counted, rows, results
+    )
+    return total, rows[:total].tolist(), results.tolist()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_they_agree_on_every_log_of_a_real_broker(scenario, name):
+    for log in sorted(scenario(name).rglob("*.log")):
+        data = log.read_bytes()[:SLICE]
+        assert walk(compiled, data) == walk(plain, data), log
+        payload = data[record_batch.HEADER_SIZE :][:20_000]
+        assert decode(compiled, payload, [50]) == decode(plain, payload, [50]), log
+
+
+batches = st.lists(
+    st.one_of(
+        st.binary(max_size=80),
+        st.binary(max_size=40).map(
+            lambda value: record_batch.encode(
+                record.encode([record.Record(0, value=value)]),
+                base_offset=5, last_offset_delta=0, record_count=1,
+            )
+        ),
+        st.tuples(st.binary(min_size=16, max_size=16), st.binary(min_size=20, max_size=60)).map(
+            # Any header at all with a CRC that fits.
+            lambda two: two[0][:8] + (len(two[1]) + 40 + 9).to_bytes(4, "big") + two[0][12:16]
+            + b"\2" + crc32c(bytes(40) + two[1]).to_bytes(4, "big") + bytes(40) + two[1]
+        ),
+    ),
+    max_size=6,
+).map(b"".join)  # fmt: skip
+
+
+@quick
+@given(batches, st.integers(0, 3))
+def test_they_agree_on_any_batches(data, columns):
+    assert walk(compiled, data) == walk(plain, data)
+    assert walk(compiled, data, columns) == walk(plain, data, columns)
+
+
+@quick
+@given(st.binary(max_size=200), st.lists(st.integers(0, 30), min_size=1, max_size=4))
+def test_they_agree_on_any_records(data, counts):
+    assert decode(compiled, data, counts) == decode(plain, data, counts)
+
+
+@quick
+@given(st.binary(max_size=12), st.sampled_from([5, 10]))
+def test_they_agree_on_any_varint(data, most):
+    got = compiled.decode_varint(memoryview(data), 0, len(data), most)
+
+    assert tuple(got) == plain.decode_varint(memoryview(data), 0, len(data), most)
+
+
+@pytest.mark.parametrize("size", [*range(300), 1000, 4095, 4096, 6144, 12_287, 12_289, 100_001])
+def test_the_crc_of_the_kernel_is_that_of_the_crc32c_package(size):
+    body = bytes(range(251)) * (size // 251 + 1)
+    body = bytes(40) + body[:size]
+    head = bytes(8) + (len(body) + 9).to_bytes(4, "big") + bytes(4) + b"\2"
+    rows = np.zeros((compiled.BATCH_COLUMNS, 1), np.int64)
+
+    for crc, expected in ((crc32c(body), 1), (crc32c(body) ^ 1, 0)):
+        data = head + crc.to_bytes(4, "big") + body
+        found = compiled.walk_batches(memoryview(data), 0, len(data), 0, rows, 0)
+
+        assert found[0] == expected
