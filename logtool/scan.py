@@ -7,7 +7,7 @@ much would be lost.
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Protocol
 
@@ -45,6 +45,7 @@ _FIRST_WINDOW, _WIDEST_WINDOW = 4096, 256 * 1024
 _MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
 """Bytes of the smallest entry by magic."""
 _LARGEST_OFFSET = 2**63 - 1
+_ATTRIBUTES = [field.name for field in fields(BatchTable)].index("attributes")
 _MOST_RELATIVE_OFFSET = 2**31 - 1
 _LONGEST_STUB = 20
 """Bytes that no walk looks at: less than a size, a magic and a CRC field."""
@@ -157,16 +158,15 @@ class _Scanner:
             if self._count and (self._payload or why != _kernels.MORE):
                 yield self._chunk(data, position)
             position += stop
+            unseen = len(data) - stop <= _LONGEST_STUB < self._end - position
+            if why == _kernels.FULL or (why == _kernels.MORE and unseen):
+                continue  # the walk saw too little of the next one to judge it
             size = _entry_size(self._read(position, LOG_OVERHEAD))
             left = self._end - position
             if left <= 0:
                 break
-            if why == _kernels.FULL:
-                continue
             if why != _kernels.MORE:
                 damage = self._damage(position, _REASONS[why])
-            elif len(data) - stop <= _LONGEST_STUB < left:
-                continue  # the walk saw too little of this one to judge it
             elif size is None or size > left:
                 damage = self._damage(position, Reason.INCOMPLETE)
             elif size <= LARGEST_BUFFERED_BATCH:
@@ -197,10 +197,14 @@ class _Scanner:
         first = self._count
         found, stop, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, first)
         self._count += found
-        table = BatchTable(*self._rows[:, first : self._count])
-        self._control_errors += [
-            (first + row, error) for row, error in _fill_control(table, data, position)
-        ]
+        if (
+            found
+            and int(np.bitwise_or.reduce(self._rows[_ATTRIBUTES, first : self._count])) & CONTROL
+        ):
+            table = BatchTable(*self._rows[:, first : self._count])
+            self._control_errors += [
+                (first + row, error) for row, error in _fill_control(table, data, position)
+            ]
         return stop, why
 
     def _ahead(self, position: int, need: int) -> memoryview:
@@ -392,8 +396,6 @@ def _describe(head: bytes, reason: Reason, left: int) -> str:
 
 def _fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:
     """Decode the first record of each control batch into the table; returns what is unreadable."""
-    if not len(table) or not int(np.bitwise_or.reduce(table.attributes)) & CONTROL:
-        return []
     errors = []
     for row in np.flatnonzero(table.is_control & (table.record_count > 0)):
         start = int(table.position[row]) - base

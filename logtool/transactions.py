@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from logtool.formats import control_record
-from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat, empty_table
+from logtool.formats.record_batch import (
+    CONTROL,
+    MAGIC,
+    TRANSACTIONAL,
+    BatchTable,
+    Column,
+    concat,
+    empty_table,
+)
 
 NONE = -1
 
@@ -97,6 +105,16 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
 
 
 def _significant(table: BatchTable) -> BatchTable:
+    ids, epochs = table.producer_id, table.producer_epoch
+    if (
+        len(table)
+        and int(np.bitwise_or.reduce(table.attributes)) & (CONTROL | TRANSACTIONAL) == 0
+        and int(table.magic.min()) == MAGIC
+        and ids.min() == ids.max()
+        and epochs.min() == epochs.max()
+    ):
+        ends = [0, len(table) - 1] if len(table) > 1 else [0]
+        return table[np.array(ends)]  # one producer writes plain data
     marker = _is_marker(table)
     data = (table.producer_id >= 0) & (table.magic >= MAGIC) & ~table.is_control
     rows = np.flatnonzero(marker | data)
