@@ -110,7 +110,7 @@ def _significant(table: BatchTable) -> BatchTable:
         len(table)
         and int(np.bitwise_or.reduce(table.attributes)) & (CONTROL | TRANSACTIONAL) == 0
         and int(table.magic.min()) == MAGIC
-        and ids.min() == ids.max()
+        and 0 <= ids.min() == ids.max()
         and epochs.min() == epochs.max()
     ):
         ends = [0, len(table) - 1] if len(table) > 1 else [0]
