@@ -187,7 +187,7 @@ def _check_producers(
             try:
                 for item in producers.check_transaction_index(
                     segment, aborted, first_known=first_known, compacted=compacted,
-                    damaged=not usable,
+                    damaged=not usable, unclean=not request.clean,
                 ):  # fmt: skip
                     yield _in_segment(item, report)
             except UnreadableError as error:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from logtool import files
 from logtool.findings import Finding
@@ -16,13 +17,14 @@ EXPIRATION_MS = 86_400_000
 
 def check_transaction_index(
     segment: Segment, aborted: Sequence[AbortedTransaction], *, first_known: int, compacted: bool,
-    damaged: bool,
+    damaged: bool, unclean: bool,
 ) -> Iterator[Finding]:  # fmt: skip
     """Hold a ``.txnindex`` against the transactions that the log shows aborted in this segment.
 
     Transactions may begin before `first_known`, the first offset of the replay. In a `compacted`
     log an entry may begin earlier than what is left of its transaction, and in a `damaged` segment
-    its marker may be lost.
+    its marker may be lost. A marker is appended before its entry: a kill in between leaves the last
+    ones of an active segment without, which an `unclean` start mends.
     """
     file = segment.indexes.get(FileKind.TRANSACTION_INDEX)
     index = transaction_index.parse(files.read_small(file.path) if file else b"")
@@ -39,10 +41,14 @@ def check_transaction_index(
             zip(index.producer_ids, index.first_offsets, index.last_offsets, strict=True)
         )
     }
+    behind = unclean and segment.is_active
+    latest = int(index.last_offsets.max()) if len(index) else NONE
     for transaction in aborted:
         key = (transaction.producer_id, transaction.last_offset)
         row, first = entries.pop(key, (NONE, NONE))
         wrong = _aborted_finding(transaction, row, first, compacted, bool(file))
+        if wrong and row == NONE and behind and transaction.last_offset > latest:
+            wrong = replace(wrong, code="transaction-index/behind")
         if wrong:
             yield wrong.placed(path, next_command=command)
     for (producer_id, last), (row, first) in entries.items():

@@ -496,9 +496,19 @@ INDEXES = [
 ]  # fmt: skip
 
 TXN_ENTRY = 34
+ABORTS_AFTER_KILL = 6
+"""Entries in the transaction index of the fixture."""
 TRANSACTIONS = [
     Row("a transaction index removed", TXNS, remove("1.txnindex"),
         [("transaction-index/missing-entry", "1.log", None)]),
+    Row("the last transaction index after a kill", "killed tx-interleaved_v2-0",
+        remove("0.txnindex"),
+        [("transaction-index/behind", "0.log", None)] * ABORTS_AFTER_KILL),
+    Row("the last entry after a kill", "killed tx-interleaved_v2-0",
+        on("0.txnindex", cut, 5 * TXN_ENTRY), [("transaction-index/behind", "0.txnindex", None)]),
+    Row("an entry in the middle after a kill", "killed tx-interleaved_v2-0",
+        on("0.txnindex", drop, 68, TXN_ENTRY),
+        [("transaction-index/missing-entry", "0.txnindex", None)]),
     Row("a transaction index of 0 bytes", TXNS, on("1.txnindex", cut, 0),
         [("transaction-index/missing-entry", "1.txnindex", None)]),
     Row("an entry dropped", TXNS, on("0.txnindex", cut, TXN_ENTRY),
