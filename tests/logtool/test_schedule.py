@@ -213,6 +213,6 @@ def test_a_signal_asks_for_a_status_line(partition):
         assert running.stderr is not None
         line = running.stderr.readline()
         assert "KiB of 1.3 MiB" in line
-        assert re.search(r"so far (1 error, )?\d+ warnings?$", line)
+        assert re.search(r"so far (\d+ errors?, )?\d+ warnings?$", line)
         running.send_signal(signal.SIGINT)
         assert running.wait(20) == 130
