@@ -1,0 +1,114 @@
+"""What is to be changed on disk, as plain data: made by whoever judges, carried out by `apply`.
+
+A `Change` is one file operation with everything that is needed to carry it out; an `Action` is what
+a person is told: the change, or something that a broker would do without changing a file.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What happens to a file."""
+
+    TRUNCATE = "truncate"
+    """It is cut to `size`; what stays is not touched."""
+    REPLACE = "replace"
+    """It gets other bytes; mode and owner stay."""
+    CREATE = "create"
+    """It is not there yet."""
+    REMOVE = "remove"
+    RENAME = "rename"
+    """It gets the name of `target` in the same directory; a file of that name is gone by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a file looked like when it was judged."""
+
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One operation on one file; the changes of a plan are carried out in their order."""
+
+    kind: Kind
+    path: Path
+    seen: Stamp | None = None
+    """Of the file when it was judged; None where there was none."""
+    content: bytes | None = None
+    """Of a REPLACE or CREATE."""
+    size: int | None = None
+    """Of a TRUNCATE."""
+    target: Path | None = None
+    """Of a RENAME."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a reader cannot find any more once something was carried out."""
+
+    bytes: int = 0
+    batches: int = 0
+    """Sound batches, the valid ones behind damage among them."""
+    records: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    batches_behind_damage: int = 0
+    """Sound batches that are lost only because of what stands before them."""
+    below_high_watermark: bool | None = None
+    """Whether any of it was acknowledged; None where the high watermark is not known."""
+
+    def __bool__(self) -> bool:
+        """Return whether any record is lost."""
+        return self.batches > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that happens to a partition or its log dir."""
+
+    action: str
+    """`Kind`, or what a broker does with no file changed, such as ``refuse`` or ``stray``."""
+    path: Path
+    reason: str
+    """One line for people: why, with both numbers."""
+    topic: str | None = None
+    partition: int | None = None
+    segment: int | None = None
+    """Base offset of the segment."""
+    position: int | None = None
+    """Byte from which on something goes."""
+    length: int | None = None
+    """Bytes that go, or that are written."""
+    target: Path | None = None
+    loss: Loss = field(default_factory=Loss)
+    change: Change | None = None
+    """None for what is no operation on a file, and where nothing is to be carried out."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract; every key is there, unknown ones null."""
+        loss = self.loss
+        return {
+            "type": "action",
+            "action": str(self.action),
+            "path": str(self.path),
+            "target": None if self.target is None else str(self.target),
+            "topic": self.topic,
+            "partition": self.partition,
+            "segment": self.segment,
+            "position": self.position,
+            "length": self.length,
+            "first_offset": loss.first_offset,
+            "last_offset": loss.last_offset,
+            "lost_bytes": loss.bytes,
+            "lost_batches": loss.batches,
+            "lost_records": loss.records,
+            "lost_behind_damage": loss.batches_behind_damage,
+            "below_high_watermark": loss.below_high_watermark,
+            "reason": self.reason,
+        }
