@@ -1,0 +1,1 @@
+"""The messages that Kafka writes as values of its internal topics, decoded."""
