@@ -203,7 +203,7 @@ class _Scanner:
         ):
             table = BatchTable(*self._rows[:, first : self._count])
             self._control_errors += [
-                (first + row, error) for row, error in _fill_control(table, data, position)
+                (first + row, error) for row, error in fill_control(table, data, position)
             ]
         return stop, why
 
@@ -394,8 +394,11 @@ def _describe(head: bytes, reason: Reason, left: int) -> str:
     return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"
 
 
-def _fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:
-    """Decode the first record of each control batch into the table; returns what is unreadable."""
+def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:
+    """Decode the first record of each control batch into the table; returns what is unreadable.
+
+    `base` is the file position of ``data[0]``; the errors come with the number of their row.
+    """
     errors = []
     for row in np.flatnonzero(table.is_control & (table.record_count > 0)):
         start = int(table.position[row]) - base

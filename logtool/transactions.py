@@ -47,6 +47,9 @@ class AbortedTransaction:
     first_offset: int
     last_offset: int
     """Offset of the marker."""
+    last_stable_offset: int = NONE
+    """When the marker was written: first offset of the oldest transaction then open of another
+    producer, else that behind the marker."""
 
 
 @dataclass(slots=True)
@@ -78,7 +81,8 @@ class ProducerState:
                 first, state.transaction_first_offset = state.transaction_first_offset, NONE
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
                     offset = int(rows.base_offset[row])
-                    aborted.append(AbortedTransaction(producer_id, first, offset))
+                    stable = self._oldest_open(offset + 1)
+                    aborted.append(AbortedTransaction(producer_id, first, offset, stable))
                 continue
             state.last_sequence = int(last_sequence[row])
             state.last_offset = int(rows.last_offset[row])
@@ -88,6 +92,11 @@ class ProducerState:
             elif not transactional[row] and state.transaction_first_offset != NONE:
                 intruders.append(row)
         return aborted, intruders
+
+    def _oldest_open(self, none: int) -> int:
+        """Return the first offset of the oldest open transaction, or `none`."""
+        open_ones = (p.transaction_first_offset for p in self.producers.values())
+        return min((first for first in open_ones if first != NONE), default=none)
 
 
 def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:

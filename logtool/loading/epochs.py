@@ -1,0 +1,58 @@
+"""The leader epochs of one partition, kept as a broker keeps them.
+
+The rules are those of ``LeaderEpochFileCache`` (Kafka 3.9 and 4.3).
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from logtool.formats import leader_epoch_checkpoint
+from logtool.formats.record_batch import MAGIC, BatchTable
+
+
+class EpochCache:
+    """(leader epoch, start offset) in order, as ``leader-epoch-checkpoint`` holds them."""
+
+    def __init__(self, rows: Iterable[tuple[int, int]] = ()) -> None:
+        self.rows: list[tuple[int, int]] = []
+        for epoch, start_offset in rows:
+            self.assign(epoch, start_offset)
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Begin an epoch at an offset; what contradicts it goes."""
+        if self.rows and self.rows[-1][0] == epoch and start_offset >= self.rows[-1][1]:
+            return
+        while self.rows and (self.rows[-1][0] >= epoch or self.rows[-1][1] >= start_offset):
+            self.rows.pop()
+        self.rows.append((epoch, start_offset))
+
+    def feed(self, table: BatchTable) -> None:
+        """Begin the epochs that the batches show beyond the latest one, as recovery does."""
+        epochs = table.leader_epoch
+        latest = self.rows[-1][0] if self.rows else -1
+        if not len(table) or int(epochs.max()) <= latest:
+            return
+        epochs = np.where(table.magic >= MAGIC, epochs, -1)
+        before = np.maximum.accumulate(np.concatenate(([latest], epochs)))[:-1]
+        for row in np.flatnonzero(epochs > before).tolist():
+            # An epoch that begins before the latest one takes its place.
+            if not self.rows or int(epochs[row]) > self.rows[-1][0]:
+                self.assign(int(epochs[row]), int(table.base_offset[row]))
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drop the epochs that begin at or behind the end of the log."""
+        while self.rows and self.rows[-1][1] >= end_offset:
+            self.rows.pop()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Let the epoch that is current at the start of the log begin there."""
+        current = None
+        while self.rows and self.rows[0][1] <= start_offset:
+            current = self.rows.pop(0)[0]
+        if current is not None:
+            self.rows.insert(0, (current, start_offset))
+
+    def encode(self) -> bytes:
+        """Return the file that a broker writes."""
+        return leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(self.rows))

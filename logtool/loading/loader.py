@@ -1,0 +1,374 @@
+"""The loading of one log, step by step as a broker does it, on a shadow of its directory.
+
+The steps and their order are those of ``LogLoader.load`` (Kafka 3.9 and 4.3): leftovers of
+interrupted cleaning, opening of each segment, recovery of the unflushed ones, leader epochs,
+producer state. What a broker would not survive ends it, and the outcome says why.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from logtool import scan
+from logtool.errors import UnreadableError
+from logtool.formats import leader_epoch_checkpoint, names, transaction_index
+from logtool.formats.names import DirectoryKind, FileKind, FileState, Reception
+from logtool.loading.epochs import EpochCache
+from logtool.loading.producers import EXPIRATION_MS, ProducerManager
+from logtool.loading.reading import StartFailsError
+from logtool.loading.recovery import (
+    INDEX_INTERVAL,
+    MAX_INDEX_SIZE,
+    InvalidOffsetError,
+    Lost,
+    OffsetOverflowError,
+    Recovered,
+    Recovery,
+    encode_aborted,
+)
+from logtool.loading.segments import LoadedSegment
+from logtool.loading.shadow import Shadow
+from logtool.partition import Partition
+from logtool.scan import Damage
+
+_EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
+
+
+class Outcome(StrEnum):
+    """How the loading of a log ends."""
+
+    LOADS = "loads"
+    REFUSES = "refuses"
+    """The broker stops with an uncaught exception."""
+    OFFLINE = "offline"
+    """The broker takes the log dir offline and goes on without it."""
+    UNKNOWN = "unknown"
+    """It does something that is not carried out here."""
+
+
+class Why(StrEnum):
+    """Why a segment is recovered."""
+
+    UNFLUSHED = "unflushed"
+    NO_INDEX = "no offset index"
+    BAD_TRANSACTION_INDEX = "transaction index below the base offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the log dir says of the partition, and the settings of the broker."""
+
+    clean: bool
+    recovery_point: int = 0
+    log_start: int = 0
+    now_ms: int = 0
+    index_interval: int = INDEX_INTERVAL
+    max_index_size: int = MAX_INDEX_SIZE
+    expiration_ms: int = EXPIRATION_MS
+    cut_precisely: bool = False
+    """Not as a broker: where one empties a segment, only what is bad is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredSegment:
+    """One segment that was read from its first byte and given new indexes."""
+
+    base_offset: int
+    why: Why
+    size: int
+    """Bytes of its log before."""
+    valid_size: int
+    """Bytes that stay."""
+    stop: Damage | None = None
+    emptied: str | None = None
+    """Why the whole segment went, or would have."""
+    lost: Lost = field(default_factory=Lost)
+    """Sound batches that go."""
+    behind: Lost = field(default_factory=Lost)
+    """Those of them that stand behind damage."""
+    records: int = 0
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What came of it."""
+
+    shadow: Shadow
+    outcome: Outcome = Outcome.LOADS
+    reason: str = ""
+    """Why it does not load."""
+    segment: int | None = None
+    """Where it does not load."""
+    recovered: list[RecoveredSegment] = field(default_factory=list)
+    removed: dict[int, Lost] = field(default_factory=dict)
+    """Segments that go as a whole, by base offset."""
+    wiped: bool = False
+    """Whether all of them went because the log ends before it starts."""
+    log_start: int = 0
+    log_end: int = 0
+    recovery_point: int = 0
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    bytes_scanned: int = 0
+    bytes_replayed: int = 0
+    """Read once more for the producer state."""
+
+
+def load(
+    found: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
+) -> Loaded:
+    """Load a log as a broker would; the disk is not touched."""
+    loader = _Loader(found, start, on_bytes)
+    loaded = loader.loaded
+    try:
+        loader.run()
+    except StartFailsError as error:
+        loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
+    except OffsetOverflowError as error:
+        loaded.outcome, loaded.reason = Outcome.UNKNOWN, f"a broker splits the segment: {error}"
+    except InvalidOffsetError as error:
+        loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
+    except UnreadableError as error:
+        loaded.outcome, loaded.reason = Outcome.OFFLINE, str(error)
+    return loaded
+
+
+class _Loader:
+    def __init__(self, found: Partition, start: Start, on_bytes: Callable[[int], None]) -> None:
+        self._found = found
+        self._start = start
+        self._on_bytes = on_bytes
+        self._shadow = Shadow(found.path, found.files())
+        self._segments: list[LoadedSegment] = []
+        self._epochs = EpochCache()
+        self.loaded = Loaded(self._shadow, log_start=start.log_start)
+
+    def run(self) -> None:
+        loaded, start = self.loaded, self._start
+        self._read_epochs()
+        manager = self._manager()
+        self._finish_swaps(self._drop_temporaries())
+        self._open_segments()
+        if getattr(self._found.directory, "kind", None) is DirectoryKind.DELETE:
+            # It is opened once more and forgotten as if it were empty.
+            if not self._segments:
+                self._segments.append(self._new_segment(0))
+        else:
+            if not start.clean:
+                self._recover(manager)
+            loaded.log_end = self._log_end(manager)
+        valid = start.clean and not loaded.wiped
+        loaded.recovery_point = (
+            loaded.log_end if valid else min(start.recovery_point, loaded.log_end)
+        )
+        self._epochs.truncate_from_end(loaded.log_end)
+        loaded.log_start = max(start.log_start, self._segments[0].base_offset)
+        loaded.recovery_point = max(loaded.recovery_point, loaded.log_start)
+        self._epochs.truncate_from_start(start.log_start)
+        self._write_epochs()
+        manager.remove_strays([segment.base_offset for segment in self._segments])
+        manager.rebuild(self._segments, loaded.log_start, loaded.log_end, clean=start.clean)
+        loaded.bytes_replayed += manager.bytes_replayed
+
+    def _read_epochs(self) -> None:
+        if _EPOCHS not in self._shadow:
+            return
+        checkpoint = leader_epoch_checkpoint.parse(self._shadow.files[_EPOCHS].read())
+        broken = [f for f in leader_epoch_checkpoint.check(checkpoint) if f.code in _FATAL_EPOCHS]
+        if broken:
+            reason = f"{_EPOCHS}: {broken[0].message}"
+            raise UnreadableError(self._found.path / _EPOCHS, reason)
+        rows = [(row.leader_epoch, row.start_offset) for row in checkpoint.rows]
+        if any(epoch < 0 or offset < 0 for epoch, offset in rows):
+            raise StartFailsError(f"{_EPOCHS} holds a negative number")
+        self._epochs = EpochCache(rows)
+
+    def _write_epochs(self) -> None:
+        content = self._epochs.encode()
+        self.loaded.epochs = self._epochs.rows
+        if _EPOCHS in self._shadow:
+            checkpoint = leader_epoch_checkpoint.parse(self._shadow.files[_EPOCHS].read())
+            if [(r.leader_epoch, r.start_offset) for r in checkpoint.rows] == self._epochs.rows:
+                return
+        elif not self._epochs.rows:
+            return
+        self._shadow.write(_EPOCHS, content)
+
+    def _manager(self) -> ProducerManager:
+        return ProducerManager(self._shadow, self._start.now_ms, self._start.expiration_ms)
+
+    # Leftovers
+
+    def _drop_temporaries(self) -> list[str]:
+        """Delete what an interrupted job left; returns the files of a swap that was committed."""
+        swaps: dict[str, int] = {}
+        cleaned: dict[str, int] = {}
+        for name in self._shadow:
+            file = names.parse_partition_file(name)
+            if file.reception is Reception.STOPS_BROKER:
+                raise StartFailsError(f"the name {name} has no offset")
+            if name.endswith(FileState.DELETED) and not name.endswith(".checkpoint.deleted"):
+                self._shadow.remove(name)
+            elif file.state is FileState.CLEANED:
+                cleaned[name] = file.offset or 0
+            elif file.state is FileState.SWAP:
+                swaps[name] = file.offset or 0
+        least = min(cleaned.values(), default=2**63)
+        for name in [*(n for n, offset in swaps.items() if offset >= least), *cleaned]:
+            self._shadow.remove(name)
+        return [name for name, offset in swaps.items() if offset < least]
+
+    def _finish_swaps(self, swaps: Sequence[str]) -> None:
+        """Put the new segments in the place of the old ones that they were made of."""
+        low, high = 2**63, -1
+        for name in swaps:
+            file = names.parse_partition_file(name)
+            if file.kind is not FileKind.LOG:
+                continue
+            segment = LoadedSegment(self._shadow, file.offset or 0, FileState.SWAP)
+            index = segment.name(FileKind.OFFSET_INDEX)
+            low = min(low, segment.base_offset)
+            high = max(high, segment.next_offset())
+            if index not in self._shadow:
+                # Made by the look for the next offset: full of zeros, and renamed with the rest.
+                self._shadow.write(index, bytes(self._start.max_index_size // 8 * 8))
+        for name in list(self._shadow):
+            offset = names.parse_partition_file(name).offset
+            if not name.endswith(FileState.SWAP) and offset is not None and low <= offset < high:
+                self._shadow.remove(name)
+        for name in list(self._shadow):
+            if name.endswith(FileState.SWAP):
+                self._shadow.rename(name, name.removesuffix(FileState.SWAP))
+
+    # Segments
+
+    def _open_segments(self) -> None:
+        for name in list(self._shadow):
+            file = names.parse_partition_file(name)
+            if file.state is not FileState.LIVE or file.offset is None:
+                continue
+            segment = LoadedSegment(self._shadow, file.offset)
+            if file.kind in names.INDEX_KINDS and segment.name(FileKind.LOG) not in self._shadow:
+                self._shadow.remove(name)
+            elif file.kind is FileKind.LOG:
+                self._open(segment)
+
+    def _open(self, segment: LoadedSegment) -> None:
+        self.loaded.segment = segment.base_offset
+        why = self._needs_recovery(segment)
+        time_index = segment.name(FileKind.TIME_INDEX)
+        if why:
+            recovered = self._recover_segment(segment, why)
+            self.loaded.recovered.append(recovered)
+        elif time_index not in self._shadow:
+            self._shadow.write(time_index, b"")
+        self._segments.append(segment)
+        self.loaded.segment = None
+
+    def _needs_recovery(self, segment: LoadedSegment) -> Why | None:
+        if segment.name(FileKind.OFFSET_INDEX) not in self._shadow:
+            return Why.NO_INDEX
+        name = segment.name(FileKind.TRANSACTION_INDEX)
+        if name in self._shadow:
+            index = transaction_index.parse(self._shadow.files[name].read())
+            for version, last_offset in zip(index.versions, index.last_offsets, strict=True):
+                if version >> 8 > 0:
+                    raise StartFailsError(f"{name}: version {version >> 8}, at most 0 is known")
+                if last_offset < segment.base_offset:
+                    return Why.BAD_TRANSACTION_INDEX
+        return None
+
+    def _recover_segment(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+        start = self._start
+        manager = self._manager()
+        manager.rebuild(self._segments, start.log_start, segment.base_offset, clean=False)
+        self.loaded.bytes_replayed += manager.bytes_replayed
+        recovery = Recovery(
+            segment.base_offset, producers=manager.state, epochs=self._epochs,
+            interval=start.index_interval, max_index_size=start.max_index_size,
+        )  # fmt: skip
+        log = segment.name(FileKind.LOG)
+        size = self._shadow.files[log].size
+        result, lost, behind = recovery.run(self._shadow.files[log], self._on_bytes)
+        self.loaded.bytes_scanned += size
+        self._write_segment(segment, result)
+        if result.next_offset is not None:
+            manager.map_end = result.next_offset
+        manager.take_snapshot()
+        return RecoveredSegment(segment.base_offset, why, size, result.valid_size, result.stop,
+                                lost=lost, behind=behind, records=result.records)  # fmt: skip
+
+    def _write_segment(self, segment: LoadedSegment, result: Recovered) -> None:
+        self._shadow.truncate(segment.name(FileKind.LOG), result.valid_size)
+        self._shadow.write(segment.name(FileKind.OFFSET_INDEX), result.offset_index)
+        self._shadow.write(segment.name(FileKind.TIME_INDEX), result.time_index)
+        name = segment.name(FileKind.TRANSACTION_INDEX)
+        if result.aborted or name in self._shadow:
+            self._shadow.write(name, encode_aborted(result.aborted))
+
+    def _recover(self, manager: ProducerManager) -> None:
+        """Recover what was not flushed; behind a segment that is cut nothing stays."""
+        bases = [segment.base_offset for segment in self._segments]
+        point = self._start.recovery_point
+        floor = max((base for base in bases if base <= point), default=point)
+        unflushed = [s for s in self._segments if s.base_offset >= floor]
+        for number, segment in enumerate(unflushed):
+            self.loaded.segment = segment.base_offset
+            try:
+                recovered = self._recover_segment(segment, Why.UNFLUSHED)
+            except InvalidOffsetError as error:
+                recovered = self._empty(segment, error)
+            self.loaded.recovered.append(recovered)
+            self.loaded.segment = None
+            if recovered.valid_size < recovered.size:
+                self._remove(unflushed[number + 1 :], manager)
+                return
+
+    def _empty(self, segment: LoadedSegment, error: InvalidOffsetError) -> RecoveredSegment:
+        log = segment.name(FileKind.LOG)
+        size = self._shadow.files[log].size
+        lost = self._count(segment)
+        self._write_segment(segment, Recovered())
+        return RecoveredSegment(segment.base_offset, Why.UNFLUSHED, size, 0,
+                                emptied=f"{error} at byte {error.position}", lost=lost)  # fmt: skip
+
+    def _count(self, segment: LoadedSegment) -> Lost:
+        """Return what a log holds that is sound."""
+        lost = Lost()
+        file = self._shadow.files[segment.name(FileKind.LOG)]
+        if file.origin is not None:
+            with file.open() as log:
+                for chunk in scan.scan(log, base_offset=segment.base_offset, payload=False):
+                    lost.add(chunk.table)
+            self.loaded.bytes_scanned += file.size
+        return lost
+
+    def _remove(self, segments: Sequence[LoadedSegment], manager: ProducerManager) -> None:
+        for segment in segments:
+            self.loaded.removed[segment.base_offset] = self._count(segment)
+            for name in list(segment.files()):
+                self._shadow.remove(name)
+            manager.delete(segment.base_offset)
+            self._segments.remove(segment)
+
+    def _log_end(self, manager: ProducerManager) -> int:
+        """Return the log end offset; a log that ends before it starts is given up as a whole."""
+        start = self._start.log_start
+        if self._segments:
+            end = self._segments[-1].next_offset()
+            if end >= start:
+                return end
+            self.loaded.wiped = True
+            self._remove(list(self._segments), manager)
+            self._epochs.rows.clear()
+            manager.start_at(start)
+        self._segments.append(self._new_segment(start))
+        return start
+
+    def _new_segment(self, base_offset: int) -> LoadedSegment:
+        segment = LoadedSegment(self._shadow, base_offset)
+        for kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
+            self._shadow.write(segment.name(kind), b"")
+        return segment
+
+
+_FATAL_EPOCHS = frozenset(f"leader-epoch/{rule}" for rule in ("malformed-line", "version", "count"))

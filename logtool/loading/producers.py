@@ -1,0 +1,198 @@
+"""The producer state of a log and its snapshots, kept as a broker keeps them while it loads.
+
+The rules are those of ``ProducerStateManager`` and ``UnifiedLog.rebuildProducerState`` (Kafka 3.9
+and 4.3): when a snapshot is read, when one is written, and which are deleted.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from crc32c import crc32c
+
+from logtool.formats import names, producer_snapshot
+from logtool.formats.names import FileKind, FileState
+from logtool.loading.reading import IndexedLog, StartFailsError
+from logtool.loading.recovery import replay
+from logtool.loading.segments import LoadedSegment
+from logtool.loading.shadow import Shadow, ShadowFile
+from logtool.transactions import NONE, Producer, ProducerState
+
+EXPIRATION_MS = 86_400_000
+"""Default of ``producer.id.expiration.ms``."""
+_CRC_START = 6
+
+
+class ProducerManager:
+    """The producers up to `map_end`, and the snapshots beside the log."""
+
+    def __init__(self, shadow: Shadow, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> None:
+        self._shadow = shadow
+        self._now_ms = now_ms
+        self._expiration_ms = expiration_ms
+        self.state = ProducerState()
+        self.map_end = 0
+        """Exclusive: the state is that before this offset."""
+        self._snapshot_end = 0
+        self._snapshots = _list(shadow)
+        self.bytes_replayed = 0
+
+    def take_snapshot(self) -> None:
+        """Write a snapshot unless the last one is as new."""
+        if self.map_end <= self._snapshot_end:
+            return
+        name = f"{self.map_end:020d}.snapshot"
+        content = encode(self.state)
+        before = self._shadow.before.get(name)
+        if before:
+            # The order of the entries means nothing: what says the same may stay.
+            written = ShadowFile(before, before.size).read()
+            content = written if decode(written) == self.state.producers else content
+        self._shadow.write(name, content)
+        self._snapshots[self.map_end] = name
+        self._snapshot_end = self.map_end
+
+    def delete(self, offset: int) -> None:
+        """Delete the snapshot of an offset if there is one."""
+        name = self._snapshots.pop(offset, None)
+        if name is not None and name in self._shadow:
+            self._shadow.remove(name)
+
+    def start_at(self, offset: int) -> None:
+        """Forget everything and begin anew at `offset`."""
+        self.state = ProducerState()
+        for one in list(self._snapshots):
+            self.delete(one)
+        self._snapshot_end = 0
+        self.map_end = offset
+
+    def remove_strays(self, bases: Sequence[int]) -> None:
+        """Delete what stands at no segment's base, but for the newest behind the last base."""
+        self._snapshots = _list(self._shadow)
+        stray = None
+        for offset in sorted(self._snapshots):
+            if offset not in bases:
+                if stray is not None:
+                    self.delete(stray)
+                stray = offset
+        if stray is not None and bases and stray < max(bases):
+            self.delete(stray)
+
+    def rebuild(
+        self, segments: Sequence[LoadedSegment], log_start: int, end: int, *, clean: bool
+    ) -> None:
+        """Bring the state to offset `end` by a snapshot and a replay of what is behind it."""
+        bases = [segment.base_offset for segment in segments]
+        targets = [*bases[-2:], end]
+        if clean and not self._snapshots:
+            for offset in targets:
+                self.map_end = offset
+                self.take_snapshot()
+            return
+        empty = not self.state.producers and self.map_end >= end
+        self._truncate_and_reload(log_start, end)
+        if end > self.map_end and not empty:
+            self._replay(segments, targets, log_start, end)
+        self.map_end = end
+        self.take_snapshot()
+
+    def _truncate_and_reload(self, log_start: int, end: int) -> None:
+        for offset in list(self._snapshots):
+            if offset > end or offset <= log_start:
+                self.delete(offset)
+        if end != self.map_end:
+            self.state = ProducerState()
+            self._load(log_start)
+        else:
+            self.map_end = max(self.map_end, log_start)
+            self._snapshot_end = max(self._snapshots, default=log_start)
+
+    def _load(self, log_start: int) -> None:
+        """Take the newest snapshot that can be read; those that cannot are deleted."""
+        while self._snapshots:
+            offset = max(self._snapshots)
+            producers = decode(self._shadow.files[self._snapshots[offset]].read())
+            if producers is not None:
+                self.state.producers = {
+                    producer_id: producer
+                    for producer_id, producer in producers.items()
+                    if not self._is_expired(producer)
+                }
+                self._snapshot_end = self.map_end = offset
+                return
+            self.delete(offset)
+        self._snapshot_end = self.map_end = log_start
+
+    def _is_expired(self, producer: Producer) -> bool:
+        idle = producer.transaction_first_offset == NONE
+        return idle and self._now_ms - producer.timestamp >= self._expiration_ms
+
+    def _replay(
+        self, segments: Sequence[LoadedSegment], targets: Sequence[int], log_start: int, end: int
+    ) -> None:
+        bases = [segment.base_offset for segment in segments]
+        last = max((base for base in bases if base <= end), default=None)
+        floor = max((base for base in bases if base <= self.map_end), default=self.map_end)
+        for segment in segments:
+            if not floor <= segment.base_offset < end:
+                continue
+            start = max(segment.base_offset, self.map_end, log_start)
+            self.map_end = start
+            if segment.base_offset in targets:
+                self.take_snapshot()
+            log = segment.reader()
+            stop = segment.size
+            if segment.base_offset == last:
+                found = log.find(end)
+                stop = segment.size if found is None else found
+            begin = log.find(start)
+            if begin is not None:
+                self._read_range(log, begin, stop)
+
+    def _read_range(self, log: IndexedLog, begin: int, stop: int) -> None:
+        for chunk in log.batches(begin, stop):
+            self.bytes_replayed += int(chunk.table.size.sum())
+            if chunk.control_errors:
+                row, error = chunk.control_errors[0]
+                offset = int(chunk.table.base_offset[row])
+                raise StartFailsError(f"control record at offset {offset}: {error.reason}")
+            replay(self.state, chunk.table)
+
+
+def encode(state: ProducerState) -> bytes:
+    """Return the snapshot file of a state."""
+    entries = np.zeros(len(state.producers), producer_snapshot.ENTRY)
+    for row, (producer_id, producer) in enumerate(sorted(state.producers.items())):
+        entries[row] = (
+            producer_id, producer.epoch, producer.last_sequence, producer.last_offset,
+            producer.offset_delta, producer.timestamp, producer.coordinator_epoch,
+            producer.transaction_first_offset,
+        )  # fmt: skip
+    return producer_snapshot.encode(producer_snapshot.build(entries))
+
+
+def decode(data: bytes) -> dict[int, Producer] | None:
+    """Return the producers of a snapshot file, or None where a broker cannot read it."""
+    snapshot = producer_snapshot.parse(data)
+    whole = snapshot.version == producer_snapshot.VERSION and snapshot.count == len(snapshot)
+    if not whole or crc32c(data[_CRC_START:]) != snapshot.crc:
+        return None
+    producers = {}
+    for producer_id, *fields in snapshot.entries.tolist():
+        producer = Producer(*fields)
+        if producer.last_offset < 0:
+            producer.last_offset = producer.last_sequence = NONE
+            producer.offset_delta = 0
+        if producer.transaction_first_offset < 0:
+            producer.transaction_first_offset = NONE
+        producers[producer_id] = producer
+    return producers
+
+
+def _list(shadow: Shadow) -> dict[int, str]:
+    """Return the names of the snapshots by their offset."""
+    found = {}
+    for name in shadow:
+        parsed = names.parse_partition_file(name)
+        if parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.state is FileState.LIVE:
+            found[parsed.offset or 0] = name
+    return found

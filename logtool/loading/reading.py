@@ -1,0 +1,155 @@
+"""How a broker reads a segment while it loads: by size fields alone, led by the offset index.
+
+No CRC is looked at here, every slot of an index counts as an entry, and nothing is taken for damage
+but a size field that no batch can have. The rules are those of ``FileLogInputStream``,
+``FileRecords``, ``OffsetIndex.lookup`` and ``LogSegment.readNextOffset`` (Kafka 3.9 and 4.3).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from logtool import scan
+from logtool.formats import legacy_batch, offset_index, record_batch
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logtool.loading.shadow import ShadowFile
+from logtool.scan import Chunk
+
+_HEAD = struct.Struct(">qiiBIhi")
+_UP_TO_MAGIC = 17
+_SMALLEST_MESSAGE = 14
+_WINDOW = 64 * 1024
+_WARM_ENTRIES = 8192 // offset_index.ENTRY_SIZE
+
+
+class StartFailsError(Exception):
+    """A broker does not survive this: its start-up ends with an uncaught exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the size fields lead to."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    magic: int
+
+
+def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
+    """Yield what a broker takes for batches from byte `start` to `end`; StartFailsError on a size
+    that is too small for any.
+    """  # noqa: D205
+    window, held = b"", start
+    position = start
+    while position < end - _UP_TO_MAGIC:
+        at = position - held
+        if at < 0 or at + _HEAD.size > len(window):
+            window, held, at = log.read(position, _WINDOW), position, 0
+        head = window[at : at + _HEAD.size].ljust(_HEAD.size, b"\0")
+        base_offset, length, _, magic, _, _, delta = _HEAD.unpack(head)
+        if length < _SMALLEST_MESSAGE:
+            raise StartFailsError(
+                f"size field {length} at byte {position} is less than that of any batch"
+            )
+        if position > end - LOG_OVERHEAD - length:
+            return
+        new = MAGIC <= magic < 128
+        yield Header(position, LOG_OVERHEAD + length, base_offset,
+                     base_offset + delta if new else base_offset, magic)  # fmt: skip
+        position += LOG_OVERHEAD + length
+
+
+class IndexedLog:
+    """A log with the offset index that a broker would use to find its way in it."""
+
+    def __init__(self, base_offset: int, log: ShadowFile, index: ShadowFile | None) -> None:
+        self._base = base_offset
+        self._log = log
+        self._index = index
+
+    def next_offset(self) -> int:
+        """Return the offset behind the last batch, as ``readNextOffset`` finds it."""
+        offset, _ = self._entry(-1)
+        start = self.find(offset)
+        if start is None:
+            return self._base
+        end = self._base
+        for header in headers(self._log, start, self._log.size):
+            end = header.last_offset + 1
+        return end
+
+    def find(self, offset: int) -> int | None:
+        """Return the position of the first batch that ends at or behind `offset`."""
+        for header in headers(self._log, self._lookup(offset), self._log.size):
+            if header.last_offset >= offset:
+                return header.position
+        return None
+
+    def _entry(self, slot: int) -> tuple[int, int]:
+        """Return (offset, position) of one slot; of an empty index what a broker assumes."""
+        size = offset_index.ENTRY_SIZE
+        count = (self._index.size if self._index else 0) // size
+        if not self._index or not count:
+            return self._base, 0
+        slot = slot % count
+        entry = np.frombuffer(self._index.read(slot * size, size), offset_index.ENTRY)
+        return self._base + int(entry["relative_offset"][0]), int(entry["position"][0])
+
+    def _lookup(self, offset: int) -> int:
+        """Return the position of the greatest entry at or below `offset`, by binary search.
+
+        In an index out of order the path of the search decides, so it is that of the broker: the
+        last entries, which are likely in memory, are searched apart from the rest.
+        """
+        count = (self._index.size if self._index else 0) // offset_index.ENTRY_SIZE
+        if not count:
+            return 0
+        first_hot = max(0, count - 1 - _WARM_ENTRIES)
+        if self._entry(first_hot)[0] < offset:
+            low, high = first_hot, count - 1
+        elif self._entry(0)[0] > offset:
+            return 0
+        else:
+            low, high = 0, first_hot
+        while low < high:
+            middle = (low + high + 1) // 2
+            found, position = self._entry(middle)
+            if found > offset:
+                high = middle - 1
+            elif found < offset:
+                low = middle
+            else:
+                return position
+        return self._entry(low)[1]
+
+    def batches(self, start: int, end: int) -> Iterator[Chunk]:
+        """Yield what a broker takes for batches from byte `start` to `end`, damaged ones too."""
+        if start >= end or self._log.origin is None:
+            return
+        with self._log.open() as file:
+            file.size = min(file.size, end)
+            position = start
+            for chunk in scan.scan(file, base_offset=self._base, start=start):
+                if chunk.damage is None:
+                    yield chunk
+                    position = chunk.end_position
+                    continue
+                for header in headers(self._log, position, end):
+                    if header.position == chunk.end_position:
+                        break
+                    yield self._one(header)
+                    position = header.position + header.size
+                if position != chunk.end_position:
+                    return
+
+    def _one(self, header: Header) -> Chunk:
+        """Return one batch whose CRC does not hold, by the fields of its header."""
+        data = memoryview(self._log.read(header.position, max(header.size, HEADER_SIZE)))
+        table = record_batch.parse(data, [0], base=header.position)
+        legacy_batch.fill(table, data, np.zeros(1, np.int64))
+        errors = scan.fill_control(table, data, header.position)
+        return Chunk(table, data, header.position, None, errors)

@@ -1,0 +1,339 @@
+"""Recovery of one segment: its log is read from the first byte, its indexes are written anew.
+
+The rules, their order and what ends them are those of ``LogSegment.recover`` (Kafka 3.9 and 4.3):
+one offset entry for each stretch of more than ``index.interval.bytes``, with the running maximum of
+the time stamps beside it; the log ends where the first batch is unsound.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from crc32c import crc32c
+
+from logtool import scan, transactions
+from logtool.errors import FormatError
+from logtool.formats import control_record, offset_index, record_batch, time_index
+from logtool.formats import transaction_index as txn_index
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column
+from logtool.loading.epochs import EpochCache
+from logtool.loading.reading import StartFailsError
+from logtool.loading.shadow import ShadowFile
+from logtool.scan import Chunk, Damage, Reason
+from logtool.transactions import AbortedTransaction, ProducerState
+
+INDEX_INTERVAL = 4096
+"""Default of ``index.interval.bytes``."""
+MAX_INDEX_SIZE = 10 * 1024 * 1024
+"""Default of ``segment.index.bytes``."""
+_MAX_RELATIVE = 2**31 - 1
+
+
+class InvalidOffsetError(Exception):
+    """An index entry would go backwards: a broker then gives up the whole segment."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+        """Of the batch for which the entry was due."""
+
+
+class OffsetOverflowError(Exception):
+    """A batch whose offset is out of reach of the segment's base offset."""
+
+    def __init__(self, position: int, offset: int) -> None:
+        super().__init__(f"offset {offset} at byte {position} is out of reach of the base offset")
+        self.position = position
+
+
+@dataclass(slots=True)
+class Lost:
+    """The sound batches from some byte on, counted until none is left."""
+
+    batches: int = 0
+    records: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+    def add(self, table: BatchTable) -> None:
+        """Count more of them."""
+        if not len(table):
+            return
+        self.batches += len(table)
+        self.records += count_records(table)
+        first, last = int(table.base_offset.min()), int(table.last_offset.max())
+        self.first_offset = first if self.first_offset is None else min(first, self.first_offset)
+        self.last_offset = last if self.last_offset is None else max(last, self.last_offset)
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What is left of a segment, and its new indexes."""
+
+    valid_size: int = 0
+    """Bytes of log that stay."""
+    next_offset: int | None = None
+    """Behind the last magic 2 batch; None without one."""
+    offset_index: bytes = b""
+    time_index: bytes = b""
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    """For the transaction index, in the order of their markers."""
+    stop: Damage | None = None
+    """What ended the log before its file."""
+    batches: int = 0
+    records: int = 0
+
+
+class Indexes:
+    """The offset index and the time index of a segment, built batch by batch in columns."""
+
+    def __init__(self, base_offset: int, interval: int, max_size: int = MAX_INDEX_SIZE) -> None:
+        self._base = base_offset
+        self._interval = interval
+        self._most_offsets = max_size // offset_index.ENTRY_SIZE
+        self._most_times = max_size // time_index.ENTRY_SIZE - 1
+        self._last_indexed = 0
+        self._offsets: list[Column] = []
+        self._times: list[Column] = []
+        self._last_entry: int | None = None
+        self._last_time = (-1, base_offset)
+        self._max = (-1, -1)
+        self._count = self._time_count = 0
+
+    def feed(self, table: BatchTable) -> None:
+        """Take the next batches; InvalidOffsetError where an entry would go backwards."""
+        rows = self._due(table)
+        stamps = table.max_timestamp
+        running = np.maximum.accumulate(np.concatenate(([self._max[0]], stamps)))
+        rises = np.flatnonzero(stamps > running[:-1])
+        if len(rows):
+            offsets = table.last_offset[rows]
+            self._add_offsets(table, rows, offsets)
+            # The row whose maximum is current at each entry; -1 for that of an earlier chunk.
+            at = np.searchsorted(rises, rows, side="right") - 1
+            owners = np.where(at >= 0, rises[at] if len(rises) else -1, -1)
+            named = np.where(owners >= 0, table.last_offset[owners], self._max[1])
+            self._add_times(running[rows + 1], named, table.position[rows])
+        if len(rises):
+            self._max = int(stamps[rises[-1]]), int(table.last_offset[rises[-1]])
+
+    def _due(self, table: BatchTable) -> Column:
+        """Return the rows that get an entry."""
+        positions = table.position.tolist()
+        rows = []
+        row = bisect_right(positions, self._last_indexed + self._interval)
+        while row < len(positions):
+            rows.append(row)
+            self._last_indexed = positions[row]
+            row = bisect_right(positions, self._last_indexed + self._interval, row + 1)
+        return np.array(rows, np.int64)
+
+    def _add_offsets(self, table: BatchTable, rows: Column, offsets: Column) -> None:
+        before = self._last_entry
+        first = offsets[0] > before if before is not None else True
+        wrong = np.flatnonzero(offsets[1:] <= offsets[:-1]) + 1
+        if not first or len(wrong):
+            row = 0 if not first else int(wrong[0])
+            last = before if row == 0 else int(offsets[row - 1])
+            raise InvalidOffsetError(
+                int(table.position[rows[row]]), f"offset {int(offsets[row])} follows {last}"
+            )
+        self._last_entry = int(offsets[-1])
+        self._count += len(rows)
+        if self._count > self._most_offsets:
+            raise StartFailsError(f"the offset index has room for {self._most_offsets} entries")
+        entries = np.empty(len(rows), offset_index.ENTRY)
+        entries["relative_offset"] = offsets - self._base
+        entries["position"] = table.position[rows]
+        self._offsets.append(entries)
+
+    def _add_times(self, stamps: Column, offsets: Column, positions: Column) -> None:
+        last_stamp, last_offset = self._last_time
+        rises = stamps > np.concatenate(([last_stamp], np.maximum(stamps[:-1], last_stamp)))
+        entered = np.concatenate(([last_offset], np.where(rises, offsets, _MIN)))
+        latest = np.maximum.accumulate(entered)[:-1]
+        some = self._time_count > 0
+        wrong = np.flatnonzero(rises & (offsets < latest) & (some | (np.cumsum(rises) > 1)))
+        if len(wrong):
+            row = int(wrong[0])
+            raise InvalidOffsetError(
+                int(positions[row]),
+                f"the largest time stamp {int(stamps[row])} is at offset {int(offsets[row])}, "
+                f"before {int(latest[row])} of the last time entry",
+            )
+        if self._time_count + int(rises.sum()) > self._most_times:
+            raise StartFailsError(f"the time index has room for {self._most_times} entries")
+        if rises.any():
+            self._write_times(stamps[rises], offsets[rises])
+
+    def _write_times(self, stamps: Column, offsets: Column) -> None:
+        entries = np.empty(len(stamps), time_index.ENTRY)
+        entries["timestamp"] = stamps
+        entries["relative_offset"] = offsets - self._base
+        self._times.append(entries)
+        self._time_count += len(stamps)
+        self._last_time = int(stamps[-1]), int(offsets[-1])
+
+    def finish(self, position: int) -> tuple[bytes, bytes]:
+        """Return both files; the closing time entry may take the slot that is kept free for it."""
+        if self._max[0] > self._last_time[0]:
+            if self._time_count and self._max[1] < self._last_time[1]:
+                raise InvalidOffsetError(position, "the closing time entry would go backwards")
+            self._write_times(np.array([self._max[0]]), np.array([self._max[1]]))
+        return (
+            b"".join(part.tobytes() for part in self._offsets),
+            b"".join(part.tobytes() for part in self._times),
+        )
+
+
+_MIN = -(2**63)
+
+
+class Recovery:
+    """Recovers one segment, chunk by chunk; then `result` holds what came of it."""
+
+    def __init__(
+        self, base_offset: int, *, producers: ProducerState, epochs: EpochCache | None = None,
+        interval: int = INDEX_INTERVAL, max_index_size: int = MAX_INDEX_SIZE,
+    ) -> None:  # fmt: skip
+        self._base = base_offset
+        self._indexes = Indexes(base_offset, interval, max_index_size)
+        self._producers = producers
+        self._epochs = epochs
+        self.result = Recovered()
+
+    def run(
+        self, log: ShadowFile, on_bytes: Callable[[int], None] = lambda _: None
+    ) -> tuple[Recovered, Lost, Lost]:
+        """Recover `log`; also returns the sound batches that go, and those of them behind damage.
+
+        Raises InvalidOffsetError, OffsetOverflowError and StartFailsError, as a broker does.
+        """
+        lost, behind = Lost(), Lost()
+        at = 0
+        if log.origin is not None:
+            with log.open() as file:
+                for chunk in scan.scan(file, base_offset=self._base, payload=False):
+                    on_bytes(chunk.end_position - at)
+                    at = chunk.end_position
+                    if self.result.stop is not None:
+                        behind.add(chunk.table)
+                        lost.add(chunk.table)
+                    else:
+                        lost.add(self._feed(chunk, log))
+        result = self.result
+        result.offset_index, result.time_index = self._indexes.finish(result.valid_size)
+        return result, lost, behind
+
+    def _feed(self, chunk: Chunk, log: ShadowFile) -> BatchTable:
+        """Take one chunk; returns the sound batches of it that do not stay."""
+        table, errors = chunk.table, chunk.control_errors
+        if chunk.damage is not None:
+            accepted = _accepted(chunk.damage, log)
+            if accepted is None:
+                self.result.stop = chunk.damage
+                return record_batch.empty_table()
+            table, errors = accepted
+        relative = table.last_offset - self._base
+        foreign = np.flatnonzero((relative < 0) | (relative > _MAX_RELATIVE))
+        if len(foreign):
+            self._take(table[: foreign[0]], [e for e in errors if e[0] < foreign[0]])
+            at = int(foreign[0])
+            raise OffsetOverflowError(int(table.position[at]), int(table.last_offset[at]))
+        return self._take(table, errors)
+
+    def _take(self, table: BatchTable, errors: list[tuple[int, FormatError]]) -> BatchTable:
+        """Take sound batches up to a control record that cannot be read, that one included."""
+        rest = record_batch.empty_table()
+        readable = len(table)
+        if errors:
+            readable, error = errors[0]
+            table, rest = table[: readable + 1], table[readable + 1 :]
+            position = int(table.position[readable] + table.size[readable])
+            self.result.stop = Damage(position, 0, Reason.SIZE, str(error), resynchronised=True)
+        if not len(table):
+            return rest
+        self._indexes.feed(table)
+        if self._epochs is not None:
+            self._epochs.feed(table)
+        self.result.valid_size = int(table.position[-1] + table.size[-1])
+        self.result.batches += len(table)
+        self.result.records += count_records(table)
+        self._replay(table[:readable])
+        return rest
+
+    def _replay(self, table: BatchTable) -> None:
+        if not len(table):
+            return
+        self.result.aborted += replay(self._producers, table, self.result.aborted)
+        new = np.flatnonzero(table.magic >= MAGIC)
+        if len(new):
+            self.result.next_offset = int(table.last_offset[new[-1]]) + 1
+
+
+def replay(
+    producers: ProducerState, table: BatchTable, before: Sequence[AbortedTransaction] | None = None
+) -> list[AbortedTransaction]:
+    """Replay batches as a broker does; StartFailsError for what it does not survive.
+
+    `before` are the transactions aborted earlier in the segment, where its index is being written.
+    """
+    strange = (
+        table.is_control
+        & (table.producer_id >= 0)
+        & (table.control_type > control_record.COMMIT)
+        & (table.record_count > 0)
+    )
+    rows = transactions.significant(table)
+    aborted, intruders = producers.apply(rows)
+    if intruders:
+        row = intruders[0]
+        raise StartFailsError(
+            f"plain batch of producer {rows.producer_id[row]} in its open transaction at offset "
+            f"{rows.base_offset[row]}"
+        )
+    if strange.any():
+        row = int(np.flatnonzero(strange)[0])
+        raise StartFailsError(
+            f"control record of type {table.control_type[row]} of producer "
+            f"{table.producer_id[row]} at offset {table.base_offset[row]}"
+        )
+    last = before[-1].last_offset if before else _MIN
+    for one in aborted:
+        if before is not None and one.last_offset <= last:
+            raise StartFailsError(f"ABORT marker at offset {one.last_offset} follows {last}")
+        last = one.last_offset
+    return aborted
+
+
+def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:
+    """Return the transaction index of a segment."""
+    entries = np.zeros(len(aborted), txn_index.ENTRY)
+    for row, one in enumerate(aborted):
+        entries[row] = (
+            txn_index.VERSION, one.producer_id, one.first_offset, one.last_offset,
+            one.last_stable_offset,
+        )  # fmt: skip
+    return entries.tobytes()
+
+
+def count_records(table: BatchTable) -> int:
+    """Return the records of the batches; one for each magic 0 or 1 entry."""
+    return int(np.maximum(table.record_count, 0).sum()) + int((table.magic < MAGIC).sum())
+
+
+def _accepted(
+    damage: Damage, log: ShadowFile
+) -> tuple[BatchTable, list[tuple[int, FormatError]]] | None:
+    """Return the batch that a broker sees: the magic byte is neither in the CRC nor looked at."""
+    if damage.reason is not Reason.MAGIC or not damage.framed:
+        return None
+    data = bytearray(log.read(damage.position, damage.length))
+    if not MAGIC < data[16] < 128 or len(data) < HEADER_SIZE:
+        return None
+    data[16] = MAGIC
+    if crc32c(memoryview(data)[21:]) != int.from_bytes(data[17:21], "big"):
+        return None
+    table = record_batch.parse(memoryview(data), [0], base=damage.position)
+    return table, scan.fill_control(table, memoryview(data), damage.position)

@@ -1,0 +1,42 @@
+"""The segments of a log while it is loaded, in a shadow of their directory."""
+
+from collections.abc import Iterator
+
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileState
+from logtool.loading.reading import IndexedLog
+from logtool.loading.shadow import Shadow
+
+
+class LoadedSegment:
+    """One segment that a broker has opened."""
+
+    def __init__(self, shadow: Shadow, base_offset: int, state: FileState = FileState.LIVE) -> None:
+        self._shadow = shadow
+        self.base_offset = base_offset
+        self._state = state
+
+    def name(self, kind: FileKind) -> str:
+        """Return the name of its file of a kind."""
+        return names.format_partition_file(self.base_offset, kind, self._state)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of its log."""
+        return self._shadow.files[self.name(FileKind.LOG)].size
+
+    def reader(self) -> IndexedLog:
+        """Return its log with its index, to be read as a broker does."""
+        files = self._shadow.files
+        index = files.get(self.name(FileKind.OFFSET_INDEX))
+        return IndexedLog(self.base_offset, files[self.name(FileKind.LOG)], index)
+
+    def next_offset(self) -> int:
+        """Return the offset behind its last batch as a broker finds it."""
+        return self.reader().next_offset()
+
+    def files(self) -> Iterator[str]:
+        """Yield the names of its files that are there."""
+        for kind in (FileKind.LOG, *names.INDEX_KINDS):
+            if self.name(kind) in self._shadow:
+                yield self.name(kind)

@@ -1,0 +1,121 @@
+"""A partition directory as it would be: steps change this picture of it, never the disk.
+
+A file is what stands on disk, cut at `size`, or bytes that would be written. `Shadow.changes` says
+what turns the one into the other.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from logtool.files import LogFile
+from logtool.partition import File
+from logtool.plan import Change, Kind, Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowFile:
+    """One file of the picture."""
+
+    origin: File | None
+    """What stands on disk; None for a file that would be new."""
+    size: int
+    content: bytes | None = None
+    """What would be written; None where the bytes on disk stay."""
+
+    def read(self, start: int = 0, size: int | None = None) -> bytes:
+        """Return the bytes from `start` on; UnreadableError where the file cannot be read."""
+        end = self.size if size is None else min(start + size, self.size)
+        if self.content is not None or self.origin is None:
+            return (self.content or b"")[start:end]
+        with self.open() as file:
+            data = bytearray(max(end - start, 0))
+            return bytes(data[: file.read_into(memoryview(data), start)])
+
+    def open(self) -> LogFile:
+        """Open the file on disk, as long as it would be; for logs, which are only ever cut."""
+        if self.origin is None:
+            raise ValueError("a new log is empty and has nothing to open")
+        file = LogFile(self.origin.path)
+        file.size = min(file.size, self.size)
+        return file
+
+
+class Shadow:
+    """The files of one directory by name."""
+
+    def __init__(self, path: Path, files: Iterable[File]) -> None:
+        self.path = path
+        self.before = {file.path.name: file for file in files}
+        self.files = {name: ShadowFile(file, file.size) for name, file in self.before.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names in the order in which a broker looks at them."""
+        return iter(sorted(self.files))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Give a file other bytes, or make it."""
+        origin = self.before.get(name)
+        if origin and content == _unchanged(origin, len(content)):
+            self.files[name] = ShadowFile(origin, origin.size)
+        else:
+            self.files[name] = ShadowFile(None, len(content), content)
+
+    def truncate(self, name: str, size: int) -> None:
+        """Cut a file that is longer."""
+        file = self.files[name]
+        if size < file.size:
+            content = None if file.content is None else file.content[:size]
+            self.files[name] = replace(file, size=size, content=content)
+
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+        del self.files[name]
+
+    def rename(self, name: str, target: str) -> None:
+        """Give a file another name; one of that name is gone afterwards."""
+        self.files[target] = self.files.pop(name)
+
+    def changes(self) -> list[Change]:
+        """Return what turns the directory on disk into this one, in an order that can be done."""
+        stays = {f.origin.path.name: name for name, f in self.files.items() if f.origin}
+        gone = [
+            Change(Kind.REMOVE, file.path, _stamp(file))
+            for name, file in sorted(self.before.items())
+            if name not in stays and not self._is_rewritten(name)
+        ]
+        cuts, renames, writes = [], [], []
+        for name in self:
+            file = self.files[name]
+            origin, path = file.origin, self.path / name
+            if origin is None:
+                old = self.before.get(name)
+                kind = Kind.REPLACE if old and self._is_rewritten(name) else Kind.CREATE
+                seen = _stamp(old) if old and kind is Kind.REPLACE else None
+                writes.append(Change(kind, path, seen, file.content or b""))
+                continue
+            if file.size < origin.size:
+                cuts.append(Change(Kind.TRUNCATE, origin.path, _stamp(origin), size=file.size))
+            if origin.path.name != name:
+                # A cut before it leaves another stamp.
+                seen = _stamp(origin) if file.size == origin.size else None
+                renames.append(Change(Kind.RENAME, origin.path, seen, target=path))
+        return [*gone, *cuts, *renames, *writes]
+
+    def _is_rewritten(self, name: str) -> bool:
+        """Return whether the file of this name on disk gets other bytes and keeps its name."""
+        file = self.files.get(name)
+        moved = any(f.origin and f.origin.path.name == name for f in self.files.values())
+        return bool(file and file.origin is None and name in self.before and not moved)
+
+
+def _unchanged(origin: File, size: int) -> bytes | None:
+    """Return the bytes on disk where there are `size` of them."""
+    return ShadowFile(origin, origin.size).read() if origin.size == size else None
+
+
+def _stamp(file: File) -> Stamp:
+    return Stamp(file.size, file.mtime_ns)

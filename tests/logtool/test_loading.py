@@ -1,0 +1,96 @@
+"""The loading of logs against what real brokers left after it: killed, torn, and started again."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logtool import data_dir, partition
+from logtool.formats import offset_checkpoint
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.loading.loader import Loaded, Outcome, Start, load
+from logtool.loading.producers import decode
+
+Scenario = Callable[[str], Path]
+_VERSIONS = ("4.3.1", "3.9.2")
+_DENSE = {"index.dense": 64}
+"""Topics with an ``index.interval.bytes`` of their own."""
+
+
+def _rows(home: Path, kind: FileKind) -> dict[tuple[str, int], int]:
+    file = home / kind.value
+    rows = offset_checkpoint.parse(file.read_bytes()).rows if file.exists() else ()
+    return {(row.topic, row.partition): row.offset for row in rows}
+
+
+def load_dir(home: Path) -> dict[str, Loaded]:
+    """Load every log of a log dir as a broker would, at the time when it was left."""
+    points = _rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
+    starts = _rows(home, FileKind.LOG_START_CHECKPOINT)
+    found = data_dir.read(home)
+    loaded = {}
+    for path, directory in found.partitions:
+        if directory.topic == CLUSTER_METADATA:
+            continue
+        key = directory.topic, directory.partition
+        start = Start(
+            found.is_clean, points.get(key, 0), starts.get(key, 0),
+            now_ms=int(path.stat().st_mtime * 1000),
+            index_interval=_DENSE.get(directory.topic, 4096),
+        )  # fmt: skip
+        loaded[path.name] = load(partition.read(path), start)
+    return loaded
+
+
+def differences(loaded: Loaded, home: Path) -> list[str]:
+    """Return what differs between the shadow and what a broker left, padding and order aside.
+
+    The broker of a fixture went on: it stopped in order, or was given new epochs.
+    """
+    there = {f.name for f in home.iterdir() if f.is_file() and f.suffix != ".deleted"}
+    names = (there | set(loaded.shadow)) - {"partition.metadata", "leader-epoch-checkpoint"}
+    wrong = []
+    for name in sorted(names):
+        if name not in there or name not in loaded.shadow:
+            wrong.append(f"{name} is {'missing' if name in there else 'too much'}")
+            continue
+        mine, theirs = loaded.shadow.files[name].read(), (home / name).read_bytes()
+        if name.endswith(".snapshot"):
+            same = decode(mine) == decode(theirs) is not None
+        else:
+            same = mine.rstrip(b"\0") == theirs.rstrip(b"\0")
+        if not same:
+            wrong.append(f"{name} differs")
+    return wrong
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+@pytest.mark.parametrize("state", ["killed", "torn"])
+def test_a_killed_log_dir_is_loaded_as_the_broker_did(
+    scenario: Scenario, version: str, state: str
+) -> None:
+    after = scenario(f"{version}/{state}-recovered")
+    loaded = load_dir(scenario(f"{version}/{state}"))
+    assert {name: (one.outcome, one.reason) for name, one in loaded.items()} == {
+        name: (Outcome.LOADS, "") for name in loaded
+    }
+    wrong = {name: differences(one, after / name) for name, one in loaded.items()}
+    assert {name: found for name, found in wrong.items() if found} == {}
+    assert any(one.recovered for one in loaded.values())
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_a_log_dir_that_was_stopped_in_order_stays_as_it_is(
+    scenario: Scenario, version: str
+) -> None:
+    loaded = load_dir(scenario(f"{version}/clean"))
+    changed = {
+        (str(change.kind), change.path.suffix or change.path.name)
+        for name, one in loaded.items()
+        if not name.endswith("-delete")
+        for change in one.shadow.changes()
+    }
+    # An epoch that begins at the end of the log has no batch yet, and goes; of the snapshots at no
+    # segment's base only the newest stays.
+    assert changed <= {("replace", "leader-epoch-checkpoint"), ("remove", ".snapshot")}
+    assert all(not one.recovered for one in loaded.values())
