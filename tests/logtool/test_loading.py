@@ -71,9 +71,7 @@ def test_a_killed_log_dir_is_loaded_as_the_broker_did(
 ) -> None:
     after = scenario(f"{version}/{state}-recovered")
     loaded = load_dir(scenario(f"{version}/{state}"))
-    assert {name: (one.outcome, one.reason) for name, one in loaded.items()} == {
-        name: (Outcome.LOADS, "") for name in loaded
-    }
+    assert [one.reason for one in loaded.values() if one.outcome is not Outcome.LOADS] == []
     wrong = {name: differences(one, after / name) for name, one in loaded.items()}
     assert {name: found for name, found in wrong.items() if found} == {}
     assert any(one.recovered for one in loaded.values())
@@ -92,5 +90,6 @@ def test_a_log_dir_that_was_stopped_in_order_stays_as_it_is(
     }
     # An epoch that begins at the end of the log has no batch yet, and goes; of the snapshots at no
     # segment's base only the newest stays.
-    assert changed <= {("replace", "leader-epoch-checkpoint"), ("remove", ".snapshot")}
+    assert changed <= {("replace", "leader-epoch-checkpoint"), ("remove", ".snapshot"),
+                       ("remove", ".deleted")}  # fmt: skip
     assert all(not one.recovered for one in loaded.values())

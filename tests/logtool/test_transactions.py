@@ -84,7 +84,7 @@ def test_a_cut_gives_the_state_in_between(rows, cuts):
 def test_an_abort_ends_a_transaction():
     rows = table((5, 0, TRANSACTIONAL, -1), (5, 0, TRANSACTIONAL, -1), (5, 0, MARKER, ABORT))
     state, aborted, intruders = replayed(rows)
-    assert aborted == [AbortedTransaction(5, first_offset=0, last_offset=4)]
+    assert aborted == [AbortedTransaction(5, first_offset=0, last_offset=4, last_stable_offset=5)]
     assert state[5].transaction_first_offset == transactions.NONE
     assert state[5].last_offset == 3
     assert not intruders
