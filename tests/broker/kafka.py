@@ -95,11 +95,13 @@ class Broker:
         *,
         node_id: int = CONTROLLER_ID,
         controller: str | None = None,
+        jvm_options: Sequence[str] = (),
     ) -> None:
         """``controller`` is the ``controller`` of node 1, for every other node."""
         self.version = version
         self.log_dirs = [path.resolve() for path in log_dirs]
         self.extra_config = dict(extra_config or {})
+        self.jvm_options = tuple(jvm_options)
         self.node_id = node_id
         self.bootstrap = ""
         # Kept over restarts: other nodes, and the quorum's own records, know it by this address.
@@ -140,6 +142,12 @@ class Broker:
         Raises HarnessError, with the tail of the broker's log, when it ends or does not answer
         within ``timeout`` seconds.
         """
+        self.launch()
+        self._wait_until_ready(timeout)
+        return self
+
+    def launch(self) -> None:
+        """Start the broker and wait for nothing."""
         if self.pid is not None:
             raise HarnessError("the broker is already running")
         port = _free_port()
@@ -148,6 +156,7 @@ class Broker:
         )
         properties = _write_properties(Path(self._work.name), config)
         command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
+        command[1:1] = self.jvm_options
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, str(properties)],
@@ -160,8 +169,6 @@ class Broker:
             )
         _running.add(self)
         self.bootstrap = f"127.0.0.1:{port}"
-        self._wait_until_ready(timeout)
-        return self
 
     def stop(self, timeout: float = 90.0) -> None:
         """Stop the broker in order (SIGTERM) and wait until it is gone.

@@ -1,0 +1,250 @@
+"""What a real broker makes of damaged partitions at its next start: hundreds of them in one start.
+
+Each case is put into a log dir as ``<name>-0.<32 hex>-stray``. A broker loads and recovers such a
+directory like any other, and then leaves it alone: it does not lead it, so nothing is appended. (A
+directory of an unknown topic is renamed so after loading, and then what was still to be flushed to
+its leader epochs is lost in a race.)
+
+One bad log stops the broker, and one may take its log dir offline, but both happen only when the
+broker collects the results, log dir by log dir, after all have been queued. So the first log dir
+holds a gate: a partition whose leader-epoch-checkpoint is a named pipe that nobody writes to. All
+other log dirs are loaded to their end meanwhile, whatever fails in them, and the broker is killed
+before it gets any further. What happened to a log is told by the lines ``Completed load of`` and
+``Error while loading logs in``; which exception it was, by the JVM, which logs each that is thrown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.damaged import Case, Settings
+from broker.install import HarnessError
+from broker.kafka import Broker, format_log_dir
+
+from logtool.formats import offset_checkpoint
+
+STRAY = ".0123456789abcdef0123456789abcdef-stray"
+LOADED, REFUSES, OFFLINE = "loaded", "refuses", "offline"
+MARKER = b'{"version":0,"brokerEpoch":-1}'
+_ALREADY_OFFLINE = "is already offline due to a previous IO exception"
+
+_END = re.compile(
+    r"Completed load of .*?\(dir=(?P<done>[^,]+), .*?highWatermark=(?P<watermark>\d+), "
+    r"lastStableOffset=(?P<stable>-?\d+), logStartOffset=(?P<start>\d+), "
+    r"logEndOffset=(?P<end>\d+)\)|Error while loading logs in (?P<failed>\S+) in "
+)
+_THROWN = re.compile(
+    r"Exception <a '(?P<type>[^']+)'\{(?P<address>0x[0-9a-f]+)\}(?:: (?P<text>.*?))?> ?\n?"
+    r"(?: \([^)]*\) ?\n)? ?thrown (?P<where>.*?)\n? ?(?:at bci|at PC) \S+ for thread "
+    r"(?P<thread>0x[0-9a-f]+)(?: \((?P<name>[^)\n]*)\))?",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case."""
+
+    kind: str
+    """LOADED; REFUSES: the broker does not start; OFFLINE: it starts without the log dir."""
+    error: str = ""
+    """``java.lang.Type: message`` of what was thrown; empty if loaded."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """All that lies in the directory afterwards, as it is: see `agreement.normal`."""
+    log_start: int | None = None
+    log_end: int | None = None
+    started_ms: int = 0
+    """Just before the start, milliseconds: producers expire by the clock."""
+    log: tuple[str, ...] = ()
+    """The lines of the broker that name the case, without their time."""
+
+
+def outcomes(version: str, cases: Sequence[Case], work: Path) -> dict[str, Outcome]:
+    """Let brokers load all cases and return what became of each, by its name."""
+    found: dict[str, Outcome] = {}
+    by_settings: dict[Settings, list[Case]] = defaultdict(list)
+    for case in cases:
+        by_settings[case.settings].append(case)
+    for settings, group in by_settings.items():
+        alone = False
+        while group:
+            found |= _start(version, settings, _dirs(group, alone=alone), work)
+            # Of two logs that take their log dir offline, one may fail because of the other.
+            group = [case for case in group if _ALREADY_OFFLINE in found[case.name].error]
+            alone = True
+    return found
+
+
+def config(settings: Settings) -> dict[str, str]:
+    """Return the broker's settings: the cases' own, and nothing that works in the background."""
+    return {
+        "log.index.interval.bytes": str(settings.index_interval),
+        "log.index.size.max.bytes": str(settings.index_size),
+        "num.recovery.threads.per.data.dir": "1",
+        "log.segment.delete.delay.ms": "3600000",
+        "log.initial.task.delay.ms": "3600000",
+    }
+
+
+def _dirs(cases: Sequence[Case], *, alone: bool) -> list[list[Case]]:
+    if alone:
+        return [[case] for case in cases]
+    # Two log dirs of either kind, for two processors.
+    groups = [
+        [case for case in cases if case.clean == clean][part::2]
+        for clean in (False, True)
+        for part in (0, 1)
+    ]
+    return [group for group in groups if group]
+
+
+def _start(
+    version: str, settings: Settings, groups: Sequence[Sequence[Case]], work: Path
+) -> dict[str, Outcome]:
+    with tempfile.TemporaryDirectory(dir=work, prefix="recovery-") as temporary:
+        root = Path(temporary)
+        gate, *dirs = [root / f"dir-{number}" for number in range(len(groups) + 1)]
+        format_log_dir(version, [gate, *dirs], extra_config=config(settings))
+        for log_dir, group in zip(dirs, groups, strict=True):
+            fill(log_dir, group)
+        pipe = gate / f"gate-0{STRAY}" / "leader-epoch-checkpoint"
+        pipe.parent.mkdir()
+        os.mkfifo(pipe)
+        thrown = root / "exceptions"
+        options = [f"-Xlog:exceptions=info:file={thrown}:none:filecount=0"]
+        started_ms = int(time.time() * 1000)
+        with Broker(version, [gate, *dirs], config(settings), jvm_options=options) as broker:
+            broker.launch()
+            _wait_until_loaded(broker, dirs, sum(map(len, groups)))
+            log = broker.log
+            broker.kill()
+        errors = _errors(thrown.read_text(errors="replace"))
+        found: dict[str, Outcome] = {}
+        for log_dir, group in zip(dirs, groups, strict=True):
+            found |= _read(log_dir, group, log, errors.get(str(log_dir), []), started_ms)
+        return found
+
+
+def fill(log_dir: Path, cases: Sequence[Case]) -> None:
+    """Put copies of cases, which all have a clean marker or none, into a formatted log dir."""
+    for case in cases:
+        shutil.copytree(case.path, log_dir / f"{case.name}-0{STRAY}")
+    rows = {
+        "recovery-point-offset-checkpoint": {c.name: c.recovery_point for c in cases},
+        "log-start-offset-checkpoint": {c.name: c.log_start for c in cases},
+    }
+    for name, offsets in rows.items():
+        known = {(case, 0): offset for case, offset in offsets.items() if offset is not None}
+        data = offset_checkpoint.encode(offset_checkpoint.build(known))
+        (log_dir / name).write_bytes(data)
+    if cases[0].clean:
+        (log_dir / ".kafka_cleanshutdown").write_bytes(MARKER)
+
+
+def _wait_until_loaded(broker: Broker, dirs: Sequence[Path], count: int) -> None:
+    deadline = time.monotonic() + 120
+    while len(_END.findall(broker.log)) < count:
+        if broker.pid is None or time.monotonic() > deadline:
+            raise HarnessError(f"not all logs were loaded:\n{broker.log_tail()}")
+        time.sleep(0.2)
+    # Truncated leader epochs are written in the background: wait until that has come to rest.
+    before: dict[Path, int] = {}
+    while True:
+        paths = [path for log_dir in dirs for path in log_dir.glob("*/leader-epoch-checkpoint*")]
+        now = {path: path.stat().st_mtime_ns for path in paths if path.exists()}
+        if now == before:
+            return
+        before = now
+        time.sleep(1.0)
+
+
+@dataclass
+class _Thrown:
+    """An exception that ended the load of a log."""
+
+    error: str
+    address: str
+    uncaught: bool = False
+
+
+def _errors(text: str) -> dict[str, list[_Thrown]]:
+    """Return for each log dir the exceptions that ended the load of a log, in their order.
+
+    The JVM tells of an exception once for each method that it leaves. What loadLogs catches, any
+    IOException, does not leave the job of the log.
+    """
+    names: dict[str, str] = {}
+    found: dict[str, list[_Thrown]] = defaultdict(list)
+    for match in _THROWN.finditer(text):
+        thread, address = match["thread"], match["address"]
+        if match["name"]:
+            names[thread] = match["name"]
+        log_dir = re.fullmatch(r"log-recovery-(.*)-0", names.get(thread, ""))
+        # The JVM itself looks for methods by their absence.
+        if not log_dir or "java.lang.invoke." in (match["text"] or ""):
+            continue
+        here = found[log_dir[1]]
+        known = bool(here) and here[-1].address == address
+        if "anonfun$loadLogs$" in match["where"] and not known:
+            error = match["type"].replace("/", ".") + f": {match['text'] or ''}"
+            here.append(_Thrown(error.removesuffix(": "), address))
+        elif known and "java/util/concurrent/" in match["where"]:
+            here[-1].uncaught = True
+    return found
+
+
+def _read(
+    log_dir: Path, cases: Sequence[Case], log: str, errors: Sequence[_Thrown], started_ms: int
+) -> dict[str, Outcome]:
+    waiting = iter(errors)
+    ends = {}
+    for match in _END.finditer(log):
+        path = Path(match["done"] or match["failed"])
+        if path.parent == log_dir:
+            ends[path.name.removesuffix(f"-0{STRAY}")] = match
+    failed = [name for name, match in ends.items() if match["failed"]]
+    if len(failed) != len(errors):
+        raise HarnessError(
+            f"{len(failed)} logs failed, but exceptions are {[e.error for e in errors]}"
+        )
+    lines = _lines_of(log, cases)
+    found = {}
+    for name, match in ends.items():
+        told = tuple(lines[name])
+        directory = log_dir / f"{name}-0{STRAY}"
+        files = {
+            path.relative_to(directory).as_posix(): path.read_bytes()
+            for path in sorted(directory.rglob("*"))
+            if path.is_file()
+        }
+        if match["done"]:
+            start, end = int(match["start"]), int(match["end"])
+            found[name] = Outcome(LOADED, "", files, start, end, started_ms, told)
+        else:
+            cause = next(waiting)
+            kind = REFUSES if cause.uncaught else OFFLINE
+            found[name] = Outcome(kind, cause.error, files, None, None, started_ms, told)
+    return found
+
+
+def _lines_of(log: str, cases: Sequence[Case]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {case.name: [] for case in cases}
+    for name, line in _named(log):
+        if name in found:
+            found[name].append(line)
+    return found
+
+
+def _named(log: str) -> Iterator[tuple[str, str]]:
+    for line in log.splitlines():
+        named = re.search(r"(case\d+)-0", line)
+        if named:
+            yield named[1], line.partition("] ")[2]
