@@ -9,6 +9,7 @@ import numpy as np
 
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.record_batch import MAGIC, BatchTable
+from logtool.loading.reading import OfflineError, StartFailsError
 
 
 class EpochCache:
@@ -18,6 +19,8 @@ class EpochCache:
         self.rows: list[tuple[int, int]] = []
         for epoch, start_offset in rows:
             self.assign(epoch, start_offset)
+        self.changed = False
+        """Whether a broker writes the file anew."""
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Begin an epoch at an offset; what contradicts it goes."""
@@ -26,6 +29,7 @@ class EpochCache:
         while self.rows and (self.rows[-1][0] >= epoch or self.rows[-1][1] >= start_offset):
             self.rows.pop()
         self.rows.append((epoch, start_offset))
+        self.changed = True
 
     def feed(self, table: BatchTable) -> None:
         """Begin the epochs that the batches show beyond the latest one, as recovery does."""
@@ -44,6 +48,7 @@ class EpochCache:
         """Drop the epochs that begin at or behind the end of the log."""
         while self.rows and self.rows[-1][1] >= end_offset:
             self.rows.pop()
+            self.changed = True
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Let the epoch that is current at the start of the log begin there."""
@@ -52,7 +57,40 @@ class EpochCache:
             current = self.rows.pop(0)[0]
         if current is not None:
             self.rows.insert(0, (current, start_offset))
+            self.changed = True
+
+    def clear(self) -> None:
+        """Drop all epochs."""
+        self.rows.clear()
+        self.changed = True
 
     def encode(self) -> bytes:
         """Return the file that a broker writes."""
         return leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(self.rows))
+
+
+def read(data: bytes) -> EpochCache:
+    """Return the epochs of a ``leader-epoch-checkpoint``; what a broker does not read is an error.
+
+    A line of two words that are no numbers stops it; a line of another length, a wrong version or
+    count take the log dir offline (``CheckpointFile``).
+    """
+    checkpoint = leader_epoch_checkpoint.parse(data)
+    rows = {row.line.number: row for row in checkpoint.rows}
+    for finding in leader_epoch_checkpoint.check(checkpoint):
+        if finding.code == "leader-epoch/version":
+            raise OfflineError(finding.message)
+    count = checkpoint.file.count
+    if len(checkpoint.file.lines) > 1 and (count is None or count < 0):
+        error = OfflineError if count is None else StartFailsError
+        raise error(f"the count is {checkpoint.file.lines[1].quoted}")
+    for line in checkpoint.file.entries:
+        if line.number not in rows:
+            words = (line.text or "").split()
+            error = StartFailsError if len(words) == 2 else OfflineError
+            raise error(f"line {line.number} is {line.quoted}, two numbers are expected")
+    if len(checkpoint.file.lines) > 1 and count != len(rows):
+        raise OfflineError(f"the count is {count}, {len(rows)} lines follow")
+    if any(row.leader_epoch < 0 or row.start_offset < 0 for row in rows.values()):
+        raise StartFailsError("an epoch or an offset is negative")
+    return EpochCache((row.leader_epoch, row.start_offset) for row in rows.values())

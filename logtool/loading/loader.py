@@ -11,14 +11,16 @@ from enum import StrEnum
 
 from logtool import scan
 from logtool.errors import UnreadableError
-from logtool.formats import leader_epoch_checkpoint, names, transaction_index
+from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState, Reception
+from logtool.loading import epochs
 from logtool.loading.epochs import EpochCache
 from logtool.loading.producers import EXPIRATION_MS, ProducerManager
-from logtool.loading.reading import StartFailsError
+from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import (
     INDEX_INTERVAL,
     MAX_INDEX_SIZE,
+    MAX_RELATIVE,
     InvalidOffsetError,
     Lost,
     OffsetOverflowError,
@@ -26,7 +28,7 @@ from logtool.loading.recovery import (
     Recovery,
     encode_aborted,
 )
-from logtool.loading.segments import LoadedSegment
+from logtool.loading.segments import NEWEST, LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.partition import Partition
 from logtool.scan import Damage
@@ -65,6 +67,8 @@ class Start:
     index_interval: int = INDEX_INTERVAL
     max_index_size: int = MAX_INDEX_SIZE
     expiration_ms: int = EXPIRATION_MS
+    kafka: tuple[int, int] = NEWEST
+    """Version of the broker."""
     cut_precisely: bool = False
     """Not as a broker: where one empties a segment, only what is bad is cut."""
 
@@ -124,10 +128,10 @@ def load(
     except StartFailsError as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
     except OffsetOverflowError as error:
-        loaded.outcome, loaded.reason = Outcome.UNKNOWN, f"a broker splits the segment: {error}"
+        loaded.outcome, loaded.reason = loader.overflow(error)
     except InvalidOffsetError as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
-    except UnreadableError as error:
+    except (OfflineError, UnreadableError) as error:
         loaded.outcome, loaded.reason = Outcome.OFFLINE, str(error)
     return loaded
 
@@ -146,6 +150,7 @@ class _Loader:
         loaded, start = self.loaded, self._start
         self._read_epochs()
         manager = self._manager()
+        self._reject_odd_entries()
         self._finish_swaps(self._drop_temporaries())
         self._open_segments()
         if getattr(self._found.directory, "kind", None) is DirectoryKind.DELETE:
@@ -156,45 +161,56 @@ class _Loader:
             if not start.clean:
                 self._recover(manager)
             loaded.log_end = self._log_end(manager)
-        valid = start.clean and not loaded.wiped
-        loaded.recovery_point = (
-            loaded.log_end if valid else min(start.recovery_point, loaded.log_end)
-        )
+            self._grow_indexes(self._segments[-1])
         self._epochs.truncate_from_end(loaded.log_end)
         loaded.log_start = max(start.log_start, self._segments[0].base_offset)
-        loaded.recovery_point = max(loaded.recovery_point, loaded.log_start)
+        valid = start.clean and not loaded.wiped
+        point = loaded.log_end if valid else min(start.recovery_point, loaded.log_end)
+        loaded.recovery_point = max(point, loaded.log_start)
         self._epochs.truncate_from_start(start.log_start)
         self._write_epochs()
         manager.remove_strays([segment.base_offset for segment in self._segments])
         manager.rebuild(self._segments, loaded.log_start, loaded.log_end, clean=start.clean)
         loaded.bytes_replayed += manager.bytes_replayed
 
+    def overflow(self, error: OffsetOverflowError) -> tuple[Outcome, str]:
+        """Return what follows when a batch is out of reach of its segment's base offset.
+
+        A broker splits the segment, but only where the last batch is out of reach too.
+        """
+        base = self.loaded.segment or 0
+        try:
+            end = self._segment(base).next_offset()
+        except StartFailsError as other:
+            return Outcome.REFUSES, str(other)
+        if base < end and end - 1 - base > MAX_RELATIVE:
+            return Outcome.UNKNOWN, f"a broker splits the segment, as {error}"
+        return Outcome.REFUSES, str(error)
+
+    def _segment(self, base_offset: int, state: FileState = FileState.LIVE) -> LoadedSegment:
+        return LoadedSegment(self._shadow, base_offset, state, kafka=self._start.kafka)
+
     def _read_epochs(self) -> None:
         if _EPOCHS not in self._shadow:
             return
-        checkpoint = leader_epoch_checkpoint.parse(self._shadow.files[_EPOCHS].read())
-        broken = [f for f in leader_epoch_checkpoint.check(checkpoint) if f.code in _FATAL_EPOCHS]
-        if broken:
-            reason = f"{_EPOCHS}: {broken[0].message}"
-            raise UnreadableError(self._found.path / _EPOCHS, reason)
-        rows = [(row.leader_epoch, row.start_offset) for row in checkpoint.rows]
-        if any(epoch < 0 or offset < 0 for epoch, offset in rows):
-            raise StartFailsError(f"{_EPOCHS} holds a negative number")
-        self._epochs = EpochCache(rows)
+        try:
+            self._epochs = epochs.read(self._shadow.files[_EPOCHS].read())
+        except (StartFailsError, OfflineError) as error:
+            raise type(error)(f"{_EPOCHS}: {error}") from error
 
     def _write_epochs(self) -> None:
-        content = self._epochs.encode()
         self.loaded.epochs = self._epochs.rows
-        if _EPOCHS in self._shadow:
-            checkpoint = leader_epoch_checkpoint.parse(self._shadow.files[_EPOCHS].read())
-            if [(r.leader_epoch, r.start_offset) for r in checkpoint.rows] == self._epochs.rows:
-                return
-        elif not self._epochs.rows:
-            return
-        self._shadow.write(_EPOCHS, content)
+        if self._epochs.changed:
+            self._shadow.write(_EPOCHS, self._epochs.encode())
 
     def _manager(self) -> ProducerManager:
         return ProducerManager(self._shadow, self._start.now_ms, self._start.expiration_ms)
+
+    def _reject_odd_entries(self) -> None:
+        for path in self._found.odd_entries:
+            kind = names.parse_partition_file(path.name).kind
+            if kind in (*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT):
+                raise OfflineError(f"{path.name} is no file")
 
     # Leftovers
 
@@ -224,7 +240,7 @@ class _Loader:
             file = names.parse_partition_file(name)
             if file.kind is not FileKind.LOG:
                 continue
-            segment = LoadedSegment(self._shadow, file.offset or 0, FileState.SWAP)
+            segment = self._segment(file.offset or 0, FileState.SWAP)
             index = segment.name(FileKind.OFFSET_INDEX)
             low = min(low, segment.base_offset)
             high = max(high, segment.next_offset())
@@ -246,7 +262,7 @@ class _Loader:
             file = names.parse_partition_file(name)
             if file.state is not FileState.LIVE or file.offset is None:
                 continue
-            segment = LoadedSegment(self._shadow, file.offset)
+            segment = self._segment(file.offset)
             if file.kind in names.INDEX_KINDS and segment.name(FileKind.LOG) not in self._shadow:
                 self._shadow.remove(name)
             elif file.kind is FileKind.LOG:
@@ -323,6 +339,18 @@ class _Loader:
                 self._remove(unflushed[number + 1 :], manager)
                 return
 
+    def _grow_indexes(self, active: LoadedSegment) -> None:
+        """Hold the active segment's indexes against the size to which a broker grows them."""
+        for kind, entry in (
+            (FileKind.OFFSET_INDEX, offset_index),
+            (FileKind.TIME_INDEX, time_index),
+        ):
+            file = self._shadow.files.get(active.name(kind))
+            used = file.size // entry.ENTRY_SIZE * entry.ENTRY_SIZE if file else 0
+            most = self._start.max_index_size // entry.ENTRY_SIZE * entry.ENTRY_SIZE
+            if used > most:
+                raise StartFailsError(f"{active.name(kind)} holds {used} bytes, at most {most} fit")
+
     def _empty(self, segment: LoadedSegment, error: InvalidOffsetError) -> RecoveredSegment:
         log = segment.name(FileKind.LOG)
         size = self._shadow.files[log].size
@@ -359,16 +387,13 @@ class _Loader:
                 return end
             self.loaded.wiped = True
             self._remove(list(self._segments), manager)
-            self._epochs.rows.clear()
+            self._epochs.clear()
             manager.start_at(start)
         self._segments.append(self._new_segment(start))
         return start
 
     def _new_segment(self, base_offset: int) -> LoadedSegment:
-        segment = LoadedSegment(self._shadow, base_offset)
+        segment = self._segment(base_offset)
         for kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
             self._shadow.write(segment.name(kind), b"")
         return segment
-
-
-_FATAL_EPOCHS = frozenset(f"leader-epoch/{rule}" for rule in ("malformed-line", "version", "count"))

@@ -28,6 +28,10 @@ class StartFailsError(Exception):
     """A broker does not survive this: its start-up ends with an uncaught exception."""
 
 
+class OfflineError(Exception):
+    """A broker takes the log dir offline: an I/O error in its eyes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """What the size fields lead to."""
@@ -66,8 +70,11 @@ def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
 class IndexedLog:
     """A log with the offset index that a broker would use to find its way in it."""
 
-    def __init__(self, base_offset: int, log: ShadowFile, index: ShadowFile | None) -> None:
+    def __init__(
+        self, base_offset: int, log: ShadowFile, index: ShadowFile | None, *, by_base: bool
+    ) -> None:
         self._base = base_offset
+        self._by_base = by_base
         self._log = log
         self._index = index
 
@@ -83,11 +90,24 @@ class IndexedLog:
         return end
 
     def find(self, offset: int) -> int | None:
-        """Return the position of the first batch that ends at or behind `offset`."""
+        """Return the position of the first batch that ends at or behind `offset`.
+
+        From Kafka 4.1 on (`by_base`) base offsets lead the search, and last offsets end it: where
+        offsets go backwards the two do not find the same.
+        """
+        before: Header | None = None
         for header in headers(self._log, self._lookup(offset), self._log.size):
-            if header.last_offset >= offset:
+            if not self._by_base:
+                if header.last_offset >= offset:
+                    return header.position
+            elif header.base_offset == offset:
                 return header.position
-        return None
+            elif header.base_offset > offset:
+                ends = before is not None and before.last_offset >= offset
+                return before.position if before and ends else header.position
+            before = header
+        ends = self._by_base and before is not None and before.last_offset >= offset
+        return before.position if before and ends else None
 
     def _entry(self, slot: int) -> tuple[int, int]:
         """Return (offset, position) of one slot; of an empty index what a broker assumes."""

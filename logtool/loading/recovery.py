@@ -27,7 +27,7 @@ INDEX_INTERVAL = 4096
 """Default of ``index.interval.bytes``."""
 MAX_INDEX_SIZE = 10 * 1024 * 1024
 """Default of ``segment.index.bytes``."""
-_MAX_RELATIVE = 2**31 - 1
+MAX_RELATIVE = 2**31 - 1
 
 
 class InvalidOffsetError(Exception):
@@ -236,7 +236,7 @@ class Recovery:
                 return record_batch.empty_table()
             table, errors = accepted
         relative = table.last_offset - self._base
-        foreign = np.flatnonzero((relative < 0) | (relative > _MAX_RELATIVE))
+        foreign = np.flatnonzero((relative < 0) | (relative > MAX_RELATIVE))
         if len(foreign):
             self._take(table[: foreign[0]], [e for e in errors if e[0] < foreign[0]])
             at = int(foreign[0])

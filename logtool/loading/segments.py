@@ -7,12 +7,19 @@ from logtool.formats.names import FileKind, FileState
 from logtool.loading.reading import IndexedLog
 from logtool.loading.shadow import Shadow
 
+NEWEST = (4, 3)
+"""The newest version of Kafka whose loading is known."""
+
 
 class LoadedSegment:
     """One segment that a broker has opened."""
 
-    def __init__(self, shadow: Shadow, base_offset: int, state: FileState = FileState.LIVE) -> None:
+    def __init__(
+        self, shadow: Shadow, base_offset: int, state: FileState = FileState.LIVE, *,
+        kafka: tuple[int, int] = NEWEST,
+    ) -> None:  # fmt: skip
         self._shadow = shadow
+        self._by_base = kafka >= (4, 1)
         self.base_offset = base_offset
         self._state = state
 
@@ -29,7 +36,8 @@ class LoadedSegment:
         """Return its log with its index, to be read as a broker does."""
         files = self._shadow.files
         index = files.get(self.name(FileKind.OFFSET_INDEX))
-        return IndexedLog(self.base_offset, files[self.name(FileKind.LOG)], index)
+        log = files[self.name(FileKind.LOG)]
+        return IndexedLog(self.base_offset, log, index, by_base=self._by_base)
 
     def next_offset(self) -> int:
         """Return the offset behind its last batch as a broker finds it."""
