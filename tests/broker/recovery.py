@@ -34,7 +34,7 @@ from logtool.formats import offset_checkpoint
 STRAY = ".0123456789abcdef0123456789abcdef-stray"
 LOADED, REFUSES, OFFLINE = "loaded", "refuses", "offline"
 MARKER = b'{"version":0,"brokerEpoch":-1}'
-_ALREADY_OFFLINE = "is already offline due to a previous IO exception"
+_STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 
 _END = re.compile(
     r"Completed load of .*?\(dir=(?P<done>[^,]+), .*?highWatermark=(?P<watermark>\d+), "
@@ -73,14 +73,21 @@ def outcomes(version: str, cases: Sequence[Case], work: Path) -> dict[str, Outco
     by_settings: dict[Settings, list[Case]] = defaultdict(list)
     for case in cases:
         by_settings[case.settings].append(case)
-    for settings, group in by_settings.items():
-        alone = False
-        while group:
-            found |= _start(version, settings, _dirs(group, alone=alone), work)
-            # Of two logs that take their log dir offline, one may fail because of the other.
-            group = [case for case in group if _ALREADY_OFFLINE in found[case.name].error]
-            alone = True
+    for settings, waiting in by_settings.items():
+        alone: list[Case] = []
+        while waiting:
+            groups = _groups([case for case in waiting if case not in alone])
+            groups += [[case] for case in alone]
+            found |= _start(version, settings, groups, work)
+            # These make the broker give up a log dir at once, which the logs beside them suffer.
+            alone = [case for case in waiting if _ends_log_dir(found[case.name])]
+            spoilt = [group for group in groups if len(group) > 1 and set(group) & set(alone)]
+            waiting = [case for group in spoilt for case in group]
     return found
+
+
+def _ends_log_dir(outcome: Outcome) -> bool:
+    return outcome.kind == OFFLINE and outcome.error.startswith(_STORAGE_EXCEPTION)
 
 
 def config(settings: Settings) -> dict[str, str]:
@@ -94,10 +101,8 @@ def config(settings: Settings) -> dict[str, str]:
     }
 
 
-def _dirs(cases: Sequence[Case], *, alone: bool) -> list[list[Case]]:
-    if alone:
-        return [[case] for case in cases]
-    # Two log dirs of either kind, for two processors.
+def _groups(cases: Sequence[Case]) -> list[list[Case]]:
+    """Divide cases into log dirs, two of either kind: one thread loads a log dir."""
     groups = [
         [case for case in cases if case.clean == clean][part::2]
         for clean in (False, True)
@@ -147,6 +152,15 @@ def fill(log_dir: Path, cases: Sequence[Case]) -> None:
         (log_dir / name).write_bytes(data)
     if cases[0].clean:
         (log_dir / ".kafka_cleanshutdown").write_bytes(MARKER)
+
+
+def files_in(directory: Path) -> dict[str, bytes]:
+    """Return the files of a partition, those in sub-directories too."""
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
 
 
 def _wait_until_loaded(broker: Broker, dirs: Sequence[Path], count: int) -> None:
@@ -219,12 +233,7 @@ def _read(
     found = {}
     for name, match in ends.items():
         told = tuple(lines[name])
-        directory = log_dir / f"{name}-0{STRAY}"
-        files = {
-            path.relative_to(directory).as_posix(): path.read_bytes()
-            for path in sorted(directory.rglob("*"))
-            if path.is_file()
-        }
+        files = files_in(log_dir / f"{name}-0{STRAY}")
         if match["done"]:
             start, end = int(match["start"]), int(match["end"])
             found[name] = Outcome(LOADED, "", files, start, end, started_ms, told)

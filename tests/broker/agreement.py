@@ -1,0 +1,81 @@
+"""Compares what a broker made of a damaged partition with what was predicted.
+
+Two directories agree when they have the same files with the same bytes, but for: the zeros with
+which a broker fills the indexes of the last segment up, the order of the producers in a snapshot,
+and files renamed to ``.deleted``, which are as good as gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from broker.damaged import Case
+from broker.recovery import LOADED, Outcome
+
+from logtool.formats import producer_snapshot
+
+_ENTRY_SIZES = {"index": 8, "timeindex": 12}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is said to become of a case; the fields are those of an Outcome."""
+
+    kind: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    log_start: int | None = None
+    log_end: int | None = None
+
+
+def compare(case: Case, outcome: Outcome, predicted: Prediction | Outcome) -> list[str]:
+    """Return in words where a prediction is wrong.
+
+    What a start that fails has done to the files until then is not compared.
+    """
+    if outcome.kind != predicted.kind:
+        return [f"{case.name}: {outcome.kind} {outcome.error}, predicted {predicted.kind}"]
+    if outcome.kind != LOADED:
+        return []
+    wrong = [
+        f"{case.name}: {name} {getattr(outcome, name)}, predicted {getattr(predicted, name)}"
+        for name in ("log_start", "log_end")
+        if getattr(predicted, name) not in (None, getattr(outcome, name))
+    ]
+    is_now, should_be = normal(outcome.files), normal(predicted.files)
+    for name in sorted(is_now.keys() | should_be.keys()):
+        here, there = is_now.get(name), should_be.get(name)
+        if here != there:
+            wrong.append(f"{case.name}: {name} {_told(here)}, predicted {_told(there)}")
+    return wrong
+
+
+def normal(files: Mapping[str, bytes]) -> dict[str, object]:
+    """Return the files of a directory as what can be compared."""
+    kept = {name: data for name, data in files.items() if not name.endswith(".deleted")}
+    last = max((name for name in kept if name.endswith(".log")), default="")
+    return {name: _normal(name, data, last.removesuffix(".log")) for name, data in kept.items()}
+
+
+def _normal(name: str, data: bytes, active: str) -> object:
+    stem, _, suffix = name.rpartition(".")
+    if suffix in _ENTRY_SIZES and stem == active:
+        return _unpadded(data, _ENTRY_SIZES[suffix])
+    if suffix == "snapshot":
+        snapshot = producer_snapshot.parse(data)
+        if not any(producer_snapshot.check(snapshot)):
+            return sorted(tuple(row.tolist()) for row in snapshot.entries)
+    return data
+
+
+def _unpadded(data: bytes, size: int) -> bytes:
+    end = len(data) // size * size
+    while end and data[end - size : end] == bytes(size):
+        end -= size
+    return data[:end]
+
+
+def _told(value: object) -> str:
+    if isinstance(value, bytes) and len(value) > 100:
+        return f"{len(value)} bytes, ...{value[-40:].hex()}"
+    return "absent" if value is None else repr(value)

@@ -1,0 +1,103 @@
+"""What a broker does to damaged partitions when it starts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broker import agreement, recovery, sources
+from broker.damaged import SETTINGS, Case, cases
+from broker.kafka import Broker, format_log_dir
+from broker.recovery import LOADED, OFFLINE, REFUSES, Outcome
+
+pytestmark = pytest.mark.broker
+
+COUNT = 300
+SEED = 1
+
+
+@pytest.fixture(scope="module")
+def given(
+    scenario: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[list[Case], dict[str, Outcome]]]:
+    """Return a function from a release to its cases and their outcomes, made once."""
+    made: dict[str, tuple[list[Case], dict[str, Outcome]]] = {}
+
+    def of(version: str) -> tuple[list[Case], dict[str, Outcome]]:
+        if version not in made:
+            work = tmp_path_factory.mktemp(f"recovery-{version}")
+            made_cases = cases(version, scenario, work / "cases", seed=SEED, count=COUNT)
+            made[version] = made_cases, recovery.outcomes(version, made_cases, work)
+        return made[version]
+
+    return of
+
+
+Given = Callable[[str], tuple[list[Case], dict[str, Outcome]]]
+
+
+def test_each_case_has_an_outcome_and_each_outcome_occurs(given: Given, kafka_version: str) -> None:
+    made, found = given(kafka_version)
+    assert found.keys() == {case.name for case in made}
+    kinds = Counter(outcome.kind for outcome in found.values())
+    print(kafka_version, dict(kinds))
+    assert kinds[LOADED] > COUNT * 0.7
+    assert kinds[REFUSES] > 5
+    assert kinds[OFFLINE] > 2
+    assert all(outcome.error for outcome in found.values() if outcome.kind != LOADED)
+
+
+def test_what_is_sound_stays_as_it_is(given: Given, kafka_version: str) -> None:
+    made, found = given(kafka_version)
+    sound = [case for case in made if not case.damage and found[case.name].kind == LOADED]
+    for case in sound:
+        outcome = found[case.name]
+        end = sources.end_offset(case.path)
+        assert outcome.log_end == max(end, case.log_start or 0), case.description
+        if (case.log_start or 0) <= end:
+            for path in sources.logs(case.path):
+                assert outcome.files[path.name] == path.read_bytes(), case.description
+    assert len(sound) > COUNT // 40
+
+
+def test_a_broker_with_no_gate_does_the_same_and_leaves_stray_logs_alone(
+    given: Given, kafka_version: str, tmp_path: Path
+) -> None:
+    made, found = given(kafka_version)
+    fit = [
+        case
+        for case in made
+        if case.settings == SETTINGS[1] and not case.clean and found[case.name].kind == LOADED
+    ][:60]
+    log_dir = tmp_path / "log-dir"
+    format_log_dir(kafka_version, [log_dir])
+    recovery.fill(log_dir, fit)
+    with Broker(kafka_version, [log_dir], recovery.config(SETTINGS[1])) as broker:
+        broker.start()
+        broker.kill()
+    for case in fit:
+        files = recovery.files_in(log_dir / f"{case.name}-0{recovery.STRAY}")
+        again = dataclasses.replace(found[case.name], files=files)
+        assert agreement.compare(case, again, found[case.name]) == [], case.description
+
+
+@pytest.mark.parametrize("kind", [REFUSES, OFFLINE])
+def test_a_broker_with_no_gate_refuses_to_start_or_gives_up_the_log_dir(
+    kind: str, given: Given, kafka_version: str, tmp_path: Path
+) -> None:
+    made, found = given(kafka_version)
+    case = next(case for case in made if found[case.name].kind == kind)
+    dirs = [tmp_path / "first", tmp_path / "second"]
+    format_log_dir(kafka_version, dirs)
+    recovery.fill(dirs[1], [case])
+    with Broker(kafka_version, dirs, recovery.config(case.settings)) as broker:
+        if kind == REFUSES:
+            with pytest.raises(Exception, match="ended with 1"):
+                broker.start()
+            assert found[case.name].error.partition("/")[0] in broker.log
+        else:
+            broker.start()
+            assert f"Stopping serving logs in dir {dirs[1]}" in broker.log
