@@ -61,11 +61,12 @@ class Loss:
     batches_behind_damage: int = 0
     """Sound batches that are lost only because of what stands before them."""
     below_high_watermark: bool | None = None
-    """Whether any of it was acknowledged; None where the high watermark is not known."""
+    """Whether offsets that were acknowledged go, those of damaged batches too; None where the high
+    watermark is not known."""
 
     def __bool__(self) -> bool:
-        """Return whether any record is lost."""
-        return self.batches > 0
+        """Return whether any record that can be read, or that was acknowledged, is lost."""
+        return self.batches > 0 or bool(self.below_high_watermark)
 
 
 @dataclass(frozen=True, slots=True)

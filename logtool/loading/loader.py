@@ -6,8 +6,10 @@ producer state. What a broker would not survive ends it, and the outcome says wh
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+import numpy as np
 
 from logtool import scan
 from logtool.errors import UnreadableError
@@ -31,7 +33,7 @@ from logtool.loading.recovery import (
 from logtool.loading.segments import NEWEST, LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.partition import Partition
-from logtool.scan import Damage
+from logtool.scan import Damage, Reason
 
 _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 
@@ -91,6 +93,8 @@ class RecoveredSegment:
     behind: Lost = field(default_factory=Lost)
     """Those of them that stand behind damage."""
     records: int = 0
+    next_offset: int = 0
+    """Behind what stays."""
 
 
 @dataclass(slots=True)
@@ -304,14 +308,17 @@ class _Loader:
         )  # fmt: skip
         log = segment.name(FileKind.LOG)
         size = self._shadow.files[log].size
-        result, lost, behind = recovery.run(self._shadow.files[log], self._on_bytes)
         self.loaded.bytes_scanned += size
+        result, lost, behind = recovery.run(self._shadow.files[log], self._on_bytes)
         self._write_segment(segment, result)
         if result.next_offset is not None:
             manager.map_end = result.next_offset
         manager.take_snapshot()
-        return RecoveredSegment(segment.base_offset, why, size, result.valid_size, result.stop,
-                                lost=lost, behind=behind, records=result.records)  # fmt: skip
+        end = segment.base_offset if result.end_offset is None else result.end_offset
+        return RecoveredSegment(
+            segment.base_offset, why, size, result.valid_size, result.stop, lost=lost,
+            behind=behind, records=result.records, next_offset=end,
+        )  # fmt: skip
 
     def _write_segment(self, segment: LoadedSegment, result: Recovered) -> None:
         self._shadow.truncate(segment.name(FileKind.LOG), result.valid_size)
@@ -332,7 +339,8 @@ class _Loader:
             try:
                 recovered = self._recover_segment(segment, Why.UNFLUSHED)
             except InvalidOffsetError as error:
-                recovered = self._empty(segment, error)
+                cut = self._cut if self._start.cut_precisely else self._empty
+                recovered = cut(segment, error)
             self.loaded.recovered.append(recovered)
             self.loaded.segment = None
             if recovered.valid_size < recovered.size:
@@ -357,17 +365,44 @@ class _Loader:
         lost = self._count(segment)
         self._write_segment(segment, Recovered())
         return RecoveredSegment(segment.base_offset, Why.UNFLUSHED, size, 0,
-                                emptied=f"{error} at byte {error.position}", lost=lost)  # fmt: skip
+                                emptied=f"{error} at byte {error.position}", lost=lost,
+                                next_offset=segment.base_offset)  # fmt: skip
 
-    def _count(self, segment: LoadedSegment) -> Lost:
-        """Return what a log holds that is sound."""
+    def _cut(self, segment: LoadedSegment, error: InvalidOffsetError) -> RecoveredSegment:
+        """Cut a segment where its offsets go backwards; what stands before that stays."""
+        log = segment.name(FileKind.LOG)
+        size = self._shadow.files[log].size
+        position = self._first_unordered(segment)
+        lost = self._count(segment, position)
+        self._shadow.truncate(log, position)
+        recovered = self._recover_segment(segment, Why.UNFLUSHED)
+        text = f"{error}: the first batch out of order"
+        stop = Damage(position, 0, Reason.SIZE, text, resynchronised=True)
+        return replace(recovered, size=size, stop=stop, lost=lost, behind=lost)
+
+    def _first_unordered(self, segment: LoadedSegment) -> int:
+        """Return the byte where the first batch begins that does not follow those before it."""
+        end = segment.base_offset
+        with self._shadow.files[segment.name(FileKind.LOG)].open() as log:
+            for chunk in scan.scan(log, base_offset=segment.base_offset, payload=False):
+                if chunk.damage:
+                    return chunk.damage.position
+                ends = np.maximum.accumulate(np.concatenate(([end], chunk.table.last_offset + 1)))
+                wrong = np.flatnonzero(chunk.table.base_offset < ends[:-1])
+                if len(wrong):
+                    return int(chunk.table.position[wrong[0]])
+                end = int(ends[-1])
+            return log.size
+
+    def _count(self, segment: LoadedSegment, start: int = 0) -> Lost:
+        """Return what a log holds from byte `start` on that is sound."""
         lost = Lost()
         file = self._shadow.files[segment.name(FileKind.LOG)]
         if file.origin is not None:
             with file.open() as log:
-                for chunk in scan.scan(log, base_offset=segment.base_offset, payload=False):
+                chunks = scan.scan(log, base_offset=segment.base_offset, start=start, payload=False)
+                for chunk in chunks:
                     lost.add(chunk.table)
-            self.loaded.bytes_scanned += file.size
         return lost
 
     def _remove(self, segments: Sequence[LoadedSegment], manager: ProducerManager) -> None:

@@ -75,6 +75,8 @@ class Recovered:
     """Bytes of log that stay."""
     next_offset: int | None = None
     """Behind the last magic 2 batch; None without one."""
+    end_offset: int | None = None
+    """Behind the last batch; None without one."""
     offset_index: bytes = b""
     time_index: bytes = b""
     aborted: list[AbortedTransaction] = field(default_factory=list)
@@ -258,6 +260,7 @@ class Recovery:
         if self._epochs is not None:
             self._epochs.feed(table)
         self.result.valid_size = int(table.position[-1] + table.size[-1])
+        self.result.end_offset = int(table.last_offset[-1]) + 1
         self.result.batches += len(table)
         self.result.records += count_records(table)
         self._replay(table[:readable])

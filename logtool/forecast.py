@@ -1,0 +1,339 @@
+"""What a broker's next start does to the partitions of a log dir, and how long it takes.
+
+Each partition is loaded on a shadow of its directory, as a broker would load it; nothing is
+written. The order of the output is that of the paths, whatever was done first.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from logtool import data_dir, metadata_image, partition
+from logtool.checks import inventory, small_files
+from logtool.checks.segment import Level, Task, check_segment
+from logtool.data_dir import DataDir, PathKind, Selection
+from logtool.errors import UnreadableError
+from logtool.findings import Broker, Finding, Severity
+from logtool.formats import partition_metadata
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+)
+from logtool.loading.actions import actions
+from logtool.loading.loader import Outcome, Start, load
+from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.metadata_image import MetadataImage
+from logtool.plan import Action, Loss
+from logtool.workers import OutOfTimeError, Pace, Workers
+
+Key = tuple[str, int]
+Points = Callable[[Key, int | None], int]
+"""From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One partition to be loaded: plain data for a worker."""
+
+    path: Path
+    start: Start
+    topic: str | None = None
+    partition: int | None = None
+    high_watermark: int | None = None
+    stray: str | None = None
+    """Why a broker puts the directory aside after it was loaded."""
+    contents: bool = False
+    """Whether the actions hold what would be written, to carry them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionForecast:
+    """What becomes of one partition."""
+
+    request: Request
+    outcome: Outcome
+    reason: str = ""
+    log_start: int = 0
+    log_end: int = 0
+    recovery_point: int = 0
+    segments: int = 0
+    recovered: int = 0
+    bytes_scanned: int = 0
+    bytes_replayed: int = 0
+    records_scanned: int = 0
+    actions: tuple[Action, ...] = ()
+
+    @property
+    def bytes_read(self) -> int:
+        """Return the bytes of log that a broker reads."""
+        return self.bytes_scanned + self.bytes_replayed
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Return what its actions lose."""
+        return [action.loss for action in self.actions if action.loss]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        request, losses = self.request, self.losses
+        return {
+            "type": "partition",
+            "path": str(request.path),
+            "topic": request.topic,
+            "partition": request.partition,
+            "outcome": str(self.outcome),
+            "reason": self.reason or None,
+            "clean": request.start.clean,
+            "log_start_offset": self.log_start,
+            "recovery_point": request.start.recovery_point,
+            "new_recovery_point": self.recovery_point,
+            "high_watermark": request.high_watermark,
+            "log_end_offset": self.log_end,
+            "segments": self.segments,
+            "recovered_segments": self.recovered,
+            "bytes_scanned": self.bytes_scanned,
+            "bytes_replayed": self.bytes_replayed,
+            "lost_batches": sum(loss.batches for loss in losses),
+            "lost_records": sum(loss.records for loss in losses),
+            "lost_bytes": sum(loss.bytes for loss in losses),
+        }
+
+
+def forecast_partition(request: Request, on_bytes: Callable[[int], None]) -> PartitionForecast:
+    """Load one partition on its shadow; work for a process of its own."""
+    try:
+        found = partition.read(request.path)
+        loaded = load(found, request.start, on_bytes)
+    except UnreadableError as error:
+        return PartitionForecast(request, Outcome.OFFLINE, str(error))
+    done = [_placed(action, request) for action in actions(loaded, request.high_watermark)]
+    if loaded.outcome is Outcome.LOADS:
+        recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
+        done += [_placed(action, request) for action in _unnoticed(found, recovered, request)]
+        if request.stray:
+            done.append(_placed(Action("stray", request.path, request.stray), request))
+    return PartitionForecast(
+        request, loaded.outcome, loaded.reason, loaded.log_start, loaded.log_end,
+        loaded.recovery_point, len(found.segments), len(loaded.recovered), loaded.bytes_scanned,
+        loaded.bytes_replayed, sum(one.records for one in loaded.recovered), tuple(done),
+    )  # fmt: skip
+
+
+def _placed(action: Action, request: Request) -> Action:
+    change = action.change
+    if change and not request.contents:
+        change = replace(change, content=None)
+    return replace(action, topic=request.topic, partition=request.partition, change=change)
+
+
+def _unnoticed(
+    found: partition.Partition, recovered: set[int], request: Request
+) -> Iterator[Action]:
+    """Yield the bad indexes of segments that a broker opens without reading them."""
+    for segment in found.segments:
+        if segment.base_offset in recovered:
+            continue
+        for item in check_segment(Task(segment, Level.QUICK, request.start.clean)).findings:
+            if isinstance(item, Finding) and item.severity is not Severity.INFO and item.path:
+                text = f"stays as it is, no broker notices: {item.message}"
+                yield Action("unnoticed", item.path, text, segment=segment.base_offset,
+                             position=item.position, length=item.length)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is assumed of the broker that will start."""
+
+    kafka: tuple[int, int]
+    """Its version."""
+    index_interval: int | None = None
+    """Bytes, of all topics; None: what the metadata log says, else Kafka's default."""
+    index_size: int | None = None
+    """Bytes, ``segment.index.bytes``; None as above."""
+    cut_precisely: bool = False
+    clean: bool | None = None
+    """Whether the log dir counts as stopped in order; None: by its marker."""
+    contents: bool = False
+
+
+class Home:
+    """One log dir as a broker finds it: its checkpoints, its marker, its metadata log."""
+
+    def __init__(self, found: DataDir, settings: Settings) -> None:
+        self.found = found
+        self.clean = found.is_clean if settings.clean is None else settings.clean
+        self.notes: list[Action] = []
+        """What happens to the log dir as a whole."""
+        self._settings = settings
+        self._now_ms = time.time_ns() // 1_000_000
+        self._rows = {kind: self._read(kind) for kind in data_dir.OFFSET_CHECKPOINTS}
+        self.image, self.node_id = self._metadata()
+        for finding in inventory.check_root_names(found):
+            if finding.broker is Broker.REFUSES:
+                self.notes.append(Action("refuse", finding.path or found.path, finding.message))
+
+    def rows(self, kind: FileKind) -> dict[Key, int]:
+        """Return the rows of one checkpoint; none where a broker cannot read it."""
+        return self._rows[kind]
+
+    def request(self, path: Path, directory: PartitionDirectory, points: Points) -> Request:
+        """Return what is needed to load one of its partitions."""
+        key = directory.topic, directory.partition
+        point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))
+        start = Start(
+            self.clean, point, self.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
+            now_ms=self._now_ms,
+            index_interval=self._setting(directory.topic, "index.interval.bytes",
+                                         self._settings.index_interval, INDEX_INTERVAL),
+            max_index_size=self._setting(directory.topic, "segment.index.bytes",
+                                         self._settings.index_size, MAX_INDEX_SIZE),
+            kafka=self._settings.kafka, cut_precisely=self._settings.cut_precisely,
+        )  # fmt: skip
+        watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
+        stray = self._stray(path, directory)
+        return Request(path, start, *key, watermark, stray, self._settings.contents)
+
+    def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
+        if chosen is not None:
+            return chosen
+        value = self.image.topic_config(topic, name, self.node_id) if self.image else None
+        return int(value) if value and value.isdecimal() else default
+
+    def _read(self, kind: FileKind) -> dict[Key, int]:
+        """Read one offset checkpoint; a broker goes on with none where it is malformed."""
+        file = self.found.files.get(kind)
+        if not file:
+            return {}
+        value, found = small_files.check_file(file)
+        bad = next((f for f in found if f.severity is Severity.ERROR), None)
+        if bad:
+            text = f"is not read, every offset in it counts as 0: {bad.message}"
+            self.notes.append(Action("ignore", file.path, text, position=bad.position))
+            return {}
+        return {(row.topic, row.partition): row.offset for row in value.rows}
+
+    def _metadata(self) -> tuple[MetadataImage | None, int | None]:
+        """Return what the metadata log says, where it is in this log dir, and the node's id."""
+        meta = self.found.files.get(FileKind.META_PROPERTIES)
+        node = None
+        if meta:
+            value, found = small_files.check_file(meta)
+            for finding in found:
+                if finding.broker is Broker.REFUSES:
+                    self.notes.append(Action("refuse", meta.path, finding.message))
+            text = value.properties.get("node.id", value.properties.get("broker.id", ""))
+            node = int(text) if text.isdecimal() else None
+        directory = self.found.path / metadata_image.DIRECTORY
+        if not directory.is_dir():
+            return None, node
+        return metadata_image.read(directory), node
+
+    def _stray(self, path: Path, directory: PartitionDirectory) -> str | None:
+        if not self.image or self.node_id is None or directory.kind is not DirectoryKind.LIVE:
+            return None
+        file = path / FileKind.PARTITION_METADATA.value
+        topic_id = partition_metadata.parse(file.read_bytes()).topic_id if file.is_file() else None
+        if not self.image.is_stray(directory.topic, directory.partition, topic_id, self.node_id):
+            return None
+        return (
+            f"gets a name that ends in {DirectoryKind.STRAY}: the metadata log up to offset "
+            f"{self.image.offset} does not give topic id {topic_id} to node {self.node_id}"
+        )
+
+
+class Forecast:
+    """One run over paths: iterate for what happens, partition by partition.
+
+    Log dirs and partition dirs are taken; a partition dir is judged by the checkpoints of the log
+    dir that it stands in.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], settings: Settings, *, selection: Selection | None = None,
+        points: Points = lambda key, row: row or 0, jobs: int = 1, pace: Pace | None = None,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self._paths = paths
+        self._settings = settings
+        self._selection = selection or Selection()
+        self._points = points
+        self._jobs = jobs
+        self._pace = pace or Pace()
+        self._on_progress = on_progress
+        self.homes: list[Home] = []
+        self.out_of_time = False
+
+    def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
+        requests: list[Request] = []
+        for path in self._paths:
+            try:
+                home, found = self._requests(path)
+            except UnreadableError as error:
+                yield error
+                continue
+            yield from home.notes
+            requests += found
+        with Workers(forecast_partition, self._jobs, self._pace, self._on_progress) as workers:
+            results = workers.run(requests, lambda request: -_log_bytes(request.path))
+            for result in results:
+                if isinstance(result, OutOfTimeError):
+                    self.out_of_time = True
+                else:
+                    yield result
+
+    def _requests(self, path: Path) -> tuple[Home, list[Request]]:
+        kind = data_dir.classify(path)
+        if kind is PathKind.FILE:
+            raise UnreadableError(path, "expected a log dir or a partition dir")
+        top = path if kind is PathKind.LOG_DIR else Path(path.resolve()).parent
+        home = Home(data_dir.read(top), self._settings)
+        self.homes.append(home)
+        chosen = [
+            home.request(folder, directory, self._points)
+            for folder, directory in home.found.partitions
+            if directory.topic != CLUSTER_METADATA
+            and self._selection.takes(directory)
+            and (kind is PathKind.LOG_DIR or folder.name == path.resolve().name)
+        ]
+        return home, chosen
+
+
+def _log_bytes(path: Path) -> int:
+    """Return the bytes of the logs of a partition dir: the largest is loaded first."""
+    try:
+        found = partition.read(path)
+    except UnreadableError:
+        return 0
+    return sum(segment.log.size for segment in found.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How long the logs of a log dir take to load."""
+
+    bytes: int
+    seconds: float
+    critical: Path | None
+    """The partition that takes longest; no number of threads makes it quicker than that."""
+    critical_seconds: float
+    probe_timeout_s: int
+    """What a liveness probe should wait at least: twice the time, and a minute for the rest."""
+
+
+def duration(
+    forecasts: Iterable[PartitionForecast], threads: int, bytes_per_second: float
+) -> Duration:
+    """Return how long `threads` need at a rate each; logs are dealt out in their order."""
+    busy = [0.0] * threads
+    total, critical, longest = 0, None, 0.0
+    for one in forecasts:
+        seconds = one.bytes_read / bytes_per_second
+        total += one.bytes_read
+        if seconds > longest:
+            critical, longest = one.request.path, seconds
+        busy[busy.index(min(busy))] += seconds
+    return Duration(total, max(busy), critical, longest, round(2 * max(busy) + 60))
