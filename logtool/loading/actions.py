@@ -1,0 +1,123 @@
+"""What the loading of a log changes, as actions: each with its reason and what is lost by it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileName, FileState, Reception
+from logtool.loading.loader import Loaded, Outcome, RecoveredSegment
+from logtool.loading.recovery import Lost
+from logtool.plan import Action, Change, Kind, Loss
+
+_STOPS = {
+    Outcome.REFUSES: "refuse",
+    Outcome.OFFLINE: "offline",
+    Outcome.UNKNOWN: "split",
+}
+
+
+def actions(loaded: Loaded, high_watermark: int | None) -> Iterator[Action]:
+    """Yield what a broker does to the directory, in the order of the segments.
+
+    Of a log that does not load, that is all there is to say. Topic and partition are for the caller
+    to fill in.
+    """
+    path = loaded.shadow.path
+    if loaded.outcome is not Outcome.LOADS:
+        yield Action(_STOPS[loaded.outcome], path, loaded.reason, segment=loaded.segment)
+        return
+    recovered: dict[int, RecoveredSegment] = {}
+    for one in loaded.recovered:
+        yield _recover(loaded, one)
+        # Without an offset index a segment is recovered twice; the first time may cut it.
+        if one.base_offset not in recovered or one.valid_size < one.size:
+            recovered[one.base_offset] = one
+    for change in loaded.shadow.changes():
+        name = names.parse_partition_file(change.path.name)
+        segment = name.offset if name.kind in names.SEGMENT_KINDS else None
+        action = _of_file(change, name, loaded, recovered, high_watermark)
+        yield replace(action, segment=segment, change=change)
+
+
+def _recover(loaded: Loaded, one: RecoveredSegment) -> Action:
+    log = names.format_partition_file(one.base_offset, FileKind.LOG)
+    text = f"is read from its first byte, its indexes are written anew: {one.why}"
+    return Action("recover", loaded.shadow.path / log, text, segment=one.base_offset,
+                  length=one.size)  # fmt: skip
+
+
+def _of_file(
+    change: Change, name: FileName, loaded: Loaded, recovered: dict[int, RecoveredSegment],
+    high_watermark: int | None,
+) -> Action:  # fmt: skip
+    offset = name.offset or 0
+    if change.kind is Kind.TRUNCATE and change.size is not None:
+        one = recovered[offset]
+        loss = _loss(one.lost, one.size - one.valid_size, high_watermark, _kept_end(one),
+                     one.behind.batches)  # fmt: skip
+        return Action(change.kind, change.path, _why_cut(one), position=change.size,
+                      length=one.size - one.valid_size, loss=loss)  # fmt: skip
+    if change.kind is Kind.RENAME and change.target:
+        text = "belongs to a cleaning or a split that was committed, and takes its place"
+        return Action(change.kind, change.path, text, target=change.target)
+    if change.kind is Kind.REMOVE:
+        size = change.seen.size if change.seen else 0
+        lost = loaded.removed.get(offset) if name.kind is FileKind.LOG else None
+        loss = _loss(lost, size, high_watermark, offset, lost.batches) if lost else Loss()
+        return Action(change.kind, change.path, _why_gone(name, loaded), length=size, loss=loss)
+    return Action(change.kind, change.path, _why_written(name, loaded),
+                  length=len(change.content or b""))  # fmt: skip
+
+
+def _kept_end(one: RecoveredSegment) -> int:
+    """Return the first offset that goes."""
+    if one.lost.first_offset is None:
+        return one.next_offset
+    return min(one.lost.first_offset, one.next_offset)
+
+
+def _loss(lost: Lost, size: int, high_watermark: int | None, first_gone: int, behind: int) -> Loss:
+    below = None if high_watermark is None else first_gone < high_watermark
+    return Loss(
+        size, lost.batches, lost.records, lost.first_offset, lost.last_offset, behind, below
+    )
+
+
+def _why_cut(one: RecoveredSegment) -> str:
+    if one.emptied:
+        return f"the whole segment goes: {one.emptied}"
+    stop = one.stop
+    why = f"{stop.message} at byte {stop.position}" if stop else "no batch begins there"
+    return f"the log ends where a batch is unsound: {why}"
+
+
+def _why_gone(name: FileName, loaded: Loaded) -> str:
+    if name.state is FileState.DELETED or name.reception is Reception.ERASED:
+        return "was to be deleted already"
+    if name.state is not FileState.LIVE:
+        return "is left from a cleaning or a split that was not committed"
+    if name.kind is FileKind.PRODUCER_SNAPSHOT:
+        return (
+            "producer snapshot that cannot be read, is out of range, or is replaced by a newer one"
+        )
+    if loaded.wiped:
+        return (
+            "the whole log goes: it ends before the log start offset "
+            f"{loaded.log_start} of log-start-offset-checkpoint"
+        )
+    if name.offset in loaded.removed:
+        return "stands behind a segment that is cut"
+    if name.kind in names.INDEX_KINDS:
+        return "has no log"
+    return "was replaced by a cleaning or a split that was committed"
+
+
+def _why_written(name: FileName, loaded: Loaded) -> str:
+    if name.kind is FileKind.PRODUCER_SNAPSHOT:
+        return f"producer state at offset {name.offset}"
+    if name.kind is FileKind.LEADER_EPOCH_CHECKPOINT:
+        return f"leader epochs of the log from {loaded.log_start} to {loaded.log_end}"
+    if name.kind is FileKind.LOG:
+        return "an empty segment, to append to"
+    recovered = any(one.base_offset == name.offset for one in loaded.recovered)
+    return "is written anew from the log" if recovered else "was missing, and is made empty"
