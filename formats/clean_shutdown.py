@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from logtool.findings import Finding
 from logtool.formats._java_text import json_long, parse_json_object
 
+MARKER = b'{"version":0,"brokerEpoch":-1}'
+"""What a broker writes that knows no epoch of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class CleanShutdown:

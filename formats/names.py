@@ -257,8 +257,8 @@ def parse_remote_index(name: str) -> FileName:
 
 
 def format_offset(offset: int) -> str:
-    """Return the 20 digits that begin the name of a segment's files."""
-    return f"{offset:020d}"
+    """Return the 20 digits that begin the name of a segment's files, behind the sign if any."""
+    return f"{'-' if offset < 0 else ''}{abs(offset):020d}"
 
 
 def format_partition_file(offset: int, kind: FileKind, state: FileState = FileState.LIVE) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from logtool import data_dir, metadata_image, partition
-from logtool.checks import inventory, small_files
+from logtool.checks import inventory, root, small_files
 from logtool.checks.segment import Level, Task, check_segment
 from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
@@ -48,6 +48,8 @@ class Request:
     """Why a broker puts the directory aside after it was loaded."""
     contents: bool = False
     """Whether the actions hold what would be written, to carry them out."""
+    verify: bool = False
+    """Whether the logs that a broker does not read are checked too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +136,11 @@ def _unnoticed(
     found: partition.Partition, recovered: set[int], request: Request
 ) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
+    level = Level.BATCHES if request.verify else Level.QUICK
     for segment in found.segments:
         if segment.base_offset in recovered:
             continue
-        for item in check_segment(Task(segment, Level.QUICK, request.start.clean)).findings:
+        for item in check_segment(Task(segment, level, request.start.clean)).findings:
             if isinstance(item, Finding) and item.severity is not Severity.INFO and item.path:
                 text = f"stays as it is, no broker notices: {item.message}"
                 yield Action("unnoticed", item.path, text, segment=segment.base_offset,
@@ -158,6 +161,9 @@ class Settings:
     clean: bool | None = None
     """Whether the log dir counts as stopped in order; None: by its marker."""
     contents: bool = False
+    """As in `Request`."""
+    verify: bool = False
+    """As in `Request`."""
 
 
 class Home:
@@ -172,6 +178,8 @@ class Home:
         self._now_ms = time.time_ns() // 1_000_000
         self._rows = {kind: self._read(kind) for kind in data_dir.OFFSET_CHECKPOINTS}
         self.image, self.node_id = self._metadata()
+        for finding in root.check_in_use(found):
+            self.notes.append(Action("in-use", found.path, finding.message))
         for finding in inventory.check_root_names(found):
             if finding.broker is Broker.REFUSES:
                 self.notes.append(Action("refuse", finding.path or found.path, finding.message))
@@ -195,7 +203,8 @@ class Home:
         )  # fmt: skip
         watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
         stray = self._stray(path, directory)
-        return Request(path, start, *key, watermark, stray, self._settings.contents)
+        return Request(path, start, *key, watermark, stray, self._settings.contents,
+                       self._settings.verify)  # fmt: skip
 
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
         if chosen is not None:

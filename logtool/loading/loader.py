@@ -5,6 +5,7 @@ interrupted cleaning, opening of each segment, recovery of the unflushed ones, l
 producer state. What a broker would not survive ends it, and the outcome says why.
 """
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -31,7 +32,7 @@ from logtool.loading.recovery import (
     encode_aborted,
 )
 from logtool.loading.segments import NEWEST, LoadedSegment
-from logtool.loading.shadow import Shadow
+from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.partition import Partition
 from logtool.scan import Damage, Reason
 
@@ -135,7 +136,7 @@ def load(
         loaded.outcome, loaded.reason = loader.overflow(error)
     except InvalidOffsetError as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
-    except (OfflineError, UnreadableError) as error:
+    except (OfflineError, OccupiedError, UnreadableError) as error:
         loaded.outcome, loaded.reason = Outcome.OFFLINE, str(error)
     return loaded
 
@@ -145,9 +146,12 @@ class _Loader:
         self._found = found
         self._start = start
         self._on_bytes = on_bytes
-        self._shadow = Shadow(found.path, found.files())
+        odd = [path.name for path in found.odd_entries]
+        self._shadow = Shadow(found.path, found.files(), odd)
         self._segments: list[LoadedSegment] = []
         self._epochs = EpochCache()
+        self._aborted = False
+        """Whether the last recovery found aborted transactions, and so made an index for them."""
         self.loaded = Loaded(self._shadow, log_start=start.log_start)
 
     def run(self) -> None:
@@ -213,7 +217,7 @@ class _Loader:
     def _reject_odd_entries(self) -> None:
         for path in self._found.odd_entries:
             kind = names.parse_partition_file(path.name).kind
-            if kind in (*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT):
+            if kind in names.INDEX_KINDS:
                 raise OfflineError(f"{path.name} is no file")
 
     # Leftovers
@@ -274,6 +278,9 @@ class _Loader:
 
     def _open(self, segment: LoadedSegment) -> None:
         self.loaded.segment = segment.base_offset
+        if segment.name(FileKind.LOG) not in self._shadow:
+            # A name with fewer digits: a broker opens the one it would write itself.
+            self._shadow.write(segment.name(FileKind.LOG), b"")
         why = self._needs_recovery(segment)
         time_index = segment.name(FileKind.TIME_INDEX)
         if why:
@@ -281,7 +288,8 @@ class _Loader:
             self.loaded.recovered.append(recovered)
         elif time_index not in self._shadow:
             self._shadow.write(time_index, b"")
-        self._segments.append(segment)
+        self._segments = [s for s in self._segments if s.base_offset != segment.base_offset]
+        insort(self._segments, segment, key=lambda one: one.base_offset)
         self.loaded.segment = None
 
     def _needs_recovery(self, segment: LoadedSegment) -> Why | None:
@@ -309,7 +317,10 @@ class _Loader:
         log = segment.name(FileKind.LOG)
         size = self._shadow.files[log].size
         self.loaded.bytes_scanned += size
-        result, lost, behind = recovery.run(self._shadow.files[log], self._on_bytes)
+        try:
+            result, lost, behind = recovery.run(self._shadow.files[log], self._on_bytes)
+        finally:
+            self._aborted = bool(recovery.result.aborted)
         self._write_segment(segment, result)
         if result.next_offset is not None:
             manager.map_end = result.next_offset
@@ -340,7 +351,12 @@ class _Loader:
                 recovered = self._recover_segment(segment, Why.UNFLUSHED)
             except InvalidOffsetError as error:
                 cut = self._cut if self._start.cut_precisely else self._empty
-                recovered = cut(segment, error)
+                recovered = cut(segment, str(error))
+            except OccupiedError as error:
+                # An I/O error of any kind; up to 3.9 it takes the log dir offline.
+                if self._start.kafka < (4, 0):
+                    raise
+                recovered = self._empty(segment, str(error))
             self.loaded.recovered.append(recovered)
             self.loaded.segment = None
             if recovered.valid_size < recovered.size:
@@ -359,16 +375,19 @@ class _Loader:
             if used > most:
                 raise StartFailsError(f"{active.name(kind)} holds {used} bytes, at most {most} fit")
 
-    def _empty(self, segment: LoadedSegment, error: InvalidOffsetError) -> RecoveredSegment:
+    def _empty(self, segment: LoadedSegment, why: str) -> RecoveredSegment:
         log = segment.name(FileKind.LOG)
         size = self._shadow.files[log].size
         lost = self._count(segment)
         self._write_segment(segment, Recovered())
+        name = segment.name(FileKind.TRANSACTION_INDEX)
+        if self._aborted and name not in self._shadow:
+            self._shadow.write(name, b"")
         return RecoveredSegment(segment.base_offset, Why.UNFLUSHED, size, 0,
-                                emptied=f"{error} at byte {error.position}", lost=lost,
+                                emptied=why, lost=lost,
                                 next_offset=segment.base_offset)  # fmt: skip
 
-    def _cut(self, segment: LoadedSegment, error: InvalidOffsetError) -> RecoveredSegment:
+    def _cut(self, segment: LoadedSegment, why: str) -> RecoveredSegment:
         """Cut a segment where its offsets go backwards; what stands before that stays."""
         log = segment.name(FileKind.LOG)
         size = self._shadow.files[log].size
@@ -376,7 +395,7 @@ class _Loader:
         lost = self._count(segment, position)
         self._shadow.truncate(log, position)
         recovered = self._recover_segment(segment, Why.UNFLUSHED)
-        text = f"{error}: the first batch out of order"
+        text = f"{why}; this is the first batch out of order"
         stop = Damage(position, 0, Reason.SIZE, text, resynchronised=True)
         return replace(recovered, size=size, stop=stop, lost=lost, behind=lost)
 

@@ -96,7 +96,7 @@ class IndexedLog:
         offsets go backwards the two do not find the same.
         """
         before: Header | None = None
-        for header in headers(self._log, self._lookup(offset), self._log.size):
+        for header in headers(self._log, max(self._lookup(offset), 0), self._log.size):
             if not self._by_base:
                 if header.last_offset >= offset:
                     return header.position

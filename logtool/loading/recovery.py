@@ -256,7 +256,11 @@ class Recovery:
             self.result.stop = Damage(position, 0, Reason.SIZE, str(error), resynchronised=True)
         if not len(table):
             return rest
-        self._indexes.feed(table)
+        try:
+            self._indexes.feed(table)
+        except InvalidOffsetError as error:
+            self._settle(table[table.position < error.position])
+            raise
         if self._epochs is not None:
             self._epochs.feed(table)
         self.result.valid_size = int(table.position[-1] + table.size[-1])
@@ -265,6 +269,12 @@ class Recovery:
         self.result.records += count_records(table)
         self._replay(table[:readable])
         return rest
+
+    def _settle(self, table: BatchTable) -> None:
+        """Take what stands before the batch that ends the recovery of the segment."""
+        if self._epochs is not None:
+            self._epochs.feed(table)
+        self._replay(table)
 
     def _replay(self, table: BatchTable) -> None:
         if not len(table):
@@ -285,7 +295,7 @@ def replay(
     strange = (
         table.is_control
         & (table.producer_id >= 0)
-        & (table.control_type > control_record.COMMIT)
+        & ~np.isin(table.control_type, control_record.END_TRANSACTION)
         & (table.record_count > 0)
     )
     rows = transactions.significant(table)

@@ -41,11 +41,17 @@ class ShadowFile:
         return file
 
 
+class OccupiedError(Exception):
+    """A file cannot be written: an I/O error in the eyes of a broker."""
+
+
 class Shadow:
     """The files of one directory by name."""
 
-    def __init__(self, path: Path, files: Iterable[File]) -> None:
+    def __init__(self, path: Path, files: Iterable[File], occupied: Iterable[str] = ()) -> None:
         self.path = path
+        self._occupied = frozenset(occupied)
+        """Names of what is no file."""
         self.before = {file.path.name: file for file in files}
         self.files = {name: ShadowFile(file, file.size) for name, file in self.before.items()}
 
@@ -57,7 +63,9 @@ class Shadow:
         return iter(sorted(self.files))
 
     def write(self, name: str, content: bytes) -> None:
-        """Give a file other bytes, or make it."""
+        """Give a file other bytes, or make it; OccupiedError where something else has the name."""
+        if name in self._occupied:
+            raise OccupiedError(f"{name} is no file")
         origin = self.before.get(name)
         if origin and content == _unchanged(origin, len(content)):
             self.files[name] = ShadowFile(origin, origin.size)

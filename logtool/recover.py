@@ -1,0 +1,209 @@
+"""Recovery of log dirs without a broker: what a broker would do at its next start, done now.
+
+Each partition is loaded on a shadow of its directory (`logtool.forecast`), and what differs from
+the disk is carried out through a journal (`logtool.apply`), so that it can be finished or undone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from logtool import apply, data_dir, partition
+from logtool.apply import Journal
+from logtool.data_dir import PathKind, Selection
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
+from logtool.forecast import Forecast, Home, Key, PartitionForecast, Points, Settings
+from logtool.formats import clean_shutdown, offset_checkpoint
+from logtool.formats.names import FileKind
+from logtool.loading.loader import Outcome
+from logtool.partition import File
+from logtool.plan import Action, Change, Kind, Stamp
+from logtool.workers import Pace
+
+Item = Action | PartitionForecast | LogtoolError
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What may be done."""
+
+    apply: bool = False
+    accepted: frozenset[Key] = frozenset()
+    """Partitions that may lose records."""
+    mark_clean: bool = False
+    """Whether a broker is to find the log dir as if it had been stopped in order."""
+    undo_dir: Path | None = None
+    """None: beside the log dir."""
+    command: str = "logtool recover"
+
+
+@dataclass(slots=True)
+class Recover:
+    """One run: iterate for what is done or would be, log dir by log dir.
+
+    A partition that a broker could not load is left alone, everything else is still done. Without
+    consent to a loss, or where a log dir is not to be marked clean after all, nothing of that log
+    dir is done, and the error among the items says why.
+    """
+
+    paths: Sequence[Path]
+    settings: Settings
+    consent: Consent
+    selection: Selection = field(default_factory=Selection)
+    points: Points = lambda key, row: row or 0
+    jobs: int = 1
+    pace: Pace = field(default_factory=Pace)
+    on_progress: Callable[[int], None] = lambda _: None
+    undo_dirs: list[Path] = field(default_factory=list)
+    """Those of the log dirs that were changed."""
+    out_of_time: bool = False
+
+    def __iter__(self) -> Iterator[Item]:
+        if self.consent.undo_dir and len(self.paths) > 1:
+            raise UsageError("--undo-dir is for one log dir; give one DIR")
+        for path in self.paths:
+            try:
+                kind = data_dir.classify(path)
+                if kind is PathKind.FILE:
+                    raise UnreadableError(path, "expected a log dir or a partition dir")
+                whole = kind is PathKind.LOG_DIR
+                log_dir = path if whole else path.resolve().parent
+                with apply.locked(log_dir) if self.consent.apply else nullcontext():
+                    yield from self._log_dir(path, log_dir, whole=whole)
+            except (UnreadableError, RefusedError) as error:
+                yield error
+
+    def _log_dir(self, path: Path, log_dir: Path, *, whole: bool) -> Iterator[Item]:
+        if self.consent.mark_clean and (not whole or self.selection != Selection()):
+            raise UsageError("--mark-clean speaks for a whole log dir; select nothing in it")
+        if self.consent.apply:
+            yield from self._finish(log_dir)
+        forecast = Forecast(
+            [path], replace(self.settings, contents=True, verify=self.consent.mark_clean),
+            selection=self.selection, points=self.points, jobs=self.jobs, pace=self.pace,
+            on_progress=self.on_progress,
+        )  # fmt: skip
+        with ExitStack() as stack:
+            work = _Work(self.consent, log_dir, stack)
+            for item in forecast:
+                if isinstance(item, PartitionForecast):
+                    work.take(item)
+                elif isinstance(item, UnreadableError):
+                    work.unread = True
+                yield item
+            self.out_of_time |= forecast.out_of_time
+            if forecast.out_of_time:
+                return
+            for home in forecast.homes:
+                for action in work.home_actions(home):
+                    work.stage([action])
+                    yield action
+            work.check(forecast.homes)
+            if work.journal:
+                self.undo_dirs.append(work.journal.undo_dir)
+            work.carry_out()
+
+    def _finish(self, log_dir: Path) -> Iterator[Action]:
+        """Go on with what a kill interrupted."""
+        unfinished = apply.find_unfinished(log_dir)
+        if self.consent.undo_dir and self.consent.undo_dir.is_dir():
+            given = self.consent.undo_dir.resolve()
+            if any(given.iterdir()) and all(j.undo_dir != given for j in unfinished):
+                unfinished.append(Journal.open(given))
+        for journal in unfinished:
+            yield Action("finish", journal.undo_dir, f"goes on with: {journal.command}")
+            journal.finish()
+            self.undo_dirs.append(journal.undo_dir)
+
+
+class _Work:
+    """What is to be done to one log dir."""
+
+    def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
+        self._consent = consent
+        self._log_dir = log_dir
+        self._stack = stack
+        self._ends: dict[Key, int] = {}
+        self._paths: list[Path] = []
+        self.journal: Journal | None = None
+        self.unread = False
+        self._losing: list[str] = []
+        self._doubts: list[str] = []
+
+    def take(self, forecast: PartitionForecast) -> None:
+        """Save what one partition needs, and remember what speaks against it."""
+        request = forecast.request
+        if forecast.outcome is not Outcome.LOADS:
+            self._doubts.append(f"{request.path.name}: {forecast.reason}")
+            return
+        key = request.topic or "", request.partition or 0
+        if forecast.losses and key not in self._consent.accepted:
+            self._losing.append(f"{key[0]}-{key[1]}")
+        self._doubts += [
+            f"{action.path}: {action.reason}"
+            for action in forecast.actions
+            if action.action == "unnoticed"
+        ]
+        self._paths.append(request.path)
+        if request.path.name == f"{key[0]}-{key[1]}":
+            self._ends[key] = forecast.log_end
+        self.stage(forecast.actions)
+
+    def stage(self, actions: Sequence[Action]) -> None:
+        """Save what is needed to carry the actions out and to undo them."""
+        changes = [action.change for action in actions if action.change]
+        if not changes or not self._consent.apply:
+            return
+        if self.journal is None:
+            place = self._consent.undo_dir or apply.default_undo_dir(self._log_dir)
+            self.journal = Journal.begin(place, self._log_dir, self._consent.command)
+            self._stack.callback(self.journal.discard)
+        self.journal.stage(changes)
+
+    def check(self, homes: Sequence[Home]) -> None:
+        """RefusedError where what is planned must not be done."""
+        if self._losing and self._consent.apply:
+            options = " ".join(f"--accept-loss {name}" for name in self._losing)
+            raise RefusedError(f"{self._log_dir}: records would be lost; to accept it: {options}")
+        refused = any(note.action == "refuse" for home in homes for note in home.notes)
+        if self._consent.mark_clean and (self._doubts or self.unread or refused):
+            first = self._doubts[0] if self._doubts else "not everything could be read"
+            raise RefusedError(
+                f"{self._log_dir}: cannot be marked clean: {first}"
+                + (f" (and {len(self._doubts) - 1} more)" if len(self._doubts) > 1 else "")
+            )
+
+    def home_actions(self, home: Home) -> Iterator[Action]:
+        """Yield what becomes of the log dir's own files: recovery points, and the marker last."""
+        rows = home.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
+        if self._consent.mark_clean:
+            points = {**rows, **self._ends}
+        else:
+            points = {key: min(row, self._ends.get(key, row)) for key, row in rows.items()}
+        if points != rows:
+            content = offset_checkpoint.encode(offset_checkpoint.build(points))
+            changed = sum(rows.get(key) != offset for key, offset in points.items())
+            text = f"{changed} recovery points are those of the recovered logs"
+            yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text)
+        if self._consent.mark_clean and not home.found.is_clean:
+            text = "a broker then takes the logs as they are and recovers nothing"
+            yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text)
+
+    def carry_out(self) -> None:
+        """Change the log dir."""
+        if not self.journal:
+            return
+        self.journal.commit()
+        if self._consent.mark_clean:
+            for path in self._paths:
+                apply.sync(file.path for file in partition.read(path).files())
+        self.journal.carry_out()
+
+
+def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:
+    file: File | None = home.found.files.get(kind)
+    path = home.found.path / kind.value
+    seen = Stamp(file.size, file.mtime_ns) if file else None
+    change = Change(Kind.REPLACE if file else Kind.CREATE, path, seen, content)
+    return Action(change.kind, path, reason, length=len(content), change=change)
