@@ -12,7 +12,7 @@ from logtool.plan import Action, Change, Kind, Loss
 _STOPS = {
     Outcome.REFUSES: "refuse",
     Outcome.OFFLINE: "offline",
-    Outcome.UNKNOWN: "split",
+    Outcome.UNKNOWN: "unknown",
 }
 
 
@@ -105,6 +105,8 @@ def _why_gone(name: FileName, loaded: Loaded) -> str:
             "the whole log goes: it ends before the log start offset "
             f"{loaded.log_start} of log-start-offset-checkpoint"
         )
+    if name.offset in loaded.split:
+        return "belongs to a segment that is split: offsets were out of its reach"
     if name.offset in loaded.removed:
         return "stands behind a segment that is cut"
     if name.kind in names.INDEX_KINDS:
@@ -118,6 +120,7 @@ def _why_written(name: FileName, loaded: Loaded) -> str:
     if name.kind is FileKind.LEADER_EPOCH_CHECKPOINT:
         return f"leader epochs of the log from {loaded.log_start} to {loaded.log_end}"
     if name.kind is FileKind.LOG:
-        return "an empty segment, to append to"
+        parts = {base for bases in loaded.split.values() for base in bases}
+        return "part of a segment that is split" if name.offset in parts else "an empty segment"
     recovered = any(one.base_offset == name.offset for one in loaded.recovered)
     return "is written anew from the log" if recovered else "was missing, and is made empty"

@@ -23,7 +23,6 @@ from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import (
     INDEX_INTERVAL,
     MAX_INDEX_SIZE,
-    MAX_RELATIVE,
     InvalidOffsetError,
     Lost,
     OffsetOverflowError,
@@ -33,6 +32,7 @@ from logtool.loading.recovery import (
 )
 from logtool.loading.segments import NEWEST, LoadedSegment
 from logtool.loading.shadow import OccupiedError, Shadow
+from logtool.loading.splitting import TooLargeError, split
 from logtool.partition import Partition
 from logtool.scan import Damage, Reason
 
@@ -111,6 +111,8 @@ class Loaded:
     recovered: list[RecoveredSegment] = field(default_factory=list)
     removed: dict[int, Lost] = field(default_factory=dict)
     """Segments that go as a whole, by base offset."""
+    split: dict[int, list[int]] = field(default_factory=dict)
+    """Base offsets of the segments that one was split into, by its base offset."""
     wiped: bool = False
     """Whether all of them went because the log ends before it starts."""
     log_start: int = 0
@@ -132,8 +134,8 @@ def load(
         loader.run()
     except StartFailsError as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
-    except OffsetOverflowError as error:
-        loaded.outcome, loaded.reason = loader.overflow(error)
+    except TooLargeError as error:
+        loaded.outcome, loaded.reason = Outcome.UNKNOWN, str(error)
     except InvalidOffsetError as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
     except (OfflineError, OccupiedError, UnreadableError) as error:
@@ -160,14 +162,14 @@ class _Loader:
         manager = self._manager()
         self._reject_odd_entries()
         self._finish_swaps(self._drop_temporaries())
-        self._open_segments()
+        self._splitting(self._open_segments, manager)
         if getattr(self._found.directory, "kind", None) is DirectoryKind.DELETE:
             # It is opened once more and forgotten as if it were empty.
             if not self._segments:
                 self._segments.append(self._new_segment(0))
         else:
             if not start.clean:
-                self._recover(manager)
+                self._splitting(lambda: self._recover(manager), manager)
             loaded.log_end = self._log_end(manager)
             self._grow_indexes(self._segments[-1])
         self._epochs.truncate_from_end(loaded.log_end)
@@ -181,19 +183,20 @@ class _Loader:
         manager.rebuild(self._segments, loaded.log_start, loaded.log_end, clean=start.clean)
         loaded.bytes_replayed += manager.bytes_replayed
 
-    def overflow(self, error: OffsetOverflowError) -> tuple[Outcome, str]:
-        """Return what follows when a batch is out of reach of its segment's base offset.
-
-        A broker splits the segment, but only where the last batch is out of reach too.
-        """
-        base = self.loaded.segment or 0
-        try:
-            end = self._segment(base).next_offset()
-        except StartFailsError as other:
-            return Outcome.REFUSES, str(other)
-        if base < end and end - 1 - base > MAX_RELATIVE:
-            return Outcome.UNKNOWN, f"a broker splits the segment, as {error}"
-        return Outcome.REFUSES, str(error)
+    def _splitting(self, step: Callable[[], None], manager: ProducerManager) -> None:
+        """Do a step, again after each segment that had to be split for it."""
+        while True:
+            try:
+                step()
+                return
+            except OffsetOverflowError as error:
+                segment = self._segment(self.loaded.segment or 0)
+                bases = split(self._shadow, segment, self._start.index_interval, str(error))
+                manager.delete(segment.base_offset)
+                self.loaded.split[segment.base_offset] = bases
+                self._segments = [s for s in self._segments if s.base_offset not in bases]
+                self._segments += [self._segment(base) for base in bases]
+                self._segments.sort(key=lambda one: one.base_offset)
 
     def _segment(self, base_offset: int, state: FileState = FileState.LIVE) -> LoadedSegment:
         return LoadedSegment(self._shadow, base_offset, state, kafka=self._start.kafka)
@@ -266,6 +269,7 @@ class _Loader:
     # Segments
 
     def _open_segments(self) -> None:
+        self._segments.clear()
         for name in list(self._shadow):
             file = names.parse_partition_file(name)
             if file.state is not FileState.LIVE or file.offset is None:
@@ -417,11 +421,10 @@ class _Loader:
         """Return what a log holds from byte `start` on that is sound."""
         lost = Lost()
         file = self._shadow.files[segment.name(FileKind.LOG)]
-        if file.origin is not None:
-            with file.open() as log:
-                chunks = scan.scan(log, base_offset=segment.base_offset, start=start, payload=False)
-                for chunk in chunks:
-                    lost.add(chunk.table)
+        with file.open() as log:
+            chunks = scan.scan(log, base_offset=segment.base_offset, start=start, payload=False)
+            for chunk in chunks:
+                lost.add(chunk.table)
         return lost
 
     def _remove(self, segments: Sequence[LoadedSegment], manager: ProducerManager) -> None:

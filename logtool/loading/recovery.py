@@ -214,16 +214,15 @@ class Recovery:
         """
         lost, behind = Lost(), Lost()
         at = 0
-        if log.origin is not None:
-            with log.open() as file:
-                for chunk in scan.scan(file, base_offset=self._base, payload=False):
-                    on_bytes(chunk.end_position - at)
-                    at = chunk.end_position
-                    if self.result.stop is not None:
-                        behind.add(chunk.table)
-                        lost.add(chunk.table)
-                    else:
-                        lost.add(self._feed(chunk, log))
+        with log.open() as file:
+            for chunk in scan.scan(file, base_offset=self._base, payload=False):
+                on_bytes(chunk.end_position - at)
+                at = chunk.end_position
+                if self.result.stop is not None:
+                    behind.add(chunk.table)
+                    lost.add(chunk.table)
+                else:
+                    lost.add(self._feed(chunk, log))
         result = self.result
         result.offset_index, result.time_index = self._indexes.finish(result.valid_size)
         return result, lost, behind

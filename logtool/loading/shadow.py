@@ -32,13 +32,33 @@ class ShadowFile:
             data = bytearray(max(end - start, 0))
             return bytes(data[: file.read_into(memoryview(data), start)])
 
-    def open(self) -> LogFile:
-        """Open the file on disk, as long as it would be; for logs, which are only ever cut."""
-        if self.origin is None:
-            raise ValueError("a new log is empty and has nothing to open")
+    def open(self) -> "LogFile | _Memory":
+        """Open a log, as long as it would be, to be scanned."""
+        if self.content is not None or self.origin is None:
+            return _Memory(self.content or b"")
         file = LogFile(self.origin.path)
         file.size = min(file.size, self.size)
         return file
+
+
+class _Memory:
+    """A log that is not on disk, read like one that is."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; return the number of bytes that there were."""
+        piece = self._data[position : position + len(buffer)]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def __enter__(self) -> "_Memory":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 class OccupiedError(Exception):

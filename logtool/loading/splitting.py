@@ -1,0 +1,58 @@
+"""A segment with offsets out of reach of its base offset is split, as a broker does while it loads.
+
+Each part begins with a batch that the part before it could not take. The rules are those of
+``LocalLog.splitOverflowedSegment`` (Kafka 3.9 and 4.3).
+"""
+
+from logtool import scan
+from logtool.formats.names import FileKind
+from logtool.loading.reading import StartFailsError, headers
+from logtool.loading.recovery import MAX_RELATIVE, Indexes
+from logtool.loading.segments import LoadedSegment
+from logtool.loading.shadow import Shadow, ShadowFile
+
+MOST_BYTES = 256 * 1024 * 1024
+"""A larger segment is not split: its parts are held in memory."""
+
+
+class TooLargeError(Exception):
+    """A broker splits the segment; here it is too large for that."""
+
+
+def split(shadow: Shadow, segment: LoadedSegment, interval: int, why: str) -> list[int]:
+    """Put the parts of a segment in its place and return their base offsets.
+
+    `why` is what could not be done without it: where the last batch is in reach, a broker refuses
+    to split, and does not start.
+    """
+    base = segment.base_offset
+    end = segment.next_offset()
+    if not base < end or end - 1 - base <= MAX_RELATIVE:
+        raise StartFailsError(why)
+    if segment.size > MOST_BYTES:
+        raise TooLargeError(f"a broker splits the segment: {why}")
+    data = shadow.files[segment.name(FileKind.LOG)].read()
+    starts: list[tuple[int, int]] = []
+    for header in headers(ShadowFile(None, len(data), data), 0, len(data)):
+        reach = header.last_offset - starts[-1][1] if starts else -1
+        if not 0 <= reach <= MAX_RELATIVE:
+            starts.append((header.position, header.base_offset))
+    for name in list(segment.files()):
+        shadow.remove(name)
+    ends = [position for position, _ in starts[1:]] + [len(data)]
+    for (position, offset), stop in zip(starts, ends, strict=True):
+        _write(shadow, LoadedSegment(shadow, offset), data[position:stop], interval)
+    return [offset for _, offset in starts]
+
+
+def _write(shadow: Shadow, part: LoadedSegment, data: bytes, interval: int) -> None:
+    log = ShadowFile(None, len(data), data)
+    indexes = Indexes(part.base_offset, interval)
+    with log.open() as file:
+        for chunk in scan.scan(file, base_offset=part.base_offset, payload=False):
+            if len(chunk.table):
+                indexes.feed(chunk.table)
+    offsets, times = indexes.finish(len(data))
+    shadow.write(part.name(FileKind.LOG), data)
+    shadow.write(part.name(FileKind.OFFSET_INDEX), offsets)
+    shadow.write(part.name(FileKind.TIME_INDEX), times)
