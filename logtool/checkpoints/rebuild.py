@@ -1,0 +1,190 @@
+"""Checkpoints mended by what the logs hold: an edit for each file that should be another.
+
+A row is dropped where its partition is not there or it cannot be read, and changed where no broker
+could mean it (`rules`). Rows are never added to the offset checkpoints, since a missing one is
+always safe: it stands for the start of the log.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from logtool import data_dir, partition
+from logtool.checkpoints import rules
+from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
+from logtool.checkpoints.rules import Extent
+from logtool.checks import chain, root
+from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
+from logtool.checks.segment import Level, SegmentReport
+from logtool.data_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
+from logtool.errors import UnreadableError, UsageError
+from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.partition import Partition
+from logtool.schedule import Budget, Job, Schedule
+
+Key = tuple[str, int]
+_OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
+"""The others are not opened any more, or for the last time."""
+
+
+@dataclass(slots=True)
+class Rebuild:
+    """Iterate to get the edits, and what could not be read and is left alone."""
+
+    path: Path
+    """A log dir, a partition dir, or one checkpoint."""
+    selection: Selection = field(default_factory=Selection)
+    budget: Budget = field(default_factory=Budget)
+    on_bytes: Callable[[int, Path], None] = lambda count, path: None
+    log_dir: Path = field(init=False)
+    """Where the files are that a broker locks."""
+    _kinds: tuple[FileKind, ...] = field(init=False)
+    _partition: Path | None = None
+    """The only partition that is meant."""
+
+    def __post_init__(self) -> None:
+        """Find out what is meant; UsageError for a file that is no checkpoint."""
+        self.log_dir, self._kinds = self.path, OFFSET_CHECKPOINTS
+        what = data_dir.classify(self.path)
+        if what is PathKind.FILE:
+            self.log_dir, self._kinds = self.path.parent, (kind_of(self.path),)
+            if self._kinds[0] is FileKind.LEADER_EPOCH_CHECKPOINT:
+                self._partition, self._kinds = self.path.parent, ()
+            elif self._kinds[0] not in OFFSET_CHECKPOINTS:
+                raise UsageError(f"{self.path} is no checkpoint of offsets or leader epochs")
+        elif what is PathKind.PARTITION_DIR:
+            self._partition, self._kinds = self.path, ()
+        if self._partition:
+            self.log_dir = self._partition.absolute().parent
+
+    @property
+    def _with_epochs(self) -> bool:
+        return not self._kinds or self._kinds == OFFSET_CHECKPOINTS
+
+    def __iter__(self) -> Iterator[Edit | UnreadableError]:
+        home = data_dir.read(self.log_dir)
+        found: dict[FileKind, Present] = {}
+        for kind in {*self._kinds, FileKind.LOG_START_CHECKPOINT} & home.files.keys():
+            try:
+                found[kind] = load(home.files[kind].path)
+            except UnreadableError as error:
+                if kind in self._kinds:
+                    yield error
+        starts = found.get(FileKind.LOG_START_CHECKPOINT)
+        start_rows: dict[Key, int] = starts.value.offsets if starts else {}
+        extents: dict[Key, Extent] = {}
+        with Schedule(self.budget, self.on_bytes) as schedule:
+            for job, reports in schedule.run(self._jobs(home, start_rows)):
+                yield from self._judge(job, list(reports), start_rows, extents)
+        for kind in self._kinds:
+            if kind in found:
+                yield from _offsets(found[kind], home, self.selection, extents, start_rows)
+
+    def _jobs(self, home: DataDir, start_rows: dict[Key, int]) -> Iterator[Job]:
+        """Yield the partitions to look at: the ends of their logs, or for the epochs all of it."""
+        level = Level.BATCHES if self._with_epochs else Level.QUICK
+        for path, directory in self._partitions(home):
+            key = root.key_of(directory) if isinstance(directory, PartitionDirectory) else None
+            row = start_rows.get(key, 0) if key else 0
+            request = Request(level, home.is_clean, max(row, 0))
+            try:
+                found: Partition | UnreadableError = partition.read(path)
+            except UnreadableError as error:
+                found = error
+            tasks = plan(found, request) if isinstance(found, Partition) else []
+            yield Job(path, tasks, (found, request, key))
+
+    def _partitions(
+        self, home: DataDir
+    ) -> Iterator[tuple[Path, PartitionDirectory | names.BadDirectory]]:
+        if self._partition:
+            yield self._partition, names.parse_directory(self._partition.absolute().name)
+            return
+        for path, directory in home.partitions:
+            if directory.kind in _OF_TODAY and self.selection.takes(directory):
+                yield path, directory
+
+    def _judge(
+        self, job: Job, reports: Sequence[SegmentReport], start_rows: dict[Key, int],
+        extents: dict[Key, Extent],
+    ) -> Iterator[Edit | UnreadableError]:  # fmt: skip
+        """Yield the edit of a partition's epochs, and note what its log says of the offsets."""
+        found, request, key = job.subject
+        if isinstance(found, UnreadableError):
+            yield found
+            return
+        facts = PartitionFacts()
+        items = list(check_partition(found, request, facts, iter(reports)))
+        unreadable = [item for item in items if isinstance(item, UnreadableError)]
+        if unreadable or facts.first_base_offset is None:
+            yield from unreadable
+            return
+        extent = Extent(facts.first_base_offset, facts.log_end_offset)
+        if any(report.changed for report in reports):
+            text = "changed while it was read; stop the broker first"
+            yield UnreadableError(found.path, text)
+            return
+        if key:
+            extents[key] = extent
+        if self._with_epochs:
+            start = rules.log_start(extent, start_rows.get(key) if key else None)
+            yield from _epochs(found, extent, reports, start)
+
+
+def _epochs(
+    found: Partition, extent: Extent, reports: Sequence[SegmentReport], start: int
+) -> Iterator[Edit | UnreadableError]:
+    """Yield the edit of leader-epoch-checkpoint, where it should be another."""
+    try:
+        present = load(found.path / FileKind.LEADER_EPOCH_CHECKPOINT)
+    except UnreadableError as error:
+        yield error
+        return
+    old = present.value.epochs
+    new = rules.epochs(old, chain.merge_runs(reports), start=start, end=extent.log_end_offset)
+    if new == old and present.is_sound:
+        return
+    gone = [f"epoch {epoch} at offset {at} goes" for epoch, at in old if (epoch, at) not in new]
+    come = [f"epoch {epoch} begins at offset {at}" for epoch, at in new if (epoch, at) not in old]
+    reasons = [*gone, *come] or [_unsound(present)]
+    content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(new))
+    yield replacement(present, content, reasons)
+
+
+def _offsets(
+    present: Present, home: DataDir, selection: Selection, extents: dict[Key, Extent],
+    start_rows: dict[Key, int],
+) -> Iterator[Edit]:  # fmt: skip
+    """Yield the edit of an offset checkpoint, where it should be another."""
+    there = {(d.topic, d.partition) for _, d in home.partitions if d.kind in _OF_TODAY}
+    new: dict[Key, int] = {}
+    reasons = []
+    for key, row in present.value.offsets.items():
+        name, extent = f"{key[0]}-{key[1]}", extents.get(key)
+        if key not in there and _is_meant(key, selection):
+            reasons.append(f"{name}: row of {row} goes, the partition is not in this directory")
+            continue
+        if row < 0:
+            reasons.append(f"{name}: row of {row} goes, an offset is at least 0")
+            continue
+        new[key] = row
+        if extent:
+            start = rules.log_start(extent, start_rows.get(key))
+            new[key] = rules.offset(present.kind, row, extent, start)
+            if new[key] != row:
+                holds = f"the log holds {start} to {extent.log_end_offset}"
+                reasons.append(f"{name}: {row} becomes {new[key]}, {holds}")
+    if not reasons and present.is_sound:
+        return
+    content = offset_checkpoint.encode(offset_checkpoint.build(new))
+    yield replacement(present, content, reasons or [_unsound(present)])
+
+
+def _is_meant(key: Key, selection: Selection) -> bool:
+    directory = names.parse_directory(f"{key[0]}-{key[1]}")
+    return isinstance(directory, PartitionDirectory) and selection.takes(directory)
+
+
+def _unsound(present: Present) -> str:
+    return next(found.message for found in present.findings if found.code != "checkpoint/empty")
