@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -37,8 +38,8 @@ def main() -> None:
 
 
 def collect(version: str, home: Path, seed: int, count: int) -> None:
-    shutil.rmtree(home / "cases", ignore_errors=True)
-    with tempfile.TemporaryDirectory() as temporary:
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home) as temporary:
         work = Path(temporary)
 
         def scenario(name: str) -> Path:
@@ -49,10 +50,14 @@ def collect(version: str, home: Path, seed: int, count: int) -> None:
             return target
 
         begun = time.monotonic()
-        cases = damaged.cases(version, scenario, home / "cases", seed=seed, count=count)
+        cases = damaged.cases(version, scenario, work / "cases", seed=seed, count=count)
         made = time.monotonic()
         found = recovery.outcomes(version, cases, work)
         ended = time.monotonic()
+        # What is there belongs together at any time, but for a moment.
+        shutil.rmtree(home / "cases", ignore_errors=True)
+        (work / "cases").rename(home / "cases")
+    cases = [replace(case, path=home / "cases" / case.name) for case in cases]
     content = {"cases": cases, "outcomes": found}
     (home / "outcomes.pickle").write_bytes(pickle.dumps(content))
     kinds = Counter(outcome.kind for outcome in found.values())

@@ -36,15 +36,23 @@ LOADED, REFUSES, OFFLINE = "loaded", "refuses", "offline"
 MARKER = b'{"version":0,"brokerEpoch":-1}'
 _STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 
+# A compiled method may contain others, and then exceptions of theirs that it never sees are told
+# of in its name.
+_UNCOMPILED = (
+    "-XX:CompileCommand=quiet",
+    "-XX:CompileCommand=exclude,kafka.log.LogManager*::*",
+    "-XX:CompileCommand=exclude,java.util.concurrent.FutureTask::run",
+)
+
 _END = re.compile(
     r"Completed load of .*?\(dir=(?P<done>[^,]+), .*?highWatermark=(?P<watermark>\d+), "
     r"lastStableOffset=(?P<stable>-?\d+), logStartOffset=(?P<start>\d+), "
     r"logEndOffset=(?P<end>\d+)\)|Error while loading logs in (?P<failed>\S+) in "
 )
 _THROWN = re.compile(
-    r"Exception <a '(?P<type>[^']+)'\{(?P<address>0x[0-9a-f]+)\}(?:: (?P<text>.*?))?> ?\n?"
-    r"(?: \([^)]*\) ?\n)? ?thrown (?P<where>.*?)\n? ?(?:at bci|at PC) \S+ for thread "
-    r"(?P<thread>0x[0-9a-f]+)(?: \((?P<name>[^)\n]*)\))?",
+    r"'(?P<type>[^']+)'\{(?P<address>0x[0-9a-f]+)\}(?:: (?P<text>.*?))?>"
+    r"\s+thrown in (?P<where>[^\n]*)\n? at (?:bci|PC) \S+ for thread (?P<thread>0x[0-9a-f]+)"
+    r"(?: \((?P<name>[^)\n]*)\))?",
     re.DOTALL,
 )
 
@@ -124,7 +132,7 @@ def _start(
         pipe.parent.mkdir()
         os.mkfifo(pipe)
         thrown = root / "exceptions"
-        options = [f"-Xlog:exceptions=info:file={thrown}:none:filecount=0"]
+        options = [f"-Xlog:exceptions=info:file={thrown}:none:filecount=0", *_UNCOMPILED]
         started_ms = int(time.time() * 1000)
         with Broker(version, [gate, *dirs], config(settings), jvm_options=options) as broker:
             broker.launch()
@@ -197,7 +205,10 @@ def _errors(text: str) -> dict[str, list[_Thrown]]:
     """
     names: dict[str, str] = {}
     found: dict[str, list[_Thrown]] = defaultdict(list)
-    for match in _THROWN.finditer(text):
+    for told in text.split("Exception <a "):
+        match = _THROWN.match(told)
+        if match is None:
+            continue
         thread, address = match["thread"], match["address"]
         if match["name"]:
             names[thread] = match["name"]
@@ -206,11 +217,11 @@ def _errors(text: str) -> dict[str, list[_Thrown]]:
         if not log_dir or "java.lang.invoke." in (match["text"] or ""):
             continue
         here = found[log_dir[1]]
-        known = bool(here) and here[-1].address == address
+        known = bool(here) and here[-1].address == address and not here[-1].uncaught
         if "anonfun$loadLogs$" in match["where"] and not known:
             error = match["type"].replace("/", ".") + f": {match['text'] or ''}"
             here.append(_Thrown(error.removesuffix(": "), address))
-        elif known and "java/util/concurrent/" in match["where"]:
+        elif known and "in 'java/util/concurrent/FutureTask'" in match["where"]:
             here[-1].uncaught = True
     return found
 

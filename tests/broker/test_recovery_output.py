@@ -12,7 +12,7 @@ def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
         "{0x7f} '$anonfun$loadLogs$15' '()V' in 'kafka/log/LogManager'>\n at bci 47 for thread "
         "0x0a (log-recovery-/tmp/a b-0)\n"
         "Exception <a 'java/lang/Error'{0x01}: why> \n thrown in interpreter method <{method} "
-        "{0x7f} 'call' '()V' in 'java/util/concurrent/Executors$RunnableAdapter'>\n at bci 4 "
+        "{0x7f} 'call' '()V' in 'java/util/concurrent/FutureTask'>\n at bci 4 "
         "for thread 0x0a (log-recovery-/tmp/a b-0)\n"
     )
     (thrown,) = recovery._errors(lines)["/tmp/a b"]
