@@ -13,7 +13,7 @@ from logtool.loading.producers import decode
 
 Scenario = Callable[[str], Path]
 _VERSIONS = ("4.3.1", "3.9.2")
-_DENSE = {"index.dense": 64}
+_DENSE = {"index.dense": 0}
 """Topics with an ``index.interval.bytes`` of their own."""
 
 

@@ -1,0 +1,147 @@
+"""What a forecast says of a log dir as a whole: checkpoints, strays, settings, time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from damage import append_to_file, damage_file, overwrite, remove_file
+
+from logtool.errors import UnreadableError
+from logtool.forecast import (
+    Duration,
+    Forecast,
+    PartitionForecast,
+    Request,
+    Settings,
+    duration,
+)
+from logtool.loading.loader import Outcome, Start
+from logtool.plan import Action
+
+Scenario = Callable[[str], Path]
+KAFKA = Settings((4, 3))
+
+
+def forecast(
+    *paths: Path, settings: Settings = KAFKA
+) -> tuple[dict[str, PartitionForecast], list[Action]]:
+    """Return the forecasts by directory name, and what is said of the log dirs."""
+    partitions, notes = {}, []
+    for item in Forecast(paths, settings):
+        assert not isinstance(item, UnreadableError), item
+        if isinstance(item, PartitionForecast):
+            partitions[item.request.path.name] = item
+        else:
+            notes.append(item)
+    return partitions, notes
+
+
+def told(one: PartitionForecast, action: str) -> list[tuple[str, int | None, int | None]]:
+    """Return (file name, position, length) of the actions of one kind."""
+    return [(a.path.name, a.position, a.length) for a in one.actions if a.action == action]
+
+
+def test_topics_are_loaded_with_their_own_index_interval(scenario: Scenario) -> None:
+    partitions, _ = forecast(scenario("4.3.1/killed"))
+    assert partitions["index.dense-0"].request.start.index_interval == 0
+    assert partitions["small-segments-0"].request.start.index_interval == 4096
+
+
+def test_a_clean_log_dir_is_read_nowhere(scenario: Scenario) -> None:
+    partitions, notes = forecast(scenario("4.3.1/clean"))
+    assert notes == []
+    assert {one.outcome for one in partitions.values()} == {Outcome.LOADS}
+    assert sum(one.bytes_scanned for one in partitions.values()) == 0
+
+
+def test_without_its_marker_it_is_read_from_the_recovery_points(
+    copy_of: Callable[[str], Path],
+) -> None:
+    home = copy_of("4.3.1/clean")
+    remove_file(home / ".kafka_cleanshutdown")
+    partitions, _ = forecast(home)
+    one = partitions["small-segments-0"]
+    assert one.recovered == 1 < one.segments
+    assert one.request.start.recovery_point == one.log_end == one.recovery_point
+
+
+def test_unreadable_recovery_points_count_as_none(copy_of: Callable[[str], Path]) -> None:
+    home = copy_of("4.3.1/killed")
+    damage_file(home / "recovery-point-offset-checkpoint", overwrite, 0, b"x")
+    partitions, notes = forecast(home)
+    assert [(note.action, note.path.name) for note in notes] == [
+        ("ignore", "recovery-point-offset-checkpoint")
+    ]
+    one = partitions["small-segments-0"]
+    assert one.recovered == one.segments
+
+
+def test_a_torn_tail_is_cut_with_its_place_and_size(scenario: Scenario) -> None:
+    partitions, _ = forecast(scenario("4.3.1/torn"))
+    cuts = {name: told(one, "truncate") for name, one in partitions.items()}
+    (name, position, length) = cuts["torn.tail-1"][0]
+    log = scenario("4.3.1/torn-recovered") / "torn.tail-1" / name
+    assert position == log.stat().st_size
+    assert (
+        position + (length or 0) == (scenario("4.3.1/torn") / "torn.tail-1" / name).stat().st_size
+    )
+
+
+def test_a_cut_below_the_high_watermark_says_so(copy_of: Callable[[str], Path]) -> None:
+    home = copy_of("4.3.1/killed")
+    remove_file(home / "recovery-point-offset-checkpoint")
+    logs = sorted((home / "small-segments-0").glob("*.log"))
+    log, base = logs[2], int(logs[2].stem)
+    damage_file(log, overwrite, 70, b"\xff\xff")
+    partitions, _ = forecast(home)
+    one = partitions["small-segments-0"]
+    cut = next(a for a in one.actions if a.action == "truncate")
+    assert (cut.position, cut.length, cut.segment) == (0, log.stat().st_size, base)
+    assert cut.loss.below_high_watermark is True
+    assert cut.loss.batches == cut.loss.batches_behind_damage > 0
+    gone = [a for a in one.actions if a.action == "remove" and a.path.suffix == ".log"]
+    assert [a.path for a in gone] == logs[3:]
+    # The last segment has no batch yet.
+    assert all(a.loss.batches > 0 for a in gone if a.length)
+    assert one.log_end == base
+
+
+def test_a_partition_of_another_node_is_stray(copy_of: Callable[[str], Path]) -> None:
+    home = copy_of("4.3.1/killed")
+    damage_file(
+        home / "codec-gzip-0" / "partition.metadata",
+        lambda data: data.replace(data[-22:-1], b"AAAAAAAAAAAAAAAAAAAAA"),
+    )
+    partitions, _ = forecast(home)
+    assert [name for name, one in partitions.items() if told(one, "stray")] == ["codec-gzip-0"]
+
+
+def test_a_bad_index_below_the_recovery_point_stays_unnoticed(
+    copy_of: Callable[[str], Path],
+) -> None:
+    home = copy_of("4.3.1/killed")
+    index = sorted((home / "small-segments-0").glob("*.timeindex"))[1]
+    append_to_file(index, b"\x01")
+    partitions, _ = forecast(home)
+    assert [name for name, *_ in told(partitions["small-segments-0"], "unnoticed")] == [index.name]
+
+
+def test_one_partition_is_judged_by_the_checkpoints_beside_it(scenario: Scenario) -> None:
+    home = scenario("4.3.1/killed")
+    alone, _ = forecast(home / "small-segments-0")
+    all_of_them, _ = forecast(home)
+    assert list(alone) == ["small-segments-0"]
+    assert alone["small-segments-0"].as_json() == all_of_them["small-segments-0"].as_json()
+
+
+@pytest.mark.parametrize(
+    ("threads", "seconds", "probe"), [(1, 8.0, 76), (2, 5.0, 70), (8, 5.0, 70)]
+)
+def test_the_longest_partition_bounds_the_time(threads: int, seconds: float, probe: int) -> None:
+    start = Start(clean=False)
+    loads = [
+        PartitionForecast(Request(Path(name), start), Outcome.LOADS, bytes_scanned=size)
+        for name, size in (("a-0", 200), ("b-0", 500), ("c-0", 100))
+    ]
+    expected = Duration(800, seconds, Path("b-0"), 5.0, probe)
+    assert duration(loads, threads, 100.0) == expected
