@@ -136,7 +136,7 @@ Progress = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "-j", "--jobs", metavar="N", min=1, help="Processes; by default one for each processor."
+        "-j", "--jobs", metavar="N", min=1, help="Threads; by default one for each processor."
     ),
 ]
 MaxRate = Annotated[

@@ -38,7 +38,7 @@ cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
 
 @cython.locals(
     position=Py_ssize_t, after=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t, size=int64_t,
-    magic=int, reason=int, sound=bint
+    magic=int, reason=int, sound=bint, full=int, bad_size=int, bad_magic=int, bad_crc=int
 )
 cpdef (Py_ssize_t, Py_ssize_t, int) walk_batches(
     const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base,

@@ -68,36 +68,39 @@ def walk_batches(
     row = first
     most = rows.shape[1]
     reason = MORE
-    while end - position > 20:
-        if row == most:
-            reason = FULL
-            break
-        size = int32(data, position + 8)
-        magic = data[position + 16]
-        if size < 14 or (magic == 1 and size < 22) or (magic == 2 and size < 49):
-            reason = BAD_SIZE
-            break
-        if magic > 2:
-            reason = BAD_MAGIC
-            break
-        after = position + 12 + size
-        if after > end:
-            break
-        if magic == 2:
-            sound = crc32c(data, position + 21, after) == uint32(data, position + 17)
-        else:
-            sound = crc32(data, position + 16, after) == uint32(data, position + 12)
-        if not sound:
-            reason = BAD_CRC
-            break
-        rows[0, row] = base + position
-        rows[1, row] = 12 + size
-        if magic == 2:
-            _write_header(data, position, rows, row)
-        else:
-            _write_legacy_header(data, position, magic, rows, row)
-        row += 1
-        position = after
+    # C values, for what runs without the interpreter's lock.
+    full, bad_size, bad_magic, bad_crc = FULL, BAD_SIZE, BAD_MAGIC, BAD_CRC
+    with cython.nogil:
+        while end - position > 20:
+            if row == most:
+                reason = full
+                break
+            size = int32(data, position + 8)
+            magic = data[position + 16]
+            if size < 14 or (magic == 1 and size < 22) or (magic == 2 and size < 49):
+                reason = bad_size
+                break
+            if magic > 2:
+                reason = bad_magic
+                break
+            after = position + 12 + size
+            if after > end:
+                break
+            if magic == 2:
+                sound = crc32c(data, position + 21, after) == uint32(data, position + 17)
+            else:
+                sound = crc32(data, position + 16, after) == uint32(data, position + 12)
+            if not sound:
+                reason = bad_crc
+                break
+            rows[0, row] = base + position
+            rows[1, row] = 12 + size
+            if magic == 2:
+                _write_header(data, position, rows, row)
+            else:
+                _write_legacy_header(data, position, magic, rows, row)
+            row += 1
+            position = after
     return row - first, position, reason
 
 

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from contextlib import nullcontext
 
 import crc32c as _crc32c
 
@@ -15,6 +16,7 @@ class cython:  # noqa: N801 - stands in for the module where Cython is not insta
     """What `_kernels` asks of Cython at run time."""
 
     compiled = False
+    nogil = nullcontext()
 
 
 def crc32_init() -> None:

@@ -119,14 +119,16 @@ class Chunk:
 
 
 def scan(
-    source: Source, *, base_offset: int, start: int = 0, payload: bool = True
-) -> Iterator[Chunk]:
+    source: Source, *, base_offset: int, start: int = 0, stop: int | None = None,
+    payload: bool = True,
+) -> Iterator[Chunk]:  # fmt: skip
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
-    `base_offset` is the segment's; it only serves to recognise batches behind damage. Without
-    `payload` the chunks are longer and hold no bytes.
+    `base_offset` is the segment's; it only serves to recognise batches behind damage. With `stop`
+    the file is taken to end there. Without `payload` the chunks are longer and hold no bytes.
     """
-    return _Scanner(source, base_offset, payload).run(start)
+    end = source.size if stop is None else min(stop, source.size)
+    return _Scanner(source, base_offset, payload, end).run(start)
 
 
 def _fresh_rows() -> Column:
@@ -134,13 +136,13 @@ def _fresh_rows() -> Column:
 
 
 class _Scanner:
-    def __init__(self, source: Source, base_offset: int, payload: bool) -> None:
+    def __init__(self, source: Source, base_offset: int, payload: bool, end: int) -> None:
         self._source = source
         self._payload = payload
         self._base_offset = base_offset
         self._highest_offset = min(base_offset + _MOST_RELATIVE_OFFSET, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
-        self._end = source.size
+        self._end = end
         self._budget = SEARCH_BUDGET
         self._buffer = bytearray()
         self._rows = _fresh_rows()

@@ -1,22 +1,26 @@
-"""Which segments are looked at when, and in how many processes; the reports come in order."""
+"""Which segments are looked at when, and in how many threads; the reports come in order."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logtool.checks.segment import SegmentReport, Task, check_segments
+from logtool.checks.pieces import PieceReport, check_tasks, cut, join
+from logtool.checks.report import SegmentReport, Task
 from logtool.resume import Memory
 from logtool.workers import OutOfTimeError, Pace, Workers
 
 WORTH_A_POOL = 64 * 1024 * 1024
-"""Bytes of log from which on several processes are quicker than one that need not start them."""
+"""Bytes of log from which on several threads are quicker than one that need not start them."""
 WINDOW = 4096
 """Segments that are planned ahead, so that the largest of them can start first."""
 _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
-"""How much of small segments goes to a process at once."""
+"""How much of small segments goes to a thread at once."""
+
+_Report = SegmentReport | PieceReport | None
+"""What is known of a task; None where there was no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Budget:
     """How much of the machine a verification may take."""
 
     jobs: int = 1
-    """Processes."""
+    """Threads."""
     pace: Pace = field(default_factory=Pace)
     drop_cache: bool = False
     """Whether pages of the page cache are given back once they are read."""
@@ -54,7 +58,7 @@ class Schedule:
         self._on_bytes = on_bytes
         self._path = Path()
         self._stack = ExitStack()
-        self._workers: Workers[Sequence[Task], list[SegmentReport]] | None = None
+        self._workers: Workers[Sequence[Task], list[SegmentReport | PieceReport]] | None = None
         self._parallel = False
         self.out_of_time = False
         """Whether some segment was not looked at because time was over."""
@@ -110,24 +114,34 @@ class Schedule:
         yield window
 
     def _start(self, window: Sequence[Job]) -> None:
-        """Start processes where there is enough to do; once started they stay."""
+        """Start threads where there is enough to do; once started they stay."""
         budget = self._budget
         self._parallel |= budget.jobs > 1 and sum(job.bytes for job in window) >= WORTH_A_POOL
         wanted = budget.jobs if self._parallel else 1
         if self._workers is None or self._workers.jobs < wanted:
             workers = Workers(
-                check_segments, wanted, budget.pace, lambda n: self._on_bytes(n, self._path)
+                check_tasks, wanted, budget.pace, lambda n: self._on_bytes(n, self._path)
             )
             self._workers = self._stack.enter_context(workers)
 
     def _units(self, tasks: Sequence[Task]) -> Iterator[list[Task]]:
-        """Yield the tasks in pieces of work: one by one, or small ones together for a process."""
+        """Yield the tasks in pieces of work: large ones cut, and small ones together."""
+        if not self._parallel:
+            yield from ([task] for task in tasks)
+            return
         unit: list[Task] = []
         size = 0
         for task in tasks:
+            pieces = cut(task)
+            if len(pieces) > 1:
+                if unit:
+                    yield unit
+                yield from ([piece] for piece in pieces)
+                unit, size = [], 0
+                continue
             unit.append(task)
             size += task.segment.log.size
-            if not self._parallel or size >= _UNIT_BYTES or len(unit) >= _UNIT_SEGMENTS:
+            if size >= _UNIT_BYTES or len(unit) >= _UNIT_SEGMENTS:
                 yield unit
                 unit, size = [], 0
         if unit:
@@ -135,16 +149,36 @@ class Schedule:
 
     def _reports(self, units: Sequence[list[Task]]) -> Iterator[SegmentReport]:
         results = self._workers.run(units, self._order) if self._workers else iter(())
+        pieces: list[_Report] = []
         for unit, result in zip(units, results, strict=True):
-            if isinstance(result, OutOfTimeError):
-                self.out_of_time = True
-                for task in unit:
-                    yield SegmentReport(task.segment.base_offset, skipped=True)
-                continue
-            for task, report in zip(unit, result, strict=True):
-                if self._budget.memory and report.scanned:
-                    self._budget.memory.remember(task.segment.log)
-                yield report
+            reports = [None] * len(unit) if isinstance(result, OutOfTimeError) else result
+            for task, report in zip(unit, reports, strict=True):
+                if not task.piece:
+                    yield self._known(task, report)
+                    continue
+                pieces.append(report)
+                if task.piece.stop == task.segment.log.size:
+                    yield self._known(task, self._joined(replace(task, piece=None), pieces))
+                    pieces = []
+
+    def _joined(self, task: Task, pieces: Sequence[_Report]) -> _Report:
+        """Return the report of a segment from those of its pieces; None once time is over."""
+        done = [piece for piece in pieces if isinstance(piece, PieceReport)]
+        if len(done) < len(pieces) or not self._workers:
+            return None
+        if report := join(task, done):
+            return report
+        again = self._workers.again([task])
+        return None if isinstance(again, OutOfTimeError) else again[0]
+
+    def _known(self, task: Task, report: _Report) -> SegmentReport:
+        """Return the report of a task, and note whether there was time for it."""
+        if not isinstance(report, SegmentReport):
+            self.out_of_time = True
+            return SegmentReport(task.segment.base_offset, skipped=True)
+        if self._budget.memory and report.scanned:
+            self._budget.memory.remember(task.segment.log)
+        return report
 
     def _order(self, unit: Sequence[Task]) -> tuple[float, int]:
         """Return the turn of a unit: the least recently checked first, then the largest."""

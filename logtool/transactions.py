@@ -37,6 +37,8 @@ class Producer:
     coordinator_epoch: int = NONE
     transaction_first_offset: int = NONE
     """First offset of the open transaction."""
+    intruding: bool = False
+    """Whether its last batch was a plain one inside its open transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class ProducerState:
         """Replay the `significant` rows of a stretch of log.
 
         Returns the transactions aborted in it, and the row numbers of plain batches that their
-        producer wrote inside its open transaction: a broker does not survive loading those.
+        producer wrote inside its open transaction, the first of those in a row: a broker does not
+        survive loading them.
         """
         aborted: list[AbortedTransaction] = []
         intruders: list[int] = []
@@ -79,6 +82,7 @@ class ProducerState:
             if marker[row]:
                 state.coordinator_epoch = int(rows.coordinator_epoch[row])
                 first, state.transaction_first_offset = state.transaction_first_offset, NONE
+                state.intruding = False
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
                     offset = int(rows.base_offset[row])
                     stable = self._oldest_open(offset + 1)
@@ -89,8 +93,10 @@ class ProducerState:
             state.offset_delta = int(rows.last_offset[row] - rows.base_offset[row])
             if transactional[row] and state.transaction_first_offset == NONE:
                 state.transaction_first_offset = int(rows.base_offset[row])
-            elif not transactional[row] and state.transaction_first_offset != NONE:
+            inside = not transactional[row] and state.transaction_first_offset != NONE
+            if inside and not state.intruding:
                 intruders.append(row)
+            state.intruding = inside
         return aborted, intruders
 
     def _oldest_open(self, none: int) -> int:

@@ -1,23 +1,22 @@
-"""The local engine: one function over many pieces of work, in this process or in several.
+"""The local engine: one function over many pieces of work, in one thread or in several.
 
 Results come back in the order of the work, whatever finished first, so that nothing a command
-prints depends on timing. Work is started largest first. The processes take CPU affinity and the
+prints depends on timing. Work is started largest first. Threads take CPU affinity and the
 container's CPU quota as they are.
 """
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from logtool.errors import LogtoolError
-
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -34,12 +33,14 @@ class OutOfTimeError(Exception):
 
 @dataclass(slots=True)
 class Pace:
-    """How fast and how long this process may read; `spend` is called with every stretch read."""
+    """How fast and how long may be read; all threads call `spend` with every stretch read."""
 
     bytes_per_second: float | None = None
     deadline: float | None = None
-    """On the clock of `time.monotonic`, which all processes of a machine share."""
+    """On the clock of `time.monotonic`."""
     _free_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _over: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def starting_now(cls, bytes_per_second: float | None, seconds: float | None) -> "Pace":
@@ -50,12 +51,19 @@ class Pace:
         """Wait until `count` bytes more keep to the rate; OutOfTimeError once time is over."""
         now = time.monotonic()
         if self.bytes_per_second:
-            self._free_at = max(self._free_at, now) + count / self.bytes_per_second
-            last = self._free_at if self.deadline is None else min(self._free_at, self.deadline)
-            time.sleep(max(0.0, last - now))
+            with self._lock:
+                self._free_at = max(self._free_at, now) + count / self.bytes_per_second
+                last = self._free_at
+            if self.deadline is not None:
+                last = min(last, self.deadline)
+            self._over.wait(max(0.0, last - now))
             now = time.monotonic()
-        if self.deadline is not None and now >= self.deadline:
+        if self._over.is_set() or (self.deadline is not None and now >= self.deadline):
             raise OutOfTimeError
+
+    def end(self) -> None:
+        """End the time now, for all who wait too."""
+        self._over.set()
 
 
 def available_cpus() -> int:
@@ -72,8 +80,8 @@ class Workers(Generic[Work, Result]):
     """Runs `function(work, on_bytes)` for pieces of work; use as a context manager.
 
     `function` calls `on_bytes` with every stretch of bytes it has dealt with: that is what keeps to
-    the pace, and what `on_progress` is told of, here, in this process. With one job everything
-    runs in this process, when its result is asked for.
+    the pace, and what `on_progress` is told of, in the thread that asks for the results. With one
+    job everything runs in that thread, when its result is asked for.
     """
 
     def __init__(
@@ -84,34 +92,24 @@ class Workers(Generic[Work, Result]):
         self.jobs = jobs
         self._pace = pace
         self._on_progress = on_progress
-        self._pool: ProcessPoolExecutor | None = None
-        self._counter: Any = None
-        self._seen = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+        self._unseen = 0
+        """Bytes dealt with of which `on_progress` was not told yet."""
 
     def __enter__(self) -> "Workers[Work, Result]":
         if self.jobs > 1:
-            # Here, because one process needs none of it and they take a while to load.
-            import multiprocessing
-            from concurrent.futures import ProcessPoolExecutor
+            # Here, because one thread needs none of it and it takes a while to load.
+            from concurrent.futures import ThreadPoolExecutor
 
-            context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload([self._function.__module__])
-            self._counter = context.Value("q", 0)
-            rate = self._pace.bytes_per_second
-            pace = Pace(rate / self.jobs if rate else None, self._pace.deadline)
-            self._pool = ProcessPoolExecutor(
-                self.jobs, context, _start, (self._function, pace, self._counter)
-            )
+            self._pool = ThreadPoolExecutor(self.jobs)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._pool:
-            self._pool.shutdown(wait=kind is None, cancel_futures=True)
             if kind is not None:
-                import multiprocessing
-
-                for process in multiprocessing.active_children():
-                    process.terminate()
+                self._pace.end()
+            self._pool.shutdown(cancel_futures=True)
 
     def run(
         self, work: Sequence[Work], order: Callable[[Work], Any]
@@ -122,22 +120,28 @@ class Workers(Generic[Work, Result]):
         """
         turns = sorted(range(len(work)), key=lambda number: order(work[number]))
         if self._pool:
-            pending = {number: self._pool.submit(_in_worker, work[number]) for number in turns}
+            pending = {
+                number: self._pool.submit(self._one, work[number], self._count) for number in turns
+            }
             for number in range(len(work)):
                 yield self._result(pending.pop(number))
             return
         done: dict[int, Result | OutOfTimeError] = {}
         wanted = 0
         for number in turns:
-            done[number] = self._here(work[number])
+            done[number] = self._one(work[number], self._on_progress)
             while wanted in done:
                 yield done.pop(wanted)
                 wanted += 1
 
-    def _here(self, piece: Work) -> Result | OutOfTimeError:
-        def on_bytes(count: int) -> None:
-            self._on_progress(count)
-            self._pace.spend(count)
+    def again(self, piece: Work) -> Result | OutOfTimeError:
+        """Return the result of a piece whose bytes were counted before, in this thread."""
+        return self._one(piece, lambda _: None)
+
+    def _one(self, piece: Work, count: OnBytes) -> Result | OutOfTimeError:
+        def on_bytes(size: int) -> None:
+            count(size)
+            self._pace.spend(size)
 
         try:
             self._pace.spend(0)
@@ -145,42 +149,16 @@ class Workers(Generic[Work, Result]):
         except OutOfTimeError as error:
             return error
 
-    def _result(self, future: "Future[Result]") -> Result | OutOfTimeError:
-        from concurrent.futures.process import BrokenProcessPool
+    def _count(self, size: int) -> None:
+        with self._lock:
+            self._unseen += size
 
+    def _result(self, future: "Future[Result | OutOfTimeError]") -> Result | OutOfTimeError:
         while True:
             with suppress(TimeoutError):
                 try:
                     return future.result(timeout=_POLL_SECONDS)
-                except OutOfTimeError as error:
-                    return error
-                except BrokenProcessPool as error:
-                    raise LogtoolError(
-                        "a worker process was killed (memory?); try again with -j 1"
-                    ) from error
                 finally:
-                    done = self._counter.value
-                    self._on_progress(done - self._seen)
-                    self._seen = done
-
-
-def _start(function: Callable[[Any, OnBytes], Any], pace: Pace, counter: Any) -> None:
-    """Prepare a worker process; Ctrl-C is the parent's to handle."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker.update(function=function, pace=pace, counter=counter)
-
-
-def _in_worker(piece: Any) -> Any:
-    def on_bytes(count: int) -> None:
-        with _worker["counter"].get_lock():
-            _worker["counter"].value += count
-        _worker["pace"].spend(count)
-
-    _worker["pace"].spend(0)
-    return _worker["function"](piece, on_bytes)
-
-
-_worker: dict[str, Any] = {}
-"""What `_start` was given, in a worker process."""
+                    with self._lock:
+                        size, self._unseen = self._unseen, 0
+                    self._on_progress(size)

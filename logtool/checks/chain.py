@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from logtool.checks.segment import SegmentReport
+from logtool.checks.report import SegmentReport
 from logtool.findings import Finding
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
 from logtool.partition import File, Partition, Segment

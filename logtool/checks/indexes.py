@@ -40,6 +40,12 @@ class OffsetIndexRules:
         self._segment, self._file = segment, file
         self._index = offset_index.parse(files.read_small(file.path))
         self._join = OffsetIndexJoin(self._index, segment.base_offset)
+        self._accepted = False
+
+    @property
+    def entries(self) -> int:
+        """Return the number of entries."""
+        return len(self._index)
 
     @property
     def last_position(self) -> int:
@@ -54,6 +60,10 @@ class OffsetIndexRules:
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._join.feed(chunk, misplaced)
+
+    def accept(self, last_batch_position: int) -> None:
+        """Take the entries for right without feeding: the log was held against them in pieces."""
+        self._accepted, self._join.last_batch_position = True, last_batch_position
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
         """Yield what the file and the log's size tell."""
@@ -94,7 +104,7 @@ class OffsetIndexRules:
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
     def _mismatches(self) -> Iterator[Finding]:
-        for verdict, first, last in _bad(self._join.verdicts()):
+        for verdict, first, last in () if self._accepted else _bad(self._join):
             entry = _offset_entry(self._index, self._segment.base_offset, first)
             text = (
                 f"{entry} points at no batch"
@@ -113,6 +123,7 @@ class TimeIndexRules:
         self._segment, self._file = segment, file
         self._index = time_index.parse(files.read_small(file.path))
         self._join = TimeIndexJoin(self._index, segment.base_offset)
+        self._accepted = False
 
     @property
     def entries(self) -> int:
@@ -127,6 +138,10 @@ class TimeIndexRules:
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._join.feed(chunk, misplaced)
+
+    def accept(self, max_timestamp: int) -> None:
+        """Take the entries for right without feeding: the log was held against them in pieces."""
+        self._accepted, self._join.max_timestamp = True, max_timestamp
 
     def alone(self) -> Iterator[Finding]:
         """Yield what the file tells."""
@@ -147,7 +162,7 @@ class TimeIndexRules:
             yield _placed(Finding("time-index/incomplete", text), self._file)
 
     def _mismatches(self, *, clean: bool) -> Iterator[Finding]:
-        for verdict, first, last in _bad(self._join.verdicts()):
+        for verdict, first, last in () if self._accepted else _bad(self._join):
             code = _JOIN_CODES[verdict]
             if verdict is Verdict.NO_BATCH and self._segment.is_active and not clean:
                 code = "ahead"
@@ -208,7 +223,8 @@ def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[
     yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
 
 
-def _bad(verdicts: Column) -> Iterator[tuple[Verdict, int, int]]:
+def _bad(join: OffsetIndexJoin | TimeIndexJoin) -> Iterator[tuple[Verdict, int, int]]:
+    verdicts = join.verdicts()
     if not verdicts.any():  # all right, which is 0
         return
     for verdict in _JOIN_CODES:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from logtool.checks import chain, indexes, inventory, producers, small_files
-from logtool.checks.segment import Level, SegmentReport, Task, vanished
+from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.segment import vanished
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint

@@ -7,7 +7,8 @@ from pathlib import Path
 from logtool import files, partition
 from logtool.checks import producers, small_files
 from logtool.checks.partition import Item, PartitionFacts
-from logtool.checks.segment import Level, Task, check_segment
+from logtool.checks.report import Level, Task
+from logtool.checks.segment import check_segment
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.formats import names, offset_index, time_index, transaction_index

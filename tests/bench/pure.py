@@ -25,7 +25,8 @@ def main() -> None:
     from bench.measure import pairs, pass_over
 
     from logtool import partition
-    from logtool.checks.segment import Task, check_segment
+    from logtool.checks.report import Task
+    from logtool.checks.segment import check_segment
 
     if vars(sys.modules["logtool.scan"])["_kernels"] is not kernels:
         raise AssertionError("the scan uses other kernels")

@@ -29,7 +29,8 @@ from bench.measure import (
 from broker.install import KAFKA_4, cache_root, install
 
 from logtool import partition
-from logtool.checks.segment import Task, check_segment
+from logtool.checks.report import Task
+from logtool.checks.segment import check_segment
 from logtool.files import LogFile
 from logtool.formats import _kernels, compression
 from logtool.formats.record_batch import HEADER_SIZE
@@ -162,8 +163,8 @@ def pure_build(bench: Bench) -> Iterator[Row]:
     yield _ratio("the same, batches of 16 KiB, kernels not compiled", timing, None, note)
 
 
-def two_processes(bench: Bench) -> Iterator[Row]:
-    """Time two processes against one."""
+def two_threads(bench: Bench) -> Iterator[Row]:
+    """Time two threads against one."""
     title = "verify -j 2 against -j 1, 4 segments of batches of 16 KiB, whole process"
     text = subprocess.run(
         [_logtool(), "verify", "--help"], env=environment(), stdout=subprocess.PIPE, check=True
@@ -340,7 +341,7 @@ def tiny_segments(bench: Bench) -> Iterator[Row]:
 ROWS = {
     "verify": verify_batches,
     "pure": pure_build,
-    "processes": two_processes,
+    "threads": two_threads,
     "kafka-batches": kafka_batches,
     "kafka-records": kafka_records,
     "kafka-fixture": kafka_fixture,

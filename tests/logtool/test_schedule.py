@@ -1,7 +1,6 @@
 """Budgets: processes, rate, time, and what is remembered from run to run."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from logtool import schedule, workers
+from logtool import schedule
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.resume import load
@@ -50,7 +49,7 @@ def outcome(path: Path, budget: Budget | None = None) -> tuple[list[str], dict[s
     return found, summary
 
 
-def test_processes_change_nothing_of_what_is_found_nor_its_order(partition, scenario, monkeypatch):
+def test_threads_change_nothing_of_what_is_found_nor_its_order(partition, scenario, monkeypatch):
     monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
 
     for path in (partition, scenario("4.3.1/clean"), scenario("4.3.1/killed")):
@@ -82,19 +81,6 @@ def test_results_come_in_the_order_of_the_work(jobs):
 
     assert [f if isinstance(f, int) else type(f) for f in found] == [10, 2, OutOfTimeError, 18]
     assert sum(seen) == 5 + 1 + 13 + 9
-
-
-def die(piece: int, on_bytes) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return piece
-
-
-def test_a_killed_worker_is_said_in_one_line():
-    with (
-        pytest.raises(workers.LogtoolError, match="a worker process was killed"),
-        Workers(die, 2, Pace()) as pool,
-    ):
-        list(pool.run([1, 2], order=int))
 
 
 def test_a_rate_is_kept():
@@ -152,13 +138,13 @@ def test_what_was_checked_least_recently_comes_first(partition, tmp_path, monkey
         memory.checked[str(log)] = (status.st_size, status.st_mtime_ns, 1.0)
     logs[4].touch()  # not any more what was checked
     looked_at: list[int] = []
-    real = schedule.check_segments
+    real = schedule.check_tasks
 
     def watched(tasks, on_bytes):
         looked_at.extend(task.segment.base_offset // 4 for task in tasks)
         return real(tasks, on_bytes)
 
-    monkeypatch.setattr(schedule, "check_segments", watched)
+    monkeypatch.setattr(schedule, "check_tasks", watched)
 
     list(Verification([partition], budget=Budget(memory=memory)))
 

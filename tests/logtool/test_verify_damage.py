@@ -47,10 +47,12 @@ from log_dir_damage import (
 )
 from verification import batches, fingerprint, log_dirs, small_log_dir, told, verify
 
+from logtool import schedule
+from logtool.checks import pieces
 from logtool.findings import catalogue
 from logtool.formats import record
 from logtool.formats.record_batch import BatchTable
-from logtool.verify import Level
+from logtool.verify import Budget, Level
 
 VERSION = "4.3.1"
 DEEP = {"batch/records", "batch/record-offsets", "batch/max-timestamp", "batch/too-large"}
@@ -934,7 +936,7 @@ def log_dir(scenario, tmp_path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
-def test_damage_is_told_for_what_it_is(row, log_dir):
+def test_damage_is_told_for_what_it_is(row, log_dir, monkeypatch):
     home = log_dir(row.home)
     sound = verify(*log_dirs(home))
     assert not sound.above_info()
@@ -948,8 +950,14 @@ def test_damage_is_told_for_what_it_is(row, log_dir):
     assert row.says in story
     assert not outcome.unreadable
     assert fingerprint(home) == before
-    shallow, deep = verify(*log_dirs(home), level=Level.BATCHES).places, outcome.places
+    flat = verify(*log_dirs(home), level=Level.BATCHES)
+    shallow, deep = flat.places, outcome.places
     assert {key: n for key, n in deep.items() if key[0] not in DEEP} == shallow
+    monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 4096)
+    for whole, level in ((outcome, Level.RECORDS), (flat, Level.BATCHES)):
+        in_pieces = verify(*log_dirs(home), level=level, budget=Budget(jobs=2))
+        assert in_pieces.findings == whole.findings
     verify(*log_dirs(home), level=Level.QUICK)
 
 

@@ -1,0 +1,69 @@
+"""What the batches of a log add up to, chunk after chunk."""
+
+import numpy as np
+
+from logtool import transactions
+from logtool.checks.batches import BatchRules
+from logtool.checks.records import check_records
+from logtool.checks.report import Level, SegmentReport, Task
+from logtool.findings import Finding
+from logtool.formats.record_batch import MAGIC, BatchTable, concat
+from logtool.scan import Chunk
+
+_CHUNKS_OF_ROWS = 64
+"""Chunks whose producer rows are kept apart before they are reduced to one."""
+
+
+class LogPass:
+    """Adds up in a report what the chunks of a log tell, or those of a piece of it."""
+
+    def __init__(self, task: Task, report: SegmentReport) -> None:
+        self.rules = BatchRules(task.segment.base_offset)
+        self._task, self._report = task, report
+        self._rows: list[BatchTable] = []
+
+    def feed(self, chunk: Chunk) -> list[Finding]:
+        """Take the next chunk; returns what is wrong with its batches."""
+        found = list(self.rules.feed(chunk))
+        if self._task.level is Level.RECORDS:
+            found += check_records(chunk, self._task.limit)
+        misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
+        placed = chunk.table if misplaced is None else chunk.table[~misplaced]
+        self._rows.append(transactions.significant(placed, self._task.cuts))
+        if len(self._rows) >= _CHUNKS_OF_ROWS:
+            self._rows = [transactions.significant(concat(self._rows), self._task.cuts)]
+        _count(self._report, chunk.table)
+        if foreign is not None:
+            trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
+            placed = chunk.table[trusted]
+        _add_epochs(self._report, placed)
+        return found
+
+    def finish(self) -> None:
+        """Complete the report, but for the findings."""
+        report, rules = self._report, self.rules
+        report.producer_rows = concat(self._rows)
+        report.first_offset, report.last_offset = rules.first_offset, rules.last_offset
+        report.has_gaps, report.damaged = rules.has_gaps, rules.damaged
+        report.end_known = rules.end_known
+
+
+def _count(report: SegmentReport, table: BatchTable) -> None:
+    if not len(table):
+        return
+    report.batches += len(table)
+    report.end_position = int(table.position[-1] + table.size[-1])
+    report.largest_batch = max(report.largest_batch, int(table.size.max()))
+    report.records += int(np.maximum(table.record_count, 0).sum())
+    report.records += int((table.magic < MAGIC).sum())
+
+
+def _add_epochs(report: SegmentReport, table: BatchTable) -> None:
+    if not len(table):
+        return
+    epochs = table.leader_epoch
+    starts = np.concatenate(([0], np.flatnonzero(epochs[1:] != epochs[:-1]) + 1))
+    for first, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        report.add_epoch(
+            int(epochs[first]), int(table.base_offset[first]), int(table.last_offset[end - 1])
+        )

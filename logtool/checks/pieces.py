@@ -1,0 +1,206 @@
+"""A large segment looked at in pieces, each by itself, and their reports joined.
+
+Positions in the offset index say where to cut, and are not trusted: a piece counts only if sound
+batches fill it exactly, and if nothing at all was found in it. What the pieces cannot know of each
+other is held together when they are joined. Where anything is out of the ordinary there is no
+joined report, and the segment is looked at from its start: what is said of it never depends on
+where it was cut.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf
+
+from logtool import scan
+from logtool.checks.index_entries import Entries
+from logtool.checks.log_pass import LogPass
+from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.segment import check_segment, finish_log, judge_indexes, open_indexes
+from logtool.errors import UnreadableError
+from logtool.files import LogFile
+from logtool.findings import Finding
+from logtool.formats import offset_index, time_index
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import NO_TIMESTAMP, concat
+from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.partition import Segment
+
+PIECE_BYTES = 128 * 1024 * 1024
+"""About the bytes of a piece: many for its own costs to vanish, few for all cores to get some."""
+
+_WHEREVER_CUT = ("/padding", "/preallocated", "/too-large")
+"""Ends of the codes of findings that have nothing to do with the batches."""
+
+OnBytes = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class PieceReport:
+    """What was found in one piece: plain data."""
+
+    report: SegmentReport
+    """Of the batches in the piece, as if they were the whole segment; no findings."""
+    ordinary: bool = False
+    """Whether sound batches fill the piece and nothing is wrong with them or the index entries."""
+    offset_entries: range = range(0)
+    """The entries of the offset index that were held against it."""
+    time_entries: range = range(0)
+    first_timestamp: int | None = None
+    """Of the first of these time entries, ms."""
+    max_timestamp: int = NO_TIMESTAMP
+    """Of the batches, ms."""
+    last_batch_position: int = 0
+
+
+def cut(task: Task) -> list[Task]:
+    """Return the pieces of a segment in order, or the one task where it is not worth it."""
+    log, index = task.segment.log, task.segment.indexes.get(FileKind.OFFSET_INDEX)
+    count = round(log.size / PIECE_BYTES)
+    if count < 2 or index is None or task.level is Level.QUICK:
+        return [task]
+    edges = [0]
+    with suppress(UnreadableError), LogFile(index.path) as file:
+        for number in range(1, count):
+            position = Entries.of_offsets(file).at_or_behind(log.size * number // count)
+            if edges[-1] < position < log.size:
+                edges.append(int(position))
+    edges.append(log.size)
+    if len(edges) == 2:
+        return [task]
+    return [replace(task, piece=range(start, stop)) for start, stop in pairwise(edges)]
+
+
+def check_tasks(tasks: Sequence[Task], on_bytes: OnBytes) -> list[SegmentReport | PieceReport]:
+    """Look at several segments or pieces, one after the other: one piece of work for `workers`."""
+    return [
+        check_piece(task, on_bytes) if task.piece else check_segment(task, on_bytes)
+        for task in tasks
+    ]
+
+
+def check_piece(task: Task, on_bytes: OnBytes) -> PieceReport:
+    """Look at the piece of a task; gives up at the first thing that is out of the ordinary."""
+    found = PieceReport(SegmentReport(task.segment.base_offset))
+    with suppress(UnreadableError), LogFile(task.segment.log.path) as log:
+        found.ordinary = _is_ordinary(task, log, found, on_bytes)
+    return found
+
+
+def join(task: Task, pieces: Sequence[PieceReport]) -> SegmentReport | None:
+    """Return the report of the whole segment; None where it must be looked at from its start."""
+    if not all(piece.ordinary for piece in pieces) or not _in_order(pieces):
+        return None
+    report = SegmentReport(task.segment.base_offset, scanned=True)
+    for piece in pieces:
+        _add(report, piece.report)
+    report.bytes = task.segment.log.size
+    epochs = [epoch for epoch, _, _ in report.epochs]
+    if any(after <= before for before, after in pairwise(epochs)):
+        return None
+    indexes, last = open_indexes(task.segment, report), pieces[-1]
+    if indexes.offset:
+        if indexes.offset.entries != last.offset_entries.stop:
+            return None
+        indexes.offset.accept(last.last_batch_position)
+    if indexes.time:
+        if indexes.time.entries != last.time_entries.stop:
+            return None
+        indexes.time.accept(max(piece.max_timestamp for piece in pieces))
+    finish_log(report, task.segment, indexes)
+    judge_indexes(task, report, indexes, judged=True)
+    codes = [item.code if isinstance(item, Finding) else "" for item in report.findings]
+    return report if all(code.endswith(_WHEREVER_CUT) for code in codes) else None
+
+
+def _in_order(pieces: Sequence[PieceReport]) -> bool:
+    """Return whether offsets rise from piece to piece, and what time entries say is still true."""
+    highest = NO_TIMESTAMP
+    for before, after in pairwise(pieces):
+        highest = max(highest, before.max_timestamp)
+        if (
+            (after.report.first_offset or 0) <= (before.report.last_offset or 0)
+            or after.offset_entries.start != before.offset_entries.stop
+            or after.time_entries.start != before.time_entries.stop
+            or (after.first_timestamp is not None and after.first_timestamp < highest)
+        ):
+            return False
+    return True
+
+
+def _add(whole: SegmentReport, part: SegmentReport) -> None:
+    """Add what was found in the next piece."""
+    if whole.last_offset is None:
+        whole.first_offset = part.first_offset
+    elif part.first_offset != whole.next_offset:
+        whole.has_gaps = True
+    whole.has_gaps |= part.has_gaps
+    whole.last_offset, whole.end_position = part.last_offset, part.end_position
+    whole.batches += part.batches
+    whole.records += part.records
+    whole.largest_batch = max(whole.largest_batch, part.largest_batch)
+    whole.producer_rows = concat([whole.producer_rows, part.producer_rows])
+    for run in part.epochs:
+        whole.add_epoch(*run)
+
+
+def _is_ordinary(task: Task, log: LogFile, found: PieceReport, on_bytes: OnBytes) -> bool:
+    segment, piece = task.segment, task.piece or range(0)
+    if log.size != segment.log.size:
+        return False
+    offsets, times = _joins(segment, log, piece, found)
+    log_pass = LogPass(task, found.report)
+    at, payload = piece.start, task.level is Level.RECORDS
+    chunks = scan.scan(
+        log, base_offset=segment.base_offset, start=at, stop=piece.stop, payload=payload
+    )
+    for chunk in chunks:
+        if chunk.damage or log_pass.feed(chunk):
+            return False
+        offsets.feed(chunk)
+        times.feed(chunk)
+        end = chunk.end_position
+        if task.drop_cache:
+            log.forget(at, end - at)
+        on_bytes(end - at)
+        at = end
+    if at != piece.stop or log.size_now() != segment.log.size:
+        return False
+    log_pass.finish()
+    found.last_batch_position = offsets.last_batch_position
+    found.max_timestamp = times.max_timestamp
+    return not (offsets.verdicts().any() or times.verdicts().any())
+
+
+def _joins(
+    segment: Segment, log: LogFile, piece: range, found: PieceReport
+) -> tuple[OffsetIndexJoin, TimeIndexJoin]:
+    """Return the joins of the entries that point into a piece, and note which these are."""
+    offsets, times = offset_index.parse(b""), time_index.parse(b"")
+    if file := segment.indexes.get(FileKind.OFFSET_INDEX):
+        with LogFile(file.path) as index:
+            entries = Entries.of_offsets(index)
+            found.offset_entries = entries.between(piece.start, piece.stop)
+            offsets = offset_index.parse(entries.read(found.offset_entries))
+    if file := segment.indexes.get(FileKind.TIME_INDEX):
+        with LogFile(file.path) as index:
+            entries = Entries.of_times(index)
+            start, stop = (
+                _relative_offset(segment, log, position) for position in (piece.start, piece.stop)
+            )
+            found.time_entries = entries.between(start, stop)
+            times = time_index.parse(entries.read(found.time_entries))
+    if len(times):
+        found.first_timestamp = int(times.timestamps[0])
+    base = segment.base_offset
+    return OffsetIndexJoin(offsets, base), TimeIndexJoin(times, base)
+
+
+def _relative_offset(segment: Segment, log: LogFile, position: int) -> float:
+    """Return the base offset of the batch at `position`, relative; that of the end is endless."""
+    if position in (0, log.size):
+        return inf if position else -inf
+    data = bytearray(8)
+    log.read_into(memoryview(data), position)
+    return int.from_bytes(data, "big", signed=True) - segment.base_offset

@@ -1,0 +1,85 @@
+"""What is asked of one segment, and what the answer is: plain data."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import compression
+from logtool.formats.record_batch import BatchTable, empty_table
+from logtool.partition import Segment
+
+
+class Level(StrEnum):
+    """How deep `verify` looks."""
+
+    QUICK = "quick"
+    """Names, indexes, checkpoints, and the tail of each active segment."""
+    BATCHES = "batches"
+    """And every batch: framing, CRC, header; indexes, snapshots and epochs against the log."""
+    RECORDS = "records"
+    """And every record: decompressed and decoded."""
+
+
+@dataclass(slots=True)
+class SegmentReport:
+    """What one pass over a segment found: plain data, so that it can come from elsewhere."""
+
+    base_offset: int
+    findings: list[Finding | UnreadableError] = field(default_factory=list)
+    skipped: bool = False
+    """Whether time ran out before it was looked at."""
+    scanned: bool = False
+    """Whether the log was read from its start to its end."""
+    changed: bool = False
+    """Whether it is not any more what the directory listing showed."""
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    """Largest; None for a segment without a sound batch that was looked at."""
+    has_gaps: bool = False
+    """Whether it shows what compaction leaves."""
+    damaged: bool = False
+    end_known: bool = True
+    """Whether the log ends where its last sound batch does."""
+    end_position: int = 0
+    """Byte behind the last sound batch."""
+    largest_batch: int = 0
+    """Bytes."""
+    indexed_offset: int = -1
+    """Largest offset that one of its indexes names."""
+    epochs: list[tuple[int, int, int]] = field(default_factory=list)
+    """(leader epoch, first offset, last offset) of each run of batches of one epoch."""
+    producer_rows: BatchTable = field(default_factory=empty_table)
+    """The `transactions.significant` rows."""
+
+    @property
+    def next_offset(self) -> int:
+        """Return the offset behind the segment's last batch, or its base."""
+        return self.base_offset if self.last_offset is None else self.last_offset + 1
+
+    def add_epoch(self, epoch: int, first_offset: int, last_offset: int) -> None:
+        """Append to `epochs` batches of one epoch, or make its last run longer."""
+        if self.epochs and self.epochs[-1][0] == epoch:
+            first_offset = self.epochs.pop()[1]
+        self.epochs.append((epoch, first_offset, last_offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to look at in one segment, and how."""
+
+    segment: Segment
+    level: Level = Level.BATCHES
+    clean: bool = False
+    """Whether the log dir holds a clean-shutdown marker."""
+    cuts: tuple[int, ...] = ()
+    """Offsets inside the segment at which the producer state is wanted."""
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that one batch may decompress to."""
+    drop_cache: bool = False
+    """Whether the page cache may forget what was read."""
+    piece: range | None = None
+    """Bytes of the log that this is about alone; see `pieces`."""
