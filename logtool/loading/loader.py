@@ -122,13 +122,22 @@ class Loaded:
     bytes_scanned: int = 0
     bytes_replayed: int = 0
     """Read once more for the producer state."""
+    bytes_applied: int = 0
+    """Of the batches that were applied to the producer state, whenever they were read."""
+    records_applied: int = 0
+    supplemented: bool = False
+    """Whether what could be believed of the indexes was kept, as no broker does."""
 
 
 def load(
     found: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
 ) -> Loaded:
     """Load a log as a broker would; the disk is not touched."""
-    loader = _Loader(found, start, on_bytes)
+    return carry_out(Loader(found, start, on_bytes))
+
+
+def carry_out(loader: "Loader") -> Loaded:
+    """Run a loader to its end, whatever ends it."""
     loaded = loader.loaded
     try:
         loader.run()
@@ -143,7 +152,9 @@ def load(
     return loaded
 
 
-class _Loader:
+class Loader:
+    """One log while it is loaded."""
+
     def __init__(self, found: Partition, start: Start, on_bytes: Callable[[int], None]) -> None:
         self._found = found
         self._start = start
@@ -157,6 +168,7 @@ class _Loader:
         self.loaded = Loaded(self._shadow, log_start=start.log_start)
 
     def run(self) -> None:
+        """Take all steps; raises what ends a start."""
         loaded, start = self.loaded, self._start
         self._read_epochs()
         manager = self._manager()
@@ -179,9 +191,19 @@ class _Loader:
         loaded.recovery_point = max(point, loaded.log_start)
         self._epochs.truncate_from_start(start.log_start)
         self._write_epochs()
+        self._settle_producers(manager)
+
+    def _settle_producers(self, manager: ProducerManager) -> None:
+        """Bring the producer state and its snapshots to the end of the log."""
+        loaded = self.loaded
         manager.remove_strays([segment.base_offset for segment in self._segments])
-        manager.rebuild(self._segments, loaded.log_start, loaded.log_end, clean=start.clean)
-        loaded.bytes_replayed += manager.bytes_replayed
+        manager.rebuild(self._segments, loaded.log_start, loaded.log_end, clean=self._start.clean)
+        self._count_replay(manager)
+
+    def _count_replay(self, manager: ProducerManager) -> None:
+        self.loaded.bytes_replayed += manager.bytes_replayed
+        self.loaded.bytes_applied += manager.bytes_replayed
+        self.loaded.records_applied += manager.records_replayed
 
     def _splitting(self, step: Callable[[], None], manager: ProducerManager) -> None:
         """Do a step, again after each segment that had to be split for it."""
@@ -313,25 +335,33 @@ class _Loader:
         start = self._start
         manager = self._manager()
         manager.rebuild(self._segments, start.log_start, segment.base_offset, clean=False)
-        self.loaded.bytes_replayed += manager.bytes_replayed
+        self._count_replay(manager)
         recovery = Recovery(
             segment.base_offset, producers=manager.state, epochs=self._epochs,
             interval=start.index_interval, max_index_size=start.max_index_size,
         )  # fmt: skip
-        log = segment.name(FileKind.LOG)
-        size = self._shadow.files[log].size
-        self.loaded.bytes_scanned += size
-        try:
-            result, lost, behind = recovery.run(self._shadow.files[log], self._on_bytes)
-        finally:
-            self._aborted = bool(recovery.result.aborted)
+        recovered = self._read_segment(segment, why, recovery)
+        result = recovery.result
         self._write_segment(segment, result)
+        self.loaded.bytes_applied += result.valid_size
+        self.loaded.records_applied += result.records
         if result.next_offset is not None:
             manager.map_end = result.next_offset
         manager.take_snapshot()
+        return recovered
+
+    def _read_segment(
+        self, segment: LoadedSegment, why: Why, recovery: Recovery
+    ) -> RecoveredSegment:
+        log = self._shadow.files[segment.name(FileKind.LOG)]
+        self.loaded.bytes_scanned += log.size
+        try:
+            result, lost, behind = recovery.run(log, self._on_bytes)
+        finally:
+            self._aborted = bool(recovery.result.aborted)
         end = segment.base_offset if result.end_offset is None else result.end_offset
         return RecoveredSegment(
-            segment.base_offset, why, size, result.valid_size, result.stop, lost=lost,
+            segment.base_offset, why, log.size, result.valid_size, result.stop, lost=lost,
             behind=behind, records=result.records, next_offset=end,
         )  # fmt: skip
 
@@ -344,28 +374,35 @@ class _Loader:
             self._shadow.write(name, encode_aborted(result.aborted))
 
     def _recover(self, manager: ProducerManager) -> None:
-        """Recover what was not flushed; behind a segment that is cut nothing stays."""
+        """Recover what was not flushed."""
+        self._recover_from(self._start.recovery_point, manager)
+
+    def _recover_from(self, point: int, manager: ProducerManager) -> None:
+        """Recover from the segment of an offset on; behind one that is cut nothing stays."""
         bases = [segment.base_offset for segment in self._segments]
-        point = self._start.recovery_point
         floor = max((base for base in bases if base <= point), default=point)
         unflushed = [s for s in self._segments if s.base_offset >= floor]
         for number, segment in enumerate(unflushed):
-            self.loaded.segment = segment.base_offset
-            try:
-                recovered = self._recover_segment(segment, Why.UNFLUSHED)
-            except InvalidOffsetError as error:
-                cut = self._cut if self._start.cut_precisely else self._empty
-                recovered = cut(segment, str(error))
-            except OccupiedError as error:
-                # An I/O error of any kind; up to 3.9 it takes the log dir offline.
-                if self._start.kafka < (4, 0):
-                    raise
-                recovered = self._empty(segment, str(error))
-            self.loaded.recovered.append(recovered)
-            self.loaded.segment = None
-            if recovered.valid_size < recovered.size:
+            if self._recover_unflushed(segment):
                 self._remove(unflushed[number + 1 :], manager)
                 return
+
+    def _recover_unflushed(self, segment: LoadedSegment) -> bool:
+        """Recover a segment; returns whether it is cut."""
+        self.loaded.segment = segment.base_offset
+        try:
+            recovered = self._recover_segment(segment, Why.UNFLUSHED)
+        except InvalidOffsetError as error:
+            cut = self._cut if self._start.cut_precisely else self._empty
+            recovered = cut(segment, str(error))
+        except OccupiedError as error:
+            # An I/O error of any kind; up to 3.9 it takes the log dir offline.
+            if self._start.kafka < (4, 0):
+                raise
+            recovered = self._empty(segment, str(error))
+        self.loaded.recovered.append(recovered)
+        self.loaded.segment = None
+        return recovered.valid_size < recovered.size
 
     def _grow_indexes(self, active: LoadedSegment) -> None:
         """Hold the active segment's indexes against the size to which a broker grows them."""

@@ -12,7 +12,7 @@ from crc32c import crc32c
 from logtool.formats import names, producer_snapshot
 from logtool.formats.names import FileKind, FileState
 from logtool.loading.reading import IndexedLog, StartFailsError
-from logtool.loading.recovery import replay
+from logtool.loading.recovery import count_records, replay
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.transactions import NONE, Producer, ProducerState
@@ -33,8 +33,17 @@ class ProducerManager:
         self.map_end = 0
         """Exclusive: the state is that before this offset."""
         self._snapshot_end = 0
-        self._snapshots = _list(shadow)
-        self.bytes_replayed = 0
+        self._snapshots = list_snapshots(shadow)
+        self.bytes_replayed = self.records_replayed = 0
+
+    @property
+    def offsets(self) -> list[int]:
+        """Return the offsets of the snapshots, in order."""
+        return sorted(self._snapshots)
+
+    def read(self, offset: int) -> bytes:
+        """Return the snapshot file of an offset."""
+        return self._shadow.files[self._snapshots[offset]].read()
 
     def take_snapshot(self) -> None:
         """Write a snapshot unless the last one is as new."""
@@ -67,7 +76,7 @@ class ProducerManager:
 
     def remove_strays(self, bases: Sequence[int]) -> None:
         """Delete what stands at no segment's base, but for the newest behind the last base."""
-        self._snapshots = _list(self._shadow)
+        self._snapshots = list_snapshots(self._shadow)
         stray = None
         for offset in sorted(self._snapshots):
             if offset not in bases:
@@ -110,17 +119,26 @@ class ProducerManager:
         """Take the newest snapshot that can be read; those that cannot are deleted."""
         while self._snapshots:
             offset = max(self._snapshots)
-            producers = decode(self._shadow.files[self._snapshots[offset]].read())
+            producers = decode(self.read(offset))
             if producers is not None:
-                self.state.producers = {
-                    producer_id: producer
-                    for producer_id, producer in producers.items()
-                    if not self._is_expired(producer)
-                }
-                self._snapshot_end = self.map_end = offset
+                self.begin(offset, producers)
                 return
             self.delete(offset)
         self._snapshot_end = self.map_end = log_start
+
+    def begin(self, offset: int, producers: dict[int, Producer]) -> None:
+        """Begin with the state of a snapshot."""
+        self.state.producers = producers
+        self._snapshot_end = self.map_end = offset
+        self.forget_expired()
+
+    def forget_expired(self) -> None:
+        """Forget who has been idle for too long, as each reading of a snapshot does."""
+        self.state.producers = {
+            producer_id: producer
+            for producer_id, producer in self.state.producers.items()
+            if not self._is_expired(producer)
+        }
 
     def _is_expired(self, producer: Producer) -> bool:
         idle = producer.transaction_first_offset == NONE
@@ -146,11 +164,13 @@ class ProducerManager:
                 stop = segment.size if found is None else found
             begin = log.find(start)
             if begin is not None:
-                self._read_range(log, begin, stop)
+                self.replay(log, begin, stop)
 
-    def _read_range(self, log: IndexedLog, begin: int, stop: int) -> None:
+    def replay(self, log: IndexedLog, begin: int, stop: int) -> None:
+        """Replay the batches of a log from byte `begin` to `stop`."""
         for chunk in log.batches(begin, stop):
             self.bytes_replayed += int(chunk.table.size.sum())
+            self.records_replayed += count_records(chunk.table)
             if chunk.control_errors:
                 row, error = chunk.control_errors[0]
                 offset = int(chunk.table.base_offset[row])
@@ -188,7 +208,7 @@ def decode(data: bytes) -> dict[int, Producer] | None:
     return producers
 
 
-def _list(shadow: Shadow) -> dict[int, str]:
+def list_snapshots(shadow: Shadow) -> dict[int, str]:
     """Return the names of the snapshots by their offset."""
     found = {}
     for name in shadow:
