@@ -1,7 +1,8 @@
 """Damaged partitions by the hundred, each made from a sound one by a seed.
 
 A case is a directory that no broker has seen, what the checkpoints of its log dir say about it, and
-whether there is a clean marker. The damages themselves are in `damages`; here they are dealt out.
+whether there is a clean marker. The damages themselves are in the modules
+imported below; each leaves everything about itself to chance. Here they are dealt out.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from broker import damages, sources
-from broker.damages import UnfitError
+from broker import damaged_files, damaged_logs, damaged_state, sources
+from broker.damage_tools import Damage, UnfitError
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,47 @@ SETTINGS = (Settings(4096, 65536), Settings(200, 65536), Settings(200, 128))
 _SHARES = (6, 12, 1)
 
 
+DAMAGES: tuple[Damage, ...] = (
+    damaged_logs.flip_in_header,
+    damaged_logs.flip_in_header,
+    damaged_logs.flip_in_payload,
+    damaged_logs.set_field,
+    damaged_logs.set_field,
+    damaged_logs.set_size,
+    damaged_logs.overflow,
+    damaged_logs.legacy_messages,
+    damaged_logs.replace_marker,
+    damaged_logs.append_batch,
+    damaged_logs.repeat_batches,
+    damaged_logs.drop_batches,
+    damaged_logs.swap_batches,
+    damaged_logs.cut_log,
+    damaged_logs.cut_log,
+    damaged_logs.zero_log,
+    damaged_logs.append_garbage,
+    damaged_files.remove_files,
+    damaged_files.remove_files,
+    damaged_files.remove_index_and_damage,
+    damaged_files.orphans,
+    damaged_files.remove_segment,
+    damaged_files.empty_segment,
+    damaged_files.leftovers,
+    damaged_files.leftovers,
+    damaged_files.swap_of_many,
+    damaged_files.strange_files,
+    damaged_files.directory_for_file,
+    damaged_files.bad_index,
+    damaged_files.index_beyond,
+    damaged_state.bad_transaction_index,
+    damaged_state.new_transaction_index,
+    damaged_state.bad_snapshot,
+    damaged_state.other_producers,
+    damaged_state.another_snapshot,
+    damaged_state.bad_epochs,
+    damaged_state.malformed_epochs,
+)
+
+
 @dataclass(frozen=True)
 class Case:
     """One damaged partition; the checkpoints have no row where an offset is None."""
@@ -45,6 +87,13 @@ class Case:
     clean: bool
     """Whether the log dir has a clean marker."""
     settings: Settings
+    purpose: str = "stray"
+    """``stray``: loaded like a log in use; ``delete``: loaded, but never recovered."""
+
+    @property
+    def directory(self) -> str:
+        """The name of the directory in the log dir of the broker."""
+        return f"{self.name}-0.0123456789abcdef0123456789abcdef-{self.purpose}"
 
     @property
     def description(self) -> str:
@@ -52,7 +101,7 @@ class Case:
         clean = "clean" if self.clean else "unclean"
         return (
             f"{self.name}: {self.source}: {done}; {clean}, recovery point {self.recovery_point}, "
-            f"log start {self.log_start}, {self.settings}"
+            f"log start {self.log_start}, {self.settings}, -{self.purpose}"
         )
 
 
@@ -72,18 +121,19 @@ def _case(version: str, scenarios: sources.Scenarios, home: Path, number: int, r
     path = home / name
     settings = rng.choices(SETTINGS, _SHARES)[0]
     # One after the other, so that none is left out by chance.
-    kinds = [] if number % 25 == 0 else [damages.ALL[number % len(damages.ALL)]]
-    kinds += [rng.choice(damages.ALL)] * (rng.random() < 0.2 and bool(kinds))
+    kinds = [] if number % 25 == 0 else [DAMAGES[number % len(DAMAGES)]]
+    kinds += [rng.choice(DAMAGES)] * (rng.random() < 0.2 and bool(kinds))
     for _ in range(100):
         shutil.rmtree(path, ignore_errors=True)
         source = sources.put(version, scenarios, path, rng)
         recovery_point, log_start = _recovery_point(path, rng), _log_start(path, rng)
         try:
             done = tuple(kind(path, rng) for kind in kinds)
-        except UnfitError:
+        except (UnfitError, IsADirectoryError, FileExistsError):
             continue
         clean = rng.random() < 0.25
-        return Case(name, path, source, done, recovery_point, log_start, clean, settings)
+        purpose = rng.choices(("stray", "delete"), (40, 1))[0]
+        return Case(name, path, source, done, recovery_point, log_start, clean, settings, purpose)
     raise AssertionError(f"no source fits {kinds}")
 
 

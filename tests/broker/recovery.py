@@ -1,9 +1,9 @@
 """What a real broker makes of damaged partitions at its next start: hundreds of them in one start.
 
-Each case is put into a log dir as ``<name>-0.<32 hex>-stray``. A broker loads and recovers such a
-directory like any other, and then leaves it alone: it does not lead it, so nothing is appended. (A
-directory of an unknown topic is renamed so after loading, and then what was still to be flushed to
-its leader epochs is lost in a race.)
+Nearly every case is put into a log dir as ``<name>-0.<32 hex>-stray``. A broker loads and recovers
+such a directory like any other, and then leaves it alone: it does not lead it, so nothing is
+appended. (A directory of an unknown topic is renamed so after loading, and then what was still to
+be flushed to its leader epochs is lost in a race.)
 
 One bad log stops the broker, and one may take its log dir offline, but both happen only when the
 broker collects the results, log dir by log dir, after all have been queued. So the first log dir
@@ -31,7 +31,6 @@ from broker.kafka import Broker, format_log_dir
 
 from logtool.formats import offset_checkpoint
 
-STRAY = ".0123456789abcdef0123456789abcdef-stray"
 LOADED, REFUSES, OFFLINE = "loaded", "refuses", "offline"
 MARKER = b'{"version":0,"brokerEpoch":-1}'
 _STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
@@ -128,7 +127,7 @@ def _start(
         format_log_dir(version, [gate, *dirs], extra_config=config(settings))
         for log_dir, group in zip(dirs, groups, strict=True):
             fill(log_dir, group)
-        pipe = gate / f"gate-0{STRAY}" / "leader-epoch-checkpoint"
+        pipe = gate / "gate-0" / "leader-epoch-checkpoint"
         pipe.parent.mkdir()
         os.mkfifo(pipe)
         thrown = root / "exceptions"
@@ -149,7 +148,7 @@ def _start(
 def fill(log_dir: Path, cases: Sequence[Case]) -> None:
     """Put copies of cases, which all have a clean marker or none, into a formatted log dir."""
     for case in cases:
-        shutil.copytree(case.path, log_dir / f"{case.name}-0{STRAY}")
+        shutil.copytree(case.path, log_dir / case.directory)
     rows = {
         "recovery-point-offset-checkpoint": {c.name: c.recovery_point for c in cases},
         "log-start-offset-checkpoint": {c.name: c.log_start for c in cases},
@@ -230,11 +229,12 @@ def _read(
     log_dir: Path, cases: Sequence[Case], log: str, errors: Sequence[_Thrown], started_ms: int
 ) -> dict[str, Outcome]:
     waiting = iter(errors)
+    names = {case.directory: case.name for case in cases}
     ends = {}
     for match in _END.finditer(log):
         path = Path(match["done"] or match["failed"])
         if path.parent == log_dir:
-            ends[path.name.removesuffix(f"-0{STRAY}")] = match
+            ends[names[path.name]] = match
     failed = [name for name, match in ends.items() if match["failed"]]
     if len(failed) != len(errors):
         raise HarnessError(
@@ -244,7 +244,7 @@ def _read(
     found = {}
     for name, match in ends.items():
         told = tuple(lines[name])
-        files = files_in(log_dir / f"{name}-0{STRAY}")
+        files = files_in(Path(match["done"] or match["failed"]))
         if match["done"]:
             start, end = int(match["start"]), int(match["end"])
             found[name] = Outcome(LOADED, "", files, start, end, started_ms, told)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import numpy as np
 from log_dir_damage import MARKER, new_batch
 
 from logtool.formats import (
@@ -24,9 +25,10 @@ from logtool.formats import (
     record,
     time_index,
 )
-from logtool.formats.record_batch import HEADER, HEADER_SIZE
+from logtool.formats.record_batch import HEADER_SIZE
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 Scenarios = Callable[[str], Path]
 """Returns the unpacked directory of a name such as ``4.3.1/clean``; see conftest."""
 
@@ -127,10 +129,9 @@ def put(version: str, scenarios: Scenarios, target: Path, rng: Random) -> str:
         first = rng.randrange(len(bases) - count + 1)
         keep_segments(target, first, first + count)
         name += f"[{first}:{first + count}]"
-    if rng.random() < 0.9:
-        refresh_producers(target)
-        name += ", producers of today"
-    return name
+    age_ms = rng.choices((HOUR_MS, 3 * DAY_MS), (9, 1))[0]
+    date_producers(target, int(time.time() * 1000) - age_ms)
+    return name + (", producers expired" if age_ms > DAY_MS else "")
 
 
 def keep_segments(directory: Path, first: int, end: int) -> None:
@@ -151,11 +152,11 @@ def keep_segments(directory: Path, first: int, end: int) -> None:
     path.write_bytes(leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(rows)))
 
 
-def refresh_producers(directory: Path) -> None:
-    """Let the producers in the snapshots be of an hour ago: a broker forgets them after a day."""
+def date_producers(directory: Path, time_ms: int) -> None:
+    """Give the producers in the snapshots a time: a broker forgets those of a day ago."""
     for path in directory.glob("*.snapshot"):
         rows = producer_snapshot.parse(path.read_bytes()).entries.copy()
-        rows["timestamp"] = int(time.time() * 1000) - 3_600_000
+        rows["timestamp"] = time_ms
         path.write_bytes(producer_snapshot.encode(producer_snapshot.build(rows)))
 
 
@@ -180,7 +181,7 @@ def make(target: Path, rng: Random) -> str:
 def _stream(rng: Random) -> Iterator[bytes]:
     """Yield batches of plain, idempotent and transactional producers in the order of a log."""
     offset, epoch = rng.choice((0, 0, 100, 5_000_000_000)), rng.randrange(3)
-    now = int(time.time() * 1000) - rng.choice((0, DAY_MS // 24, 3 * DAY_MS))
+    now = int(time.time() * 1000) - rng.choice((0, HOUR_MS, 3 * DAY_MS))
     sequences: dict[int, int] = {}
     open_since: dict[int, int] = {}
     for _ in range(rng.randint(3, 60)):
@@ -232,9 +233,4 @@ def _write_indexes(stem: Path, base: int, data: bytes, interval: int) -> None:
 
 
 def _packed(dtype: object, rows: list[tuple[int, int]]) -> bytes:
-    import numpy as np
-
     return np.array(rows, dtype).tobytes()
-
-
-assert HEADER.itemsize == HEADER_SIZE
