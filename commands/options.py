@@ -153,6 +153,32 @@ MaxDuration = Annotated[
         help="Stop after TIME, such as 90s, 10m or 2h, and report what was checked.",
     ),
 ]
+NEWEST_KAFKA = "4.3"
+KafkaVersion = Annotated[
+    str,
+    typer.Option(
+        "--kafka-version", metavar="X.Y", help="Version of the broker that will start.",
+        show_default=True,
+    ),
+]  # fmt: skip
+IndexInterval = Annotated[
+    int | None,
+    typer.Option(
+        "--index-interval-bytes", metavar="N", min=0,
+        help="index.interval.bytes of all topics; by default what the metadata log in the log dir "
+        "says of each, else 4096.",
+    ),
+]  # fmt: skip
+Apply = Annotated[
+    bool, typer.Option("--apply", help="Do it; without this nothing is written, only shown.")
+]
+UndoDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--undo-dir", metavar="DIR",
+        help="Where to keep what is needed to go back; by default beside the log dir.",
+    ),
+]  # fmt: skip
 Quiet = Annotated[
     bool, typer.Option("-q", "--quiet", help="On standard error, print errors and nothing else.")
 ]
@@ -191,6 +217,14 @@ def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) 
     if not found or found.group(2) not in units or float(found.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
     return float(found.group(1)) * units[found.group(2)]
+
+
+def parse_kafka_version(value: str) -> tuple[int, int]:
+    """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``; at least 3.0."""
+    found = re.fullmatch(r"([0-9]+)\.([0-9]+)(\.[0-9]+)*", value)
+    if not found or int(found.group(1)) < 3:
+        raise UsageError(f"--kafka-version {value}: expected a version such as 3.9 or 4.3")
+    return int(found.group(1)), int(found.group(2))
 
 
 def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:

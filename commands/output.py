@@ -112,6 +112,18 @@ class Report:
         self._hide_progress()
         error(str(problem))
 
+    def refused(self, problem: LogtoolError) -> None:
+        """Print what was not done for safety's sake, like an input that could not be read."""
+        if self.settings.format in ("json", "ndjson"):
+            self.item(
+                {
+                    "type": "error", "path": None, "position": None, "length": None,
+                    "reason": "refused", "message": str(problem),
+                }
+            )  # fmt: skip
+        self._hide_progress()
+        error(str(problem))
+
     def show_progress(self, done: int, total: int, path: Path) -> None:
         """Update the progress bar; cheap enough to be called often."""
         if self._progress is None:

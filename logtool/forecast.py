@@ -4,6 +4,7 @@ Each partition is loaded on a shadow of its directory, as a broker would load it
 written. The order of the output is that of the paths, whatever was done first.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +29,11 @@ from logtool.loading.loader import Outcome, Start, load
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.metadata_image import MetadataImage
 from logtool.plan import Action, Loss
+from logtool.schedule import WORTH_A_POOL
 from logtool.workers import OutOfTimeError, Pace, Workers
 
+_WORTH_TIMING = 4 * 1024 * 1024
+"""Bytes of a log from which on the time to read it says something."""
 Key = tuple[str, int]
 Points = Callable[[Key, int | None], int]
 """From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
@@ -50,6 +54,8 @@ class Request:
     """Whether the actions hold what would be written, to carry them out."""
     verify: bool = False
     """Whether the logs that a broker does not read are checked too."""
+    supplement: bool = False
+    """Whether indexes and producer state are kept and added to, and not made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,8 @@ class PartitionForecast:
     bytes_scanned: int = 0
     bytes_replayed: int = 0
     records_scanned: int = 0
+    seconds: float = 0.0
+    """How long loading it took here."""
     actions: tuple[Action, ...] = ()
 
     @property
@@ -107,6 +115,7 @@ class PartitionForecast:
 
 def forecast_partition(request: Request, on_bytes: Callable[[int], None]) -> PartitionForecast:
     """Load one partition on its shadow; work for a process of its own."""
+    begun = time.perf_counter()
     try:
         found = partition.read(request.path)
         loaded = load(found, request.start, on_bytes)
@@ -121,7 +130,8 @@ def forecast_partition(request: Request, on_bytes: Callable[[int], None]) -> Par
     return PartitionForecast(
         request, loaded.outcome, loaded.reason, loaded.log_start, loaded.log_end,
         loaded.recovery_point, len(found.segments), len(loaded.recovered), loaded.bytes_scanned,
-        loaded.bytes_replayed, sum(one.records for one in loaded.recovered), tuple(done),
+        loaded.bytes_replayed, sum(one.records for one in loaded.recovered),
+        time.perf_counter() - begun, tuple(done),
     )  # fmt: skip
 
 
@@ -164,6 +174,8 @@ class Settings:
     """As in `Request`."""
     verify: bool = False
     """As in `Request`."""
+    supplement: bool = False
+    """As in `Request`."""
 
 
 class Home:
@@ -203,8 +215,9 @@ class Home:
         )  # fmt: skip
         watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
         stray = self._stray(path, directory)
-        return Request(path, start, *key, watermark, stray, self._settings.contents,
-                       self._settings.verify)  # fmt: skip
+        settings = self._settings
+        return Request(path, start, *key, watermark, stray, settings.contents, settings.verify,
+                       settings.supplement)  # fmt: skip
 
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
         if chosen is not None:
@@ -264,7 +277,7 @@ class Forecast:
     def __init__(
         self, paths: Sequence[Path], settings: Settings, *, selection: Selection | None = None,
         points: Points = lambda key, row: row or 0, jobs: int = 1, pace: Pace | None = None,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Callable[[int, int, Path], None] = lambda *_: None,
     ) -> None:  # fmt: skip
         self._paths = paths
         self._settings = settings
@@ -273,6 +286,8 @@ class Forecast:
         self._jobs = jobs
         self._pace = pace or Pace()
         self._on_progress = on_progress
+        self._done = self._total = 0
+        self._path = Path()
         self.homes: list[Home] = []
         self.out_of_time = False
 
@@ -286,13 +301,22 @@ class Forecast:
                 continue
             yield from home.notes
             requests += found
-        with Workers(forecast_partition, self._jobs, self._pace, self._on_progress) as workers:
-            results = workers.run(requests, lambda request: -_log_bytes(request.path))
-            for result in results:
+        ahead = {request.path: _bytes_ahead(request) for request in requests}
+        self._total = sum(ahead.values())
+        jobs = self._jobs if self._total >= WORTH_A_POOL else 1
+        with Workers(forecast_partition, jobs, self._pace, self._advance) as workers:
+            for request, result in zip(
+                requests, workers.run(requests, lambda r: -ahead[r.path]), strict=True
+            ):
+                self._path = request.path
                 if isinstance(result, OutOfTimeError):
                     self.out_of_time = True
                 else:
                     yield result
+
+    def _advance(self, count: int) -> None:
+        self._done += count
+        self._on_progress(self._done, self._total, self._path)
 
     def _requests(self, path: Path) -> tuple[Home, list[Request]]:
         kind = data_dir.classify(path)
@@ -311,19 +335,29 @@ class Forecast:
         return home, chosen
 
 
-def _log_bytes(path: Path) -> int:
-    """Return the bytes of the logs of a partition dir: the largest is loaded first."""
+def _bytes_ahead(request: Request) -> int:
+    """Return about how many bytes of its log a broker reads: those not flushed."""
     try:
-        found = partition.read(path)
+        found = partition.read(request.path)
     except UnreadableError:
         return 0
-    return sum(segment.log.size for segment in found.segments)
+    if request.start.clean and not request.verify:
+        return 0
+    point = 0 if request.verify else request.start.recovery_point
+    return sum(
+        segment.log.size
+        for segment in found.segments
+        if segment.next_base_offset is None or segment.next_base_offset > point
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
     """How long the logs of a log dir take to load."""
 
+    threads: int
+    bytes_per_second: float
+    """Of each thread."""
     bytes: int
     seconds: float
     critical: Path | None
@@ -331,6 +365,25 @@ class Duration:
     critical_seconds: float
     probe_timeout_s: int
     """What a liveness probe should wait at least: twice the time, and a minute for the rest."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "type": "duration",
+            "threads": self.threads,
+            "bytes_per_second": round(self.bytes_per_second),
+            "bytes": self.bytes,
+            "seconds": round(self.seconds, 3),
+            "critical": None if self.critical is None else str(self.critical),
+            "critical_seconds": round(self.critical_seconds, 3),
+            "probe_timeout_s": self.probe_timeout_s,
+        }
+
+
+def measured_rate(forecasts: Iterable[PartitionForecast]) -> float | None:
+    """Return the bytes a second at which logs were loaded here; None where too little was read."""
+    read = [one for one in forecasts if one.bytes_read >= _WORTH_TIMING]
+    return sum(one.bytes_read for one in read) / sum(one.seconds for one in read) if read else None
 
 
 def duration(
@@ -345,4 +398,5 @@ def duration(
         if seconds > longest:
             critical, longest = one.request.path, seconds
         busy[busy.index(min(busy))] += seconds
-    return Duration(total, max(busy), critical, longest, round(2 * max(busy) + 60))
+    probe = math.ceil(2 * max(busy) + 60)
+    return Duration(threads, bytes_per_second, total, max(busy), critical, longest, probe)

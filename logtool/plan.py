@@ -69,6 +69,10 @@ class Loss:
         return self.batches > 0 or bool(self.below_high_watermark)
 
 
+GRAVE = frozenset({"refuse", "offline", "unknown", "stray", "ignore", "unnoticed"})
+"""What a broker does, or does not see, that a person should know of before it starts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """One thing that happens to a partition or its log dir."""
@@ -90,6 +94,11 @@ class Action:
     loss: Loss = field(default_factory=Loss)
     change: Change | None = None
     """None for what is no operation on a file, and where nothing is to be carried out."""
+
+    @property
+    def is_grave(self) -> bool:
+        """Return whether records go, or a person should know of it before a broker starts."""
+        return self.action in GRAVE or self.action == Kind.TRUNCATE or bool(self.loss)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract; every key is there, unknown ones null."""

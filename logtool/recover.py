@@ -54,7 +54,7 @@ class Recover:
     points: Points = lambda key, row: row or 0
     jobs: int = 1
     pace: Pace = field(default_factory=Pace)
-    on_progress: Callable[[int], None] = lambda _: None
+    on_progress: Callable[[int, int, Path], None] = lambda *_: None
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
     out_of_time: bool = False

@@ -76,3 +76,23 @@ class Summary:
             "codes": dict(sorted(self.codes.items())),
             "next": list(self.next),
         }
+
+
+@dataclass(slots=True)
+class ActionSummary(Summary):
+    """The summary of a command that plans or changes something."""
+
+    refused: bool = False
+    """Whether something was not done for safety's sake."""
+    to_do: bool = False
+    """Whether a dry run found something to do, or a forecast something grave."""
+
+    def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
+        """Return the exit status of the contract."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        if self.refused:
+            return Exit.REFUSED
+        # Named, for a class with slots is made anew and has no cell that super() could use.
+        status = Summary.exit_status(self, fail_on)
+        return Exit.FINDINGS if status is Exit.OK and self.to_do else status

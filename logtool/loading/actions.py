@@ -32,11 +32,20 @@ def actions(loaded: Loaded, high_watermark: int | None) -> Iterator[Action]:
         # Without an offset index a segment is recovered twice; the first time may cut it.
         if one.base_offset not in recovered or one.valid_size < one.size:
             recovered[one.base_offset] = one
-    for change in loaded.shadow.changes():
+    for change in sorted(loaded.shadow.changes(), key=_place):
         name = names.parse_partition_file(change.path.name)
         segment = name.offset if name.kind in names.SEGMENT_KINDS else None
         action = _of_file(change, name, loaded, recovered, high_watermark)
         yield replace(action, segment=segment, change=change)
+
+
+def _place(change: Change) -> tuple[bool, int, int]:
+    """Return the turn of a change: leftovers first, then by segment, its log first."""
+    name = names.parse_partition_file(change.path.name)
+    live = name.state is FileState.LIVE
+    kinds = (FileKind.LOG, *names.INDEX_KINDS)
+    kind = kinds.index(name.kind) if name.kind in kinds else len(kinds)
+    return live, name.offset if name.offset is not None else 2**63, kind
 
 
 def _recover(loaded: Loaded, one: RecoveredSegment) -> Action:

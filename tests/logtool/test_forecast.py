@@ -143,5 +143,5 @@ def test_the_longest_partition_bounds_the_time(threads: int, seconds: float, pro
         PartitionForecast(Request(Path(name), start), Outcome.LOADS, bytes_scanned=size)
         for name, size in (("a-0", 200), ("b-0", 500), ("c-0", 100))
     ]
-    expected = Duration(800, seconds, Path("b-0"), 5.0, probe)
+    expected = Duration(threads, 100.0, 800, seconds, Path("b-0"), 5.0, probe)
     assert duration(loads, threads, 100.0) == expected

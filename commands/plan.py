@@ -1,0 +1,141 @@
+"""``logtool plan``: what a broker does at its next start. Writes nothing."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    ExcludeTopics,
+    FilesFrom,
+    Format,
+    FormatOption,
+    Jobs,
+    MaxDuration,
+    MaxRate,
+    Null,
+    Partitions,
+    Paths,
+    Progress,
+    Quiet,
+    Topics,
+    Verbose,
+)
+
+Threads = Annotated[
+    int,
+    typer.Option(
+        "--recovery-threads", metavar="N", min=1,
+        help="num.recovery.threads.per.data.dir of the broker.", show_default=True,
+    ),
+]  # fmt: skip
+ReadRate = Annotated[
+    str | None,
+    typer.Option(
+        "--read-rate", metavar="SIZE",
+        help="Bytes a second that the broker gets through, such as 200M; measured by default.",
+    ),
+]  # fmt: skip
+
+
+def plan(
+    paths: Paths = None,
+    files_from: FilesFrom = None,
+    null: Null = False,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
+    index_interval_bytes: options.IndexInterval = None,
+    recovery_threads: Threads = 1,
+    read_rate: ReadRate = None,
+    jobs: Jobs = None,
+    max_rate: MaxRate = None,
+    max_duration: MaxDuration = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    progress: Progress = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what a broker will do to log dirs or partition dirs at its next start, and how long.
+
+    Each log is loaded as a broker loads it, on a picture of its directory: what is deleted,
+    renamed, read again, cut (with the byte, the offset and the records that go, and whether they
+    were acknowledged), which indexes are written anew and which bad ones nobody notices, and
+    what stops the start. A partition dir is judged by the checkpoints of the log dir it stands in.
+
+    The time is that of reading at the rate measured here, one thread for each log. With -v the
+    files that follow from the rest (indexes, snapshots) are printed too.
+
+    Examples:
+      logtool plan /var/lib/kafka/data
+      logtool plan --kafka-version 3.9 --recovery-threads 4 /data1/kafka /data2/kafka
+      logtool plan --json /var/lib/kafka/data | jq '.items[] | select(.lost_records > 0)'
+
+    Exit status:
+      0    complete: nothing is lost, nothing stops the start
+      1    complete: records go, a log does not load, is put aside, or a bad index goes unnoticed
+      2    the command line makes no sense
+      4    incomplete: some input could not be read
+      6    --max-duration ran out; nothing said of the rest
+      130  interrupted
+
+    """
+    from logtool.commands import actions_view
+    from logtool.commands.output import Report
+    from logtool.data_dir import Selection
+    from logtool.forecast import (
+        Forecast,
+        PartitionForecast,
+        Settings,
+        duration,
+        measured_rate,
+    )
+    from logtool.plan import Action
+    from logtool.summary import ActionSummary
+    from logtool.workers import Pace, available_cpus
+
+    settings = options.settings(
+        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
+    )
+    rate = options.parse_size("--read-rate", read_rate) if read_rate else None
+    summary = ActionSummary()
+    report = Report(settings, actions_view.make(settings), summary)
+    forecast = Forecast(
+        options.all_paths(paths, files_from, null),
+        Settings(options.parse_kafka_version(kafka_version), index_interval_bytes),
+        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        jobs=jobs or available_cpus(),
+        pace=Pace.starting_now(
+            options.parse_size("--max-rate", max_rate) if max_rate else None,
+            options.parse_duration("--max-duration", max_duration) if max_duration else None,
+        ),
+        on_progress=report.show_progress,
+    )
+    printer = actions_view.Printer(report, summary)
+    found: list[PartitionForecast] = []
+    with report:
+        for item in forecast:
+            if isinstance(item, Action):
+                printer.action(item)
+            elif isinstance(item, PartitionForecast):
+                printer.partition(item)
+                found.append(replace(item, actions=()))
+            else:
+                printer.problem(item)
+        summary.out_of_budget = forecast.out_of_time
+        summary.to_do = printer.grave > 0
+        time = None
+        speed = rate or measured_rate(found)
+        if speed:
+            time = duration(found, recovery_threads, speed)
+            report.item(time.as_json())
+    for line in actions_view.last_lines(printer, found, time):
+        report.note(line, None if summary.to_do else "good")
+    raise typer.Exit(report.exit_status())
