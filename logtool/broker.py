@@ -3,6 +3,8 @@
 import fcntl
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from logtool.formats.names import FileKind
 
 # struct flock of Linux on 64-bit machines: type, whence, start, length, pid.
 _FLOCK = struct.Struct("hhqqi4x")
+
+_held_here: set[Path] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,11 @@ def holder(log_dir: Path) -> Holder | None:
     """Return who holds the ``.lock`` of `log_dir`, or None.
 
     Kafka's ``FileLock`` is a POSIX record lock, so the question is F_GETLK; the file itself stays
-    behind after a kill and proves nothing.
+    behind after a kill and proves nothing. A lock of this very process is nobody's; to look at the
+    file would even let it go.
     """
+    if is_held_here(log_dir):
+        return None
     try:
         fd = files.open_readonly(log_dir / FileKind.LOCK.value)
     except UnreadableError:
@@ -44,6 +51,22 @@ def holder(log_dir: Path) -> Holder | None:
     if kind == fcntl.F_UNLCK:
         return None
     return Holder(max(pid, 0), _command(pid))
+
+
+def is_held_here(log_dir: Path) -> bool:
+    """Return whether this process itself holds the lock of `log_dir`."""
+    return log_dir.resolve() in _held_here
+
+
+@contextmanager
+def held_here(log_dir: Path) -> Iterator[None]:
+    """Say that this process holds the lock of `log_dir` meanwhile."""
+    path = log_dir.resolve()
+    _held_here.add(path)
+    try:
+        yield
+    finally:
+        _held_here.discard(path)
 
 
 def _command(pid: int) -> str:

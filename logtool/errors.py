@@ -56,3 +56,19 @@ class UnreadableError(LogtoolError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+class UnwritableError(LogtoolError):
+    """A file that could not be written, for lack of space, permission or I/O; exit status 4.
+
+    `state` says what things are like now and how to go on.
+    """
+
+    def __init__(self, path: Path, reason: str, state: str | None = None) -> None:
+        super().__init__(path, reason, state)
+        self.path = path
+        self.reason = reason
+        self.state = state
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" + (f"; {self.state}" if self.state else "")

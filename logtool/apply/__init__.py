@@ -1,0 +1,15 @@
+"""Carrying out a plan: the only package that changes files in a data directory.
+
+Everything is written ahead. `Journal.begin` makes an undo directory outside of every log dir,
+`stage` saves there what going back and going on will need, `commit` makes it durable, and only then
+does `carry_out` touch the log dir. A kill before the commit leaves the log dir as it was; after it,
+what is found on disk says how far it came, so that `finish` and `undo` can be run any number of
+times. All of it stands inside of `locked`.
+"""
+
+from logtool.apply.disk import sync
+from logtool.apply.journal import Journal, default_undo_dir, find_unfinished
+from logtool.apply.lock import locked
+from logtool.apply.records import State
+
+__all__ = ["Journal", "State", "default_undo_dir", "find_unfinished", "locked", "sync"]

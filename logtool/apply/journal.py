@@ -1,0 +1,238 @@
+"""The undo directory: what is needed to go on and to go back, and how far a plan has come.
+
+====================  ===================================================================
+``journal.ndjson``    there from the commit on: ``begin``, one ``step`` per file,
+                      ``directory`` with its mtime, ``commit``; then ``state`` lines
+``000001.old``        of step 1: the whole old file (another name of it where the file
+                      system allows), or the tail that is cut off
+``000001.new``        of step 1: the content it gets
+====================  ===================================================================
+
+The lines are described in ``schemas/journal.json``. Paths are relative to the log dir.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from logtool.apply import disk, outside, records, saving, states, stepping
+from logtool.apply.records import State
+from logtool.apply.steps import Step, merge
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.plan import Action, Change
+
+OnAction = Callable[[Action], None]
+
+
+class Journal:
+    """One undo directory and the plan in it; see `logtool.apply` for the order of calls."""
+
+    def __init__(self, undo_dir: Path, log_dir: Path, command: str) -> None:
+        self.undo_dir = undo_dir
+        self.log_dir = log_dir
+        self.command = command
+        """The command line that made the plan, for people."""
+        self.state = State.PREPARED
+        self.steps: list[Step] = []
+        self._times: dict[Path, int] = {}
+        self._paths: set[Path] = set()
+        self._made = False
+
+    @classmethod
+    def begin(cls, undo_dir: Path, log_dir: Path, command: str) -> "Journal":
+        """Make the undo directory; RefusedError where it lies in a log dir or is in use."""
+        journal = cls(undo_dir.resolve(), log_dir.resolve(), command)
+        with journal._hint(f"nothing in {journal.log_dir} was changed"):
+            outside.check(journal.undo_dir, journal.log_dir)
+            if not journal.undo_dir.exists():
+                disk.make_dir(journal.undo_dir)
+                journal._made = True
+        return journal
+
+    @classmethod
+    def open(cls, undo_dir: Path) -> "Journal":
+        """Read an undo directory; RefusedError for a directory that is none."""
+        found = records.read(undo_dir)
+        journal = cls(undo_dir.resolve(), found.log_dir, found.command)
+        journal.state, journal.steps, journal._times = found.state, found.steps, found.times
+        return journal
+
+    def stage(self, changes: Sequence[Change]) -> None:
+        """Save what these changes need; all changes of one file belong into one call.
+
+        RefusedError where a file is not as it was judged. If anything is wrong, the undo directory
+        goes, and nothing was changed.
+        """
+        if self.state is not State.PREPARED:
+            raise ValueError(f"{self.undo_dir}: is {self.state}, nothing can be added")
+        with self._given_up():
+            drafts = merge(map(_resolved, changes))
+            freed = {draft.before for draft in drafts if draft.after is None}
+            for number, draft in enumerate(drafts, len(self.steps) + 1):
+                step = saving.save(draft, number, self.log_dir, self.undo_dir, freed)
+                if not self._paths.isdisjoint(step.paths):
+                    raise ValueError(f"{step.path} is changed by two calls of stage")
+                self.steps.append(step)
+                for path in step.paths:
+                    self._times.setdefault(path.parent, path.parent.stat().st_mtime_ns)
+            self._paths.update(path for step in self.steps for path in step.paths)
+
+    def commit(self) -> None:
+        """Make everything durable; from here on the plan is carried out or undone."""
+        if self.state is not State.PREPARED:
+            raise ValueError(f"{self.undo_dir}: is {self.state} already")
+        with self._given_up():
+            records.write(
+                self.undo_dir,
+                records.Record(self.log_dir, self.command, self.state, self.steps, self._times),
+            )
+        self.state = State.COMMITTED
+
+    def discard(self) -> None:
+        """Remove an undo directory that was not committed, as far as that is possible."""
+        if self.state is State.PREPARED:
+            with suppress(LogtoolError, OSError):
+                records.discard(self.undo_dir, keep_dir=not self._made)
+
+    def carry_out(self, on_action: OnAction | None = None) -> None:
+        """Change the log dir, or go on with it after a kill; RefusedError if a file was changed."""
+        if self.state is State.DONE:
+            return
+        if self.state is not State.COMMITTED:
+            raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
+        with self._hint(self._way_on()):
+            found = self._find()
+            for item in _by_directory(found):
+                for action in stepping.actions(item):
+                    (on_action or _ignore)(action)
+                stepping.carry_out(item, self.undo_dir)
+            self._enter(State.DONE)
+
+    def finish(self, on_action: OnAction | None = None) -> None:
+        """Go on with what a kill or an error stopped; the same as `carry_out`."""
+        self.carry_out(on_action)
+
+    def undo_actions(self) -> list[Action]:
+        """Return what `undo` would do now; RefusedError if it would refuse. Changes nothing."""
+        if self.state in (State.PREPARED, State.UNDONE):
+            return []
+        found = self._find()
+        stepping.check_saved(found, self.undo_dir)
+        return [action for item in reversed(found) for action in stepping.undo_actions(item)]
+
+    def undo(self, on_action: OnAction | None = None) -> None:
+        """Put everything back, times of directories too; RefusedError if a file was changed."""
+        if self.state in (State.PREPARED, State.UNDONE):
+            return
+        with self._hint(f"run '{self._undo_command()}' again to go on"):
+            found = self._find()
+            stepping.check_saved(found, self.undo_dir)
+            if self.state is not State.UNDOING:
+                self._enter(State.UNDOING)
+            for item in _by_directory(found[::-1]):
+                for action in stepping.undo_actions(item):
+                    (on_action or _ignore)(action)
+                stepping.undo(item, self.undo_dir)
+            for directory, mtime_ns in self._times.items():
+                disk.set_dir_time(directory, mtime_ns)
+                disk.sync_dir(directory)
+            self._enter(State.UNDONE)
+
+    def _find(self) -> list[states.Found]:
+        if not self.log_dir.is_dir():
+            raise UnreadableError(self.log_dir, "is not there")
+        return states.find(self.steps, self.undo_dir, settled=self.state is State.DONE)
+
+    def _enter(self, state: State) -> None:
+        records.append_state(self.undo_dir, state)
+        self.state = state
+
+    def _undo_command(self) -> str:
+        return f"logtool undo --apply {shlex.quote(str(self.undo_dir))}"
+
+    def _way_on(self) -> str:
+        return (
+            "the change is not finished and nothing is lost: run the same command again to go on, "
+            f"or '{self._undo_command()}' to go back"
+        )
+
+    def _advice(self) -> str:
+        if self.state is State.UNDOING:
+            return f"run '{self._undo_command()}' to go on with that"
+        return "there is nothing to finish"
+
+    @contextmanager
+    def _given_up(self) -> Iterator[None]:
+        """Remove the undo directory if what it is for fails."""
+        try:
+            with self._hint(f"nothing in {self.log_dir} was changed"):
+                yield
+        except BaseException:
+            self.discard()
+            raise
+
+    @contextmanager
+    def _hint(self, state: str) -> Iterator[None]:
+        """Let an error of the system say what things are like and how to go on."""
+        try:
+            yield
+        except (UnwritableError, UnreadableError) as error:
+            raise UnwritableError(error.path, error.reason, state) from error
+        except OSError as error:
+            path = Path(str(error.filename or self.undo_dir))
+            raise UnwritableError(path, error.strerror or str(error), state) from error
+
+
+def default_undo_dir(log_dir: Path) -> Path:
+    """Return a free name beside `log_dir`: ``<log dir>.logtool-undo-<UTC time>``."""
+    home = log_dir.resolve()
+    now = time.time()
+    while True:
+        stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
+        path = home.with_name(f"{home.name}{records.DEFAULT_INFIX}{stamp}")
+        if not path.exists():
+            return path
+        now += 1
+
+
+def find_unfinished(log_dir: Path) -> list[Journal]:
+    """Return the plans beside `log_dir` that were begun and neither carried out nor undone."""
+    home = log_dir.resolve()
+    found = []
+    for path in sorted(home.parent.glob(f"{_escaped(home.name)}{records.DEFAULT_INFIX}*")):
+        if (path / records.NAME).exists():
+            journal = Journal.open(path)
+            if journal.state in (State.COMMITTED, State.UNDOING) and journal.log_dir == home:
+                found.append(journal)
+    return found
+
+
+def _by_directory(found: Sequence[states.Found]) -> Iterator[states.Found]:
+    """Yield what is to be done, and make names durable when a directory is left.
+
+    What comes later, such as the marker of a clean stop, never outlives what comes before it.
+    """
+    for item, following in zip(found, [*found[1:], None], strict=True):
+        yield item
+        home = item.step.path.parent
+        if following is None or following.step.path.parent != home:
+            disk.sync_dir(home)
+
+
+def _resolved(change: Change) -> Change:
+    """Return the change with paths that no link of a directory leads elsewhere."""
+    home = change.path.parent.resolve()
+    target = None if change.target is None else change.target.parent.resolve() / change.target.name
+    return replace(change, path=home / change.path.name, target=target)
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+def _ignore(action: Action) -> None:
+    pass

@@ -1,0 +1,62 @@
+"""Whether a directory lies outside of every log dir: an unknown folder in one stops a broker."""
+
+from pathlib import Path
+
+from logtool import files
+from logtool.errors import RefusedError, UnreadableError
+from logtool.formats import names
+from logtool.formats.names import FileKind, PartitionDirectory
+
+_PARTITION_KINDS = (
+    *names.SEGMENT_KINDS,
+    FileKind.PRODUCER_SNAPSHOT,
+    FileKind.PARTITION_METADATA,
+    FileKind.LEADER_EPOCH_CHECKPOINT,
+)
+
+
+def check(undo_dir: Path, log_dir: Path) -> None:
+    """Refuse an undo directory that is in use, is no directory, or lies in a log dir."""
+    if undo_dir.is_relative_to(log_dir):
+        raise RefusedError(f"{undo_dir}: lies in the log dir {log_dir}")
+    for parent in undo_dir.parents:
+        if belongs_to_broker(parent):
+            raise RefusedError(f"{undo_dir}: lies in {parent}, which holds files of a broker")
+    if undo_dir.exists() and not undo_dir.is_dir():
+        raise RefusedError(f"{undo_dir}: is there and is no directory")
+    if undo_dir.exists() and any(undo_dir.iterdir()):
+        raise RefusedError(f"{undo_dir}: is not empty")
+
+
+def belongs_to_broker(path: Path) -> bool:
+    """Return whether a directory is a log dir or a partition dir by what it holds.
+
+    The names of folders prove nothing here: ``/var/lib/kafka`` with the log dirs ``data-0`` and
+    ``data-1`` is not a log dir, though these look like partitions. Nor does a ``.lock``.
+    """
+    try:
+        entries = files.list_dir(path)
+    except UnreadableError:
+        return False
+    return any(
+        _is_of_partition(entry.name)
+        or names.parse_root_file(entry.name).kind not in (FileKind.UNKNOWN, FileKind.LOCK)
+        or (_is_partition(entry.name) and files.is_dir(entry) and _holds_partition(entry.path))
+        for entry in entries
+    )
+
+
+def _is_partition(name: str) -> bool:
+    return isinstance(names.parse_directory(name), PartitionDirectory)
+
+
+def _holds_partition(path: str) -> bool:
+    try:
+        return any(_is_of_partition(entry.name) for entry in files.list_dir(Path(path)))
+    except UnreadableError:
+        return False
+
+
+def _is_of_partition(name: str) -> bool:
+    found = names.parse_partition_file(name)
+    return found.kind in _PARTITION_KINDS and found.reception is names.Reception.EXACT

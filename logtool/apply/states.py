@@ -1,0 +1,191 @@
+"""How far a step has come, told from what is on disk: there is no other record of it.
+
+A name that a rename sets free is never filled again in the same plan, so that a file that is to be
+renamed has been as soon as its old name is gone. What is neither as before nor as after the step
+was changed by somebody else.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import zip_longest
+from pathlib import Path
+
+import crc32c
+
+from logtool.apply import disk
+from logtool.apply.steps import Look, Step
+from logtool.errors import RefusedError, UnreadableError
+from logtool.plan import Kind
+
+_ZEROS = bytes(disk.BLOCK)
+
+
+class Content(Enum):
+    """Which content the file of a step has."""
+
+    OLD = "old"
+    NEW = "new"
+    BETWEEN = "between"
+    """Part of what was cut off is back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A step and how far it has come."""
+
+    step: Step
+    path: Path
+    """Where its file is, or would be."""
+    content: Content
+
+    @property
+    def is_renamed(self) -> bool:
+        """Return whether it has its other name already."""
+        return self.step.is_renamed and self.path == self.step.after
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the whole step was carried out."""
+        if self.step.kind is Kind.RENAME:
+            return self.is_renamed
+        return self.content is Content.NEW and self.is_renamed == self.step.is_renamed
+
+    @property
+    def is_untouched(self) -> bool:
+        """Return whether the file is as it was before the plan."""
+        return self.content is Content.OLD and not self.is_renamed
+
+
+def look(path: Path) -> os.stat_result | None:
+    """Return the status of a file, None where there is none; RefusedError for what is no file."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise RefusedError(f"{path}: is not a regular file")
+    return status
+
+
+def checksum(blocks: Iterable[bytes]) -> int:
+    """Return the CRC-32C of all blocks."""
+    value = 0
+    for block in blocks:
+        value = crc32c.crc32c(block, value)
+    return value
+
+
+def find(steps: Sequence[Step], undo_dir: Path, *, settled: bool) -> list[Found]:
+    """Return how far each step has come; RefusedError names a file that somebody else changed.
+
+    `settled` says that everything was carried out: then no step can be half done.
+    """
+    places = [_place(step) for step in steps]
+    pairs = list(zip(steps, places, strict=True))
+    moved = {path for step, path in pairs if step.is_renamed and path == step.after}
+    removed = {step.before for step in steps if step.kind is Kind.REMOVE}
+    found = []
+    for step, path in pairs:
+        content = _content(step, path, undo_dir, settled, path in moved)
+        if content is None:
+            raise RefusedError(
+                f"{path}: was changed by somebody else: it is neither what it was nor what it "
+                f"became; nothing was touched"
+            )
+        if step.is_renamed and path == step.before and step.after not in removed:
+            _refuse_taken(step)
+        found.append(Found(step, path, content))
+    return found
+
+
+def _place(step: Step) -> Path:
+    if step.after is None or (step.is_renamed and step.before and look(step.before)):
+        return step.path
+    return step.after
+
+
+def _refuse_taken(step: Step) -> None:
+    if step.after and look(step.after):
+        raise RefusedError(f"{step.after}: is there already; nothing was touched")
+
+
+def _content(
+    step: Step, path: Path, undo_dir: Path, settled: bool, holds_another: bool
+) -> Content | None:
+    """Return the content of the file at `path`, None for one that is not of this step."""
+    status = look(path)
+    if step.kind is Kind.REMOVE and (status is None or holds_another):
+        return Content.NEW
+    if status is None:
+        return Content.OLD if step.kind is Kind.CREATE else None
+    if step.kind is Kind.TRUNCATE:
+        return _cut_content(step, path, status, undo_dir, settled)
+    if step.kind in (Kind.RENAME, Kind.REMOVE):
+        return Content.OLD if _is_like(path, status, step.old) else None
+    is_old, is_new = _has_bytes(path, status, step.old), _has_bytes(path, status, step.new)
+    if is_old and is_new and step.old:
+        # The same bytes as before: only the time tells.
+        is_new = status.st_mtime_ns != step.old.mtime_ns
+    return Content.NEW if is_new else Content.OLD if is_old else None
+
+
+def _cut_content(
+    step: Step, path: Path, status: os.stat_result, undo_dir: Path, settled: bool
+) -> Content | None:
+    old, new = step.old, step.new
+    if old is None or new is None:
+        return None
+    if (status.st_size, status.st_mtime_ns) == (old.size, old.mtime_ns):
+        return Content.OLD
+    # A kill between the cut and the setting of its time leaves the time of the kill.
+    if status.st_size == new.size and (not settled or status.st_mtime_ns == new.mtime_ns):
+        return Content.NEW
+    if settled or not new.size <= status.st_size <= old.size:
+        return None
+    tail = disk.read_blocks(path, new.size)
+    return Content.BETWEEN if _begins(tail, disk.read_blocks(saved(undo_dir, step))) else None
+
+
+def saved(undo_dir: Path, step: Step) -> Path:
+    """Return the file of the undo directory with the old bytes of a step."""
+    return undo_dir / f"{step.number:06d}.old"
+
+
+def written(undo_dir: Path, step: Step) -> Path:
+    """Return the file of the undo directory with the new content of a step."""
+    return undo_dir / f"{step.number:06d}.new"
+
+
+def _begins(tail: Iterable[bytes], whole: Iterable[bytes]) -> bool:
+    """Return whether `tail` is how `whole` begins, then zeros: a write that power loss stopped."""
+    ended = False
+    for block, expected in zip_longest(tail, whole, fillvalue=b""):
+        if ended or not expected.startswith(block):
+            same = 0 if ended else _common(block, expected)
+            if block[same:] != _ZEROS[: len(block) - same]:
+                return False
+            ended = True
+    return True
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return how many bytes two blocks have in common from their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _is_like(path: Path, status: os.stat_result, wanted: Look | None) -> bool:
+    """Return whether size and mtime are the same, or else the bytes, where they are known."""
+    same = wanted and (status.st_size, status.st_mtime_ns) == (wanted.size, wanted.mtime_ns)
+    return bool(same) or _has_bytes(path, status, wanted)
+
+
+def _has_bytes(path: Path, status: os.stat_result, wanted: Look | None) -> bool:
+    if wanted is None or wanted.crc32c is None or status.st_size != wanted.size:
+        return False
+    return checksum(disk.read_blocks(path)) == wanted.crc32c

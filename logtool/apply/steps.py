@@ -1,0 +1,192 @@
+"""What becomes of one file in the course of a plan: the changes of a plan, put together by file.
+
+A plan may say of one file that it is renamed, then cut; a `Step` has both, so that what is found on
+disk after a kill can be told apart by looking at that file alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from logtool.plan import Change, Kind, Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a file looks like before a step or after it."""
+
+    size: int
+    mtime_ns: int
+    mode: int
+    user: int
+    group: int
+    crc32c: int | None = None
+    """Of what the undo directory holds: the whole file or the tail that is cut off."""
+
+    @property
+    def stamp(self) -> Stamp:
+        """Return what it must look like to be as it was judged."""
+        return Stamp(self.size, self.mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of one file; `before` and `after` differ where it gets another name."""
+
+    number: int
+    kind: Kind
+    """What happens to its content; RENAME where that stays."""
+    before: Path | None
+    """None for a file that is not there yet."""
+    after: Path | None
+    """None for a file that goes."""
+    old: Look | None
+    """None for a file that is not there yet."""
+    new: Look | None
+    """None for a file that goes or keeps its content."""
+
+    @property
+    def path(self) -> Path:
+        """Return the name that a person knows it by."""
+        found = self.before or self.after
+        if found is None:
+            raise ValueError(f"step {self.number} has no file")
+        return found
+
+    @property
+    def is_renamed(self) -> bool:
+        """Return whether it gets another name."""
+        return None not in (self.before, self.after) and self.before != self.after
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return every name it has at some time."""
+        return list(dict.fromkeys(p for p in (self.before, self.after) if p is not None))
+
+    def as_json(self, home: Path) -> dict[str, Any]:
+        """Return the line of the journal; paths are relative to the log dir `home`."""
+        return {
+            "type": "step",
+            "number": self.number,
+            "kind": str(self.kind),
+            "before": None if self.before is None else str(self.before.relative_to(home)),
+            "after": None if self.after is None else str(self.after.relative_to(home)),
+            "old": _look_as_json(self.old),
+            "new": _look_as_json(self.new),
+        }
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any], home: Path) -> "Step":
+        """Return the step of a line of the journal; KeyError, TypeError for another line."""
+        before, after, old, new = (line[key] for key in ("before", "after", "old", "new"))
+        return cls(
+            line["number"],
+            Kind(line["kind"]),
+            None if before is None else home / before,
+            None if after is None else home / after,
+            None if old is None else Look(**old),
+            None if new is None else Look(**new),
+        )
+
+
+@dataclass(slots=True)
+class Draft:
+    """A step that is not saved yet."""
+
+    kind: Kind
+    before: Path | None
+    after: Path | None
+    seen: Stamp | None
+    content: bytes | None = None
+    """Of a file that is created or replaced."""
+    size: int | None = None
+    """Of a file that is cut."""
+    order: int = 0
+
+
+def merge(changes: Iterable[Change]) -> list[Draft]:
+    """Put the changes of a plan together by file, in the order of the last change of each.
+
+    ValueError for what makes no sense (a file that is not there any more is changed), and for two
+    things no plan needs: to remove or rename what was created, and to fill a name that a rename
+    set free.
+    """
+    drafts: list[Draft] = []
+    there: dict[Path, Draft] = {}
+    removed: dict[Path, Draft] = {}
+    for order, change in enumerate(changes):
+        path = change.path
+        draft = there.pop(path, None)
+        if change.kind is Kind.CREATE:
+            if draft:
+                raise ValueError(f"{path} is created and is there")
+            # Removed and created is replaced: mode and owner stay.
+            draft = removed.pop(path, None)
+        elif draft is None and path in removed:
+            raise ValueError(f"{path} is changed and is gone")
+        if draft is None:
+            is_new = change.kind is Kind.CREATE
+            draft = Draft(change.kind, None if is_new else path, path, change.seen)
+            drafts.append(draft)
+        _add(draft, change)
+        draft.order = order
+        if draft.after is None:
+            removed[path] = draft
+        elif there.setdefault(draft.after, draft) is not draft:
+            raise ValueError(f"{path} gets the name of {draft.after}, which is there")
+    _refuse_refilled(drafts)
+    return sorted(drafts, key=lambda draft: draft.order)
+
+
+def _add(draft: Draft, change: Change) -> None:
+    """Let `draft` be what it was and then `change`."""
+    is_new = draft.before is None
+    match change.kind:
+        case Kind.RENAME:
+            if change.target is None or change.target.parent != change.path.parent:
+                raise ValueError(f"{change.path} gets no name in its directory")
+            if is_new:
+                raise ValueError(f"{change.path} is created, then renamed")
+            draft.after = change.target
+        case Kind.REMOVE:
+            if is_new:
+                raise ValueError(f"{change.path} is created, then removed")
+            draft.kind, draft.after, draft.content, draft.size = Kind.REMOVE, None, None, None
+        case Kind.TRUNCATE:
+            if change.size is None:
+                raise ValueError(f"{change.path} is cut to no size")
+            if draft.content is not None:
+                draft.content = draft.content[: change.size]
+            else:
+                draft.kind = Kind.TRUNCATE
+                draft.size = min(change.size, change.size if draft.size is None else draft.size)
+        case Kind.REPLACE | Kind.CREATE:
+            if change.content is None:
+                raise ValueError(f"{change.path} gets no content")
+            draft.kind = Kind.CREATE if is_new else Kind.REPLACE
+            draft.after, draft.content, draft.size = (
+                draft.after or change.path,
+                change.content,
+                None,
+            )
+
+
+def _refuse_refilled(drafts: list[Draft]) -> None:
+    freed = {d.before for d in drafts if d.after is not None and d.before != d.after} - {None}
+    for draft in drafts:
+        if draft.after in freed and draft.after != draft.before:
+            raise ValueError(f"{draft.after} gets another name and is filled again")
+
+
+def _look_as_json(look: Look | None) -> dict[str, Any] | None:
+    if look is None:
+        return None
+    return {
+        "size": look.size,
+        "mtime_ns": look.mtime_ns,
+        "mode": look.mode,
+        "user": look.user,
+        "group": look.group,
+        "crc32c": look.crc32c,
+    }
