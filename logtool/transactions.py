@@ -85,7 +85,7 @@ class ProducerState:
                 state.intruding = False
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
                     offset = int(rows.base_offset[row])
-                    stable = self._oldest_open(offset + 1)
+                    stable = self.oldest_open(none=offset + 1)
                     aborted.append(AbortedTransaction(producer_id, first, offset, stable))
                 continue
             state.last_sequence = int(last_sequence[row])
@@ -99,7 +99,7 @@ class ProducerState:
             state.intruding = inside
         return aborted, intruders
 
-    def _oldest_open(self, none: int) -> int:
+    def oldest_open(self, *, none: int) -> int:
         """Return the first offset of the oldest open transaction, or `none`."""
         open_ones = (p.transaction_first_offset for p in self.producers.values())
         return min((first for first in open_ones if first != NONE), default=none)

@@ -199,6 +199,16 @@ class Loader:
         manager.remove_strays([segment.base_offset for segment in self._segments])
         manager.rebuild(self._segments, loaded.log_start, loaded.log_end, clean=self._start.clean)
         self._count_replay(manager)
+        self._find_first_unstable(manager)
+
+    def _find_first_unstable(self, manager: ProducerManager) -> None:
+        """Look for where the oldest open transaction begins, and do not survive what is there."""
+        offset = manager.state.oldest_open(none=self.loaded.log_end)
+        if offset < self.loaded.log_end:
+            offset = max(offset, self.loaded.log_start)
+            segments = [s for s in self._segments if s.base_offset <= offset]
+            if segments:
+                segments[-1].reader().find(offset)
 
     def _count_replay(self, manager: ProducerManager) -> None:
         self.loaded.bytes_replayed += manager.bytes_replayed
@@ -216,7 +226,8 @@ class Loader:
                 bases = split(self._shadow, segment, self._start.index_interval, str(error))
                 manager.delete(segment.base_offset)
                 self.loaded.split[segment.base_offset] = bases
-                self._segments = [s for s in self._segments if s.base_offset not in bases]
+                gone = {segment.base_offset, *bases}
+                self._segments = [s for s in self._segments if s.base_offset not in gone]
                 self._segments += [self._segment(base) for base in bases]
                 self._segments.sort(key=lambda one: one.base_offset)
 
@@ -225,7 +236,7 @@ class Loader:
 
     def _read_epochs(self) -> None:
         if _EPOCHS not in self._shadow:
-            return
+            self._shadow.write(_EPOCHS, b"")
         try:
             self._epochs = epochs.read(self._shadow.files[_EPOCHS].read())
         except (StartFailsError, OfflineError) as error:
@@ -235,6 +246,8 @@ class Loader:
         self.loaded.epochs = self._epochs.rows
         if self._epochs.changed:
             self._shadow.write(_EPOCHS, self._epochs.encode())
+            if f"{_EPOCHS}.tmp" in self._shadow:
+                self._shadow.remove(f"{_EPOCHS}.tmp")
 
     def _manager(self) -> ProducerManager:
         return ProducerManager(self._shadow, self._start.now_ms, self._start.expiration_ms)

@@ -53,7 +53,9 @@ def compare(case: Case, outcome: Outcome, predicted: Prediction | Outcome) -> li
 def normal(files: Mapping[str, bytes]) -> dict[str, object]:
     """Return the files of a directory as what can be compared."""
     kept = {name: data for name, data in files.items() if not name.endswith(".deleted")}
-    last = max((name for name in kept if name.endswith(".log")), default="")
+    # A stray 1.log is no segment of its own.
+    logs = (name for name in kept if name.endswith(".log") and len(name) == len("0" * 20 + ".log"))
+    last = max(logs, default="")
     return {name: _normal(name, data, last.removesuffix(".log")) for name, data in kept.items()}
 
 
@@ -69,7 +71,9 @@ def _normal(name: str, data: bytes, active: str) -> object:
 
 
 def _unpadded(data: bytes, size: int) -> bytes:
-    end = len(data) // size * size
+    # Half an entry at the end is filled up with zeros too when the file grows.
+    data += bytes(-len(data) % size)
+    end = len(data)
     while end and data[end - size : end] == bytes(size):
         end -= size
     return data[:end]
