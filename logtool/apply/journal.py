@@ -49,8 +49,9 @@ class Journal:
         with journal._hint(f"nothing in {journal.log_dir} was changed"):
             outside.check(journal.undo_dir, journal.log_dir)
             if not journal.undo_dir.exists():
-                disk.make_dir(journal.undo_dir)
                 journal._made = True
+                with journal._given_up():
+                    disk.make_dir(journal.undo_dir)
         return journal
 
     @classmethod

@@ -1,0 +1,174 @@
+"""A disk that is full, broken or read-only stops a change with one clear line; nothing is lost."""
+
+import errno
+import os
+import re
+import resource
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from changes import carry_out, count, failing, prepare
+
+from logtool.apply import Journal, State, find_unfinished
+from logtool.errors import UnwritableError
+from logtool.plan import Change, Kind
+
+REASONS = {
+    errno.ENOSPC: "No space left on device",
+    errno.EIO: "Input/output error",
+    errno.EROFS: "Read-only file system",
+    errno.EACCES: "Permission denied",
+    errno.EDQUOT: "Disk quota exceeded",
+}
+
+
+def breaking(code):
+    """Return a call that fails as the system would."""
+
+    def fail():
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+def assert_clear(error, code, place):
+    """Say that an error is one line with a file, the reason and the way on."""
+    text = str(error)
+    assert "\n" not in text
+    path, reason, state = re.fullmatch(r"(.+?): (.+?); (.+)", text).groups()
+    assert Path(path).is_relative_to(place.log_dir.parent)
+    assert reason == REASONS[code]
+    if place.is_committed:
+        assert f"'logtool undo --apply {place.undo_dir}'" in state
+        assert "again to go on" in state
+    else:
+        assert state == f"nothing in {place.log_dir} was changed"
+
+
+@pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
+def test_an_error_at_any_call_is_told_and_can_be_finished_and_undone(place, code):
+    place.reset()
+    last = count(place.do)
+    # Every call meets some error: the first three at each place, the rest in turns.
+    step = 1 if code == errno.ENOSPC else 3
+    start = 1 + list(REASONS).index(code) % step
+    for number in range(start, last + 1, step):
+        place.reset()
+        with failing(number, breaking(code)), pytest.raises(UnwritableError) as caught:
+            place.do()
+        assert_clear(caught.value, code, place)
+        if not place.is_committed:
+            place.assert_untouched()
+            assert not place.undo_dir.exists()
+            continue
+        if number % 2:
+            place.finish()
+            place.assert_finished()
+        place.undo()
+        place.assert_untouched()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
+def test_an_error_at_any_call_of_an_undo_is_told_and_it_goes_on(place, code):
+    place.reset()
+    place.do()
+    last = count(place.undo)
+    for number in range(1, last + 1, 2 if code == errno.EIO else 1):
+        place.reset()
+        with failing(0, lambda: None):
+            place.do()
+        with failing(number, breaking(code)), pytest.raises(UnwritableError) as caught:
+            place.undo()
+        assert_clear(caught.value, code, place)
+        place.undo()
+        place.assert_untouched()
+
+
+@contextmanager
+def file_size_limit(size):
+    """Let this process write no file beyond a size: a real error of the system."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_a_file_that_grows_too_large_stops_it_before_anything_was_changed(place):
+    place.reset()
+    with file_size_limit(100_000), pytest.raises(UnwritableError, match="File too large; nothing"):
+        place.do()
+    place.assert_untouched()
+    assert not place.undo_dir.exists()
+
+
+def test_a_file_that_grows_too_large_stops_it_half_way_and_it_goes_on(place):
+    place.reset()
+    journal = prepare(place.log_dir, place.undo_dir)
+    journal.commit()
+    with file_size_limit(1000), pytest.raises(UnwritableError, match="File too large; the change"):
+        journal.carry_out()
+    assert Journal.open(place.undo_dir).state is State.COMMITTED
+    place.finish()
+    place.assert_finished()
+    with file_size_limit(4000), pytest.raises(UnwritableError, match="File too large; run "):
+        place.undo()
+    place.undo()
+    place.assert_untouched()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a file system of 1 MiB; None where this user may not mount one.
+
+    The tests above do the same with errors that are made up, for any user.
+    """
+    path = tmp_path / "small"
+    path.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)]
+    mounted = os.geteuid() == 0 and not subprocess.run(command, capture_output=True).returncode
+    try:
+        yield path if mounted else None
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(path)], check=True)
+
+
+def test_a_full_disk_for_the_undo_directory_changes_nothing(place, small_disk):
+    place.reset()
+    if small_disk is None:
+        return
+    (small_disk / "filler").write_bytes(bytes((1 << 20) - 40_000))
+    with pytest.raises(UnwritableError, match="No space left on device; nothing in"):
+        carry_out(place.log_dir, small_disk / "undo")
+    place.assert_untouched()
+    assert not (small_disk / "undo").exists()
+
+
+def test_a_full_disk_of_the_log_dir_is_finished_when_there_is_room(place, small_disk):
+    if small_disk is None:
+        return
+    log_dir = small_disk / "data"
+    log_dir.mkdir()
+    (log_dir / "meta.properties").write_bytes(b"version=1\n")
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(700_000))
+    journal = Journal.begin(place.undo_dir, log_dir, "logtool test")
+    content = os.urandom(500_000)
+    journal.stage([Change(Kind.CREATE, log_dir / "large", None, content)])
+    journal.commit()
+    with pytest.raises(UnwritableError, match="No space left on device; the change is not"):
+        journal.carry_out()
+    filler.unlink()
+    assert find_unfinished(log_dir) == []
+    Journal.open(place.undo_dir).finish()
+    assert (log_dir / "large").read_bytes() == content
+    assert sorted(path.name for path in log_dir.iterdir()) == ["large", "meta.properties"]
+    Journal.open(place.undo_dir).undo()
+    assert [path.name for path in log_dir.iterdir()] == ["meta.properties"]
