@@ -27,6 +27,7 @@ class Command:
     """One subcommand, or the program itself with an empty name."""
 
     name: str
+    """Two words for a command of a group, such as ``checkpoint show``."""
     help: str
     params: tuple[Param, ...]
 
@@ -45,14 +46,19 @@ class Command:
 def read_tree(group: Any) -> tuple[Command, list[Command]]:
     """Return the program and its visible subcommands, in the order of the help.
 
-    `group` is the command that `typer.main.get_command` makes of an application.
+    `group` is the command that `typer.main.get_command` makes of an application. A group in it is
+    no command: its own are.
     """
-    commands = [
-        Command(name, _help(command), tuple(_params(command, inspect.unwrap(command.callback))))
-        for name, command in group.commands.items()
-        if not command.hidden
-    ]
-    return Command("", _help(group), tuple(_params(group, None))), commands
+    return Command("", _help(group), tuple(_params(group, None))), list(_commands(group))
+
+
+def _commands(group: Any, before: str = "") -> Iterator[Command]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{before}{name} ")
+        elif not command.hidden:
+            params = tuple(_params(command, inspect.unwrap(command.callback)))
+            yield Command(f"{before}{name}", _help(command), params)
 
 
 def _help(command: Any) -> str:

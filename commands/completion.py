@@ -4,6 +4,8 @@ They are complete in themselves: pressing TAB starts no Python. Only for the cod
 `logtool` itself is asked.
 """
 
+from dataclasses import replace
+
 from logtool.commands.command_tree import Command, Param
 
 _CODES = "logtool explain --format tsv 2> /dev/null | cut -f 1 | sed 1d"
@@ -21,8 +23,8 @@ _logtool()
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if [[ $word != -* ]]; then
-            command=$word
-            break
+            command+=${command:+ }$word
+            [[ " @GROUPS@ " == *" $command "* ]] || break
         fi
     done
     case $command in
@@ -37,7 +39,7 @@ complete -F _logtool logtool
 """
 
 _BASH_COMMAND = """\
-        @NAME@)
+        '@NAME@')
             case $prev in
 @VALUES@
             esac
@@ -48,14 +50,27 @@ _BASH_COMMAND = """\
             fi
             ;;"""
 
+_BASH_GROUP = """\
+        @NAME@)
+            COMPREPLY=( $(compgen -W '@NAMES@' -- "$cur") )
+            ;;"""
+
 _BASH_FILES = 'compopt -o filenames 2> /dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur")'
 
 
 def bash(root: Command, commands: list[Command]) -> str:
     """Return the script for bash."""
-    names = " ".join([*(c.name for c in commands), *_long_first(root)])
+    groups = _groups(commands)
     parts = [_bash_command(command) for command in commands]
-    return _BASH.replace("@COMMANDS@", "\n".join(parts)).replace("@NAMES@", names)
+    for group, names in groups.items():
+        part = _BASH_GROUP.replace("@NAMES@", " ".join([*names, "--help"]))
+        parts.append(part.replace("@NAME@", group))
+    names = [*_first_words(commands), *_long_first(root)]
+    return (
+        _BASH.replace("@COMMANDS@", "\n".join(parts))
+        .replace("@GROUPS@", " ".join(groups))
+        .replace("@NAMES@", " ".join(names))
+    )
 
 
 def _bash_command(command: Command) -> str:
@@ -94,24 +109,42 @@ def zsh(root: Command, commands: list[Command]) -> str:
         *(f"    {spec} \\" for param in root.options for spec in _zsh_option(param)),
         "    '1:command:->command' \\",
         "    '*::argument:->argument'",
-        "  case $state in",
-        "    command)",
-        "      local -a commands=(",
-        *(f"        {_sh_quote(f'{c.name}:{c.summary}')}" for c in commands),
-        "      )",
-        "      _describe command commands",
-        "      ;;",
-        "    argument)",
-        "      case $line[1] in",
+        *_zsh_level(commands, "  "),
+        "}",
+        "",
+        '_logtool "$@"',
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _zsh_level(commands: list[Command], indent: str) -> list[str]:
+    """Return what completes a command of `commands`, and what follows each of them."""
+    lines = ["case $state in", "  command)", "    local -a commands=("]
+    lines += [
+        f"      {_sh_quote(f'{name}:{summary}')}"
+        for name, summary in _first_words(commands).items()
+    ]
+    lines += ["    )", "    _describe command commands", "    ;;", "  argument)"]
+    lines += ["    case $line[1] in"]
     for command in commands:
+        if " " in command.name:
+            continue
         specs = [spec for param in command.options for spec in _zsh_option(param)]
         rest = f"'1:code:($({_CODES}))'" if command.name == "explain" else "'*:path:_files'"
-        lines += [f"        {command.name})", "          _arguments -s -S \\"]
-        lines += [f"            {spec} \\" for spec in specs]
-        lines += [f"            {rest}", "          ;;"]
-    lines += ["      esac", "      ;;", "  esac", "}", "", '_logtool "$@"']
-    return "\n".join(lines) + "\n"
+        lines += [f"      {command.name})", "        _arguments -s -S \\"]
+        lines += [f"          {spec} \\" for spec in specs]
+        lines += [f"          {rest}", "        ;;"]
+    for group in _groups(commands):
+        own = [
+            replace(command, name=command.name.removeprefix(f"{group} "))
+            for command in commands
+            if command.name.startswith(f"{group} ")
+        ]
+        lines += [f"      {group})", "        _arguments -C \\"]
+        lines += ["          '1:command:->command' \\", "          '*::argument:->argument'"]
+        lines += [*_zsh_level(own, "        "), "        ;;"]
+    lines += ["    esac", "    ;;", "esac"]
+    return [indent + line for line in lines]
 
 
 def _zsh_option(param: Param) -> list[str]:
@@ -134,13 +167,17 @@ def fish(root: Command, commands: list[Command]) -> str:
         "complete -c logtool -n __fish_use_subcommand -f",
         *(_fish_option(param, "__fish_use_subcommand") for param in root.options),
     ]
+    for name, summary in _first_words(commands).items():
+        lines.append(
+            f"complete -c logtool -n __fish_use_subcommand -a {name} -d {_fish_quote(summary)}"
+        )
+    for group, names in _groups(commands).items():
+        when = f"'__fish_seen_subcommand_from {group}; and not __fish_seen_subcommand_from "
+        lines.append(f"complete -c logtool -f -n {when}{' '.join(names)}' -a '{' '.join(names)}'")
     for command in commands:
-        when = f"'__fish_seen_subcommand_from {command.name}'"
-        summary = _fish_quote(command.summary)
-        lines += [
-            "",
-            f"complete -c logtool -n __fish_use_subcommand -a {command.name} -d {summary}",
-        ]
+        seen = (f"__fish_seen_subcommand_from {word}" for word in command.name.split())
+        when = f"'{'; and '.join(seen)}'"
+        lines.append("")
         if command.name == "explain":
             lines.append(f"complete -c logtool -n {when} -f -a '({_CODES})'")
         lines += [_fish_option(param, when) for param in command.options]
@@ -155,6 +192,23 @@ def _fish_option(param: Param, when: str) -> str:
     elif param.metavar is not None:
         value = " -r -F" if param.metavar == "FILE" else " -x"
     return f"complete -c logtool -n {when} {' '.join(names)}{value} -d {_fish_quote(param.help)}"
+
+
+def _groups(commands: list[Command]) -> dict[str, list[str]]:
+    """Return the names in each group of commands."""
+    groups: dict[str, list[str]] = {}
+    for command in commands:
+        group, _, name = command.name.rpartition(" ")
+        if group:
+            groups.setdefault(group, []).append(name)
+    return groups
+
+
+def _first_words(commands: list[Command]) -> dict[str, str]:
+    """Return what may follow the program's name: commands and groups, each with a summary."""
+    groups = _groups(commands)
+    alone = {c.name: c.summary for c in commands if " " not in c.name}
+    return alone | {group: ", ".join(names) for group, names in groups.items()}
 
 
 def _long_first(command: Command) -> list[str]:

@@ -14,7 +14,7 @@ _STATUS = re.compile(r"(\d+) +(.*)")
 
 def page_name(command: Command) -> str:
     """Return the name of a command's page, which is that of its file without ``.1``."""
-    return f"logtool-{command.name}" if command.name else "logtool"
+    return "-".join(["logtool", *command.name.split()])
 
 
 def render(command: Command, others: list[Command]) -> str:
@@ -66,7 +66,7 @@ def _commands(commands: list[Command]) -> list[str]:
     for command in commands:
         lines += [
             ".TP",
-            f"\\fBlogtool\\-{_roff(command.name)}\\fR(1)",
+            f"\\fB{_roff(page_name(command))}\\fR(1)",
             _roff(f"{command.summary}."),
         ]
     return lines
@@ -114,7 +114,7 @@ def _environment() -> list[str]:
 
 
 def _see_also(command: Command, others: list[Command]) -> list[str]:
-    names = ["logtool", *(f"logtool-{other.name}" for other in others)]
+    names = ["logtool", *(page_name(other) for other in others)]
     pages = [f"\\fB{_roff(name)}\\fR(1)" for name in names if name != page_name(command)]
     return [", ".join(pages)]
 

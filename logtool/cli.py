@@ -13,12 +13,15 @@ import typer
 import typer.main
 
 from logtool import __version__
-from logtool.commands import output, text
+from logtool.commands import checkpoint, output, text
 from logtool.commands.dump import dump
 from logtool.commands.dump_index import dump_index
 from logtool.commands.explain import explain
 from logtool.commands.generate import generate
 from logtool.commands.options import help_text
+from logtool.commands.plan import plan
+from logtool.commands.recover import recover
+from logtool.commands.undo import undo
 from logtool.commands.verify import verify
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.exits import Exit
@@ -78,9 +81,13 @@ for _name, _function in (
     ("verify", verify),
     ("dump", dump),
     ("dump-index", dump_index),
+    ("plan", plan),
+    ("recover", recover),
+    ("undo", undo),
     ("explain", explain),
 ):
     app.command(_name, help=help_text(_function))(_function)
+app.add_typer(checkpoint.app, name="checkpoint", help=help_text(checkpoint.checkpoint))
 app.command("generate", help=help_text(generate), hidden=True)(generate)
 
 
@@ -134,8 +141,16 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _command_path(arguments: Sequence[str]) -> str:
-    names = {command.name for command in app.registered_commands}
-    return " ".join([NAME, *[a for a in arguments if a in names][:1]])
+    """Return the program and the command of a command line, as far as they can be told."""
+    at, path = app, [NAME]
+    for argument in arguments:
+        groups = {group.name: group.typer_instance for group in at.registered_groups}
+        if argument in groups:
+            at = groups[argument] or at
+            path.append(argument)
+        elif any(argument == command.name for command in at.registered_commands):
+            return " ".join([*path, argument])
+    return " ".join(path)
 
 
 def _usage_error(message: str, path: str) -> int:

@@ -26,6 +26,9 @@ OFFSET_CHECKPOINTS = (
     FileKind.CLEANER_CHECKPOINT,
 )
 
+OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
+"""Partition directories that a broker writes to; their rows bear the plain name."""
+
 
 class PathKind(StrEnum):
     """What a path on the command line is."""
@@ -44,6 +47,8 @@ class Selection:
     exclude_topics: tuple[str, ...] = ()
     """Globs of topics to leave out; these win."""
     partitions: tuple[int, ...] = ()
+    keys: frozenset[tuple[str, int]] = frozenset()
+    """Exact (topic, partition)."""
 
     def takes(self, directory: PartitionDirectory) -> bool:
         """Return whether the partition is among those meant."""
@@ -52,6 +57,7 @@ class Selection:
             (not self.topics or any(fnmatchcase(topic, glob) for glob in self.topics))
             and not any(fnmatchcase(topic, glob) for glob in self.exclude_topics)
             and (not self.partitions or directory.partition in self.partitions)
+            and (not self.keys or (topic, directory.partition) in self.keys)
         )
 
 

@@ -1,7 +1,7 @@
 """Everything that can be checked about the given paths: a stream of findings and a summary."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,13 @@ from logtool.partition import Partition
 from logtool.schedule import Budget, Job, Schedule
 from logtool.summary import Summary
 
-__all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
+__all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]
+
+SMALL_FILES = frozenset(
+    {"checkpoint", "clean-shutdown", "leader-epoch", "meta-properties", "partition-metadata",
+     "quorum-state"}
+)  # fmt: skip
+"""The areas of the text files beside the logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +58,18 @@ class Verification:
 
     Inputs that cannot be read come as `UnreadableError` among the findings, and everything else is
     still checked. Paths are checked in the order given. When the time of the budget is over, what
-    was looked at is judged, and the summary says that it is not complete.
+    was looked at is judged, and the summary says that it is not complete. With `areas`, only codes
+    that begin with one of them are reported.
     """
 
     def __init__(
         self, paths: Sequence[Path], *, level: Level = Level.BATCHES,
         selection: Selection | None = None, limit: int = compression.DEFAULT_LIMIT,
         budget: Budget | None = None, on_progress: Callable[[Progress], None] | None = None,
+        areas: Collection[str] = (),
     ) -> None:  # fmt: skip
         self._paths = paths
+        self._areas = areas
         self._level = level
         self._limit = limit
         self._selection = selection or Selection()
@@ -77,8 +86,14 @@ class Verification:
     def __iter__(self) -> Iterator[Item]:
         with self._schedule:
             for item in self._all():
-                self.summary.add(item)
-                yield item
+                if self._is_wanted(item):
+                    self.summary.add(item)
+                    yield item
+
+    def _is_wanted(self, item: Item) -> bool:
+        if not self._areas or isinstance(item, UnreadableError):
+            return True
+        return item.code.partition("/")[0] in self._areas
 
     def _all(self) -> Iterator[Item]:
         for path in _each_once(self._paths):

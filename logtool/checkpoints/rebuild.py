@@ -16,16 +16,14 @@ from logtool.checkpoints.rules import Extent
 from logtool.checks import chain, root
 from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level, SegmentReport
-from logtool.data_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
+from logtool.data_dir import OF_TODAY, OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
-from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.partition import Partition
 from logtool.schedule import Budget, Job, Schedule
 
 Key = tuple[str, int]
-_OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
-"""The others are not opened any more, or for the last time."""
 
 
 @dataclass(slots=True)
@@ -102,7 +100,7 @@ class Rebuild:
             yield self._partition, names.parse_directory(self._partition.absolute().name)
             return
         for path, directory in home.partitions:
-            if directory.kind in _OF_TODAY and self.selection.takes(directory):
+            if directory.kind in OF_TODAY and self.selection.takes(directory):
                 yield path, directory
 
     def _judge(
@@ -157,7 +155,7 @@ def _offsets(
     start_rows: dict[Key, int],
 ) -> Iterator[Edit]:  # fmt: skip
     """Yield the edit of an offset checkpoint, where it should be another."""
-    there = {(d.topic, d.partition) for _, d in home.partitions if d.kind in _OF_TODAY}
+    there = {(d.topic, d.partition) for _, d in home.partitions if d.kind in OF_TODAY}
     new: dict[Key, int] = {}
     reasons = []
     for key, row in present.value.offsets.items():

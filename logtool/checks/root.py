@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from logtool import broker
 from logtool.checks.partition import PartitionFacts
-from logtool.data_dir import DataDir
+from logtool.data_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
 from logtool.formats.meta_properties import MetaProperties
-from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, PartitionDirectory
+from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory
 from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
 
 Key = tuple[str, int]
@@ -16,7 +16,6 @@ Key = tuple[str, int]
 Checkpoints = Mapping[FileKind, Mapping[Key, Row]]
 """The rows of each checkpoint that could be read."""
 
-_OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
 _MARKER_TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use."""
 
@@ -122,7 +121,7 @@ def check_topic_ids(
     seen: dict[str, tuple[str, PartitionDirectory]] = {}
     for directory, one in facts.items():
         # A topic that was deleted and made anew leaves -delete and -stray directories of the old.
-        if one.topic_id is None or directory.kind not in _OF_TODAY:
+        if one.topic_id is None or directory.kind not in OF_TODAY:
             continue
         topic_id, first = seen.setdefault(directory.topic, (one.topic_id, directory))
         if topic_id != one.topic_id:

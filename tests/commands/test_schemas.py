@@ -4,14 +4,17 @@ from importlib.resources import files
 import pytest
 from jsonschema import Draft202012Validator
 
-from logtool.commands import dump, dump_index, explain, findings_view
+from logtool.commands import checkpoint_views, dump, dump_index, explain, findings_view
 
 SCHEMAS = {
     "verify": findings_view.SCHEMA,
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
+    "checkpoint": checkpoint_views.SCHEMA,
 }
+GROUPS = ("checkpoint",)
+"""Those that stand before another word."""
 
 
 def schema(name):
@@ -55,11 +58,19 @@ def lines(run, scenario, partition, damaged_log, tmp_path):
         ],
         "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
         "explain": [[], ["batch/crc"]],
+        "checkpoint": [
+            ["show", scenario("4.3.1/clean")],
+            ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
+            ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
+            ["show", tmp_path / "missing"],
+        ],
     }
 
     def printed(name):
         for arguments in runs[name]:
-            yield from run(name, "-f", "ndjson", *arguments).objects
+            at = 1 if name in GROUPS else 0
+            words = [name, *arguments[:at], "-f", "ndjson", *arguments[at:]]
+            yield from run(*words).objects
 
     return printed
 

@@ -1,0 +1,291 @@
+"""``logtool checkpoint``: the small text files beside the logs. Writes only with --apply."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    ExcludeTopics,
+    FailOn,
+    Format,
+    FormatOption,
+    Jobs,
+    Partitions,
+    Paths,
+    Quiet,
+    Topics,
+    Verbose,
+    help_text,
+)
+from logtool.findings import Severity
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint.", show_default=False)]
+Target = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH", help="A log dir, a partition dir or a checkpoint.", show_default=False
+    ),
+]
+Row = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[ROW]",
+        help="TOPIC-PARTITION, such as orders-0; in leader-epoch-checkpoint, the epoch.",
+        show_default=False,
+    ),
+]
+Offset = Annotated[
+    str | None, typer.Argument(metavar="[OFFSET]", help="The new offset.", show_default=False)
+]
+Delete = Annotated[bool, typer.Option("--delete", help="Remove the row; without ROW, the file.")]
+Apply = Annotated[
+    bool, typer.Option("--apply", help="Do it; without this nothing is written, only shown.")
+]
+UndoDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--undo-dir",
+        metavar="DIR",
+        help="Where to keep what is needed to go back; by default beside the log dir.",
+    ),
+]
+
+
+def checkpoint() -> None:
+    """Show, check, mend and change the checkpoints of a log dir.
+
+    These are recovery-point-offset-checkpoint, replication-offset-checkpoint (high watermarks),
+    log-start-offset-checkpoint, cleaner-offset-checkpoint, and the leader-epoch-checkpoint of each
+    partition.
+    """
+
+
+def show(
+    paths: Paths = None,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print the offsets of partitions, side by side.
+
+    Of a log dir, each partition has a line with its recovery point, high watermark, log start,
+    cleaner offset and last leader epoch; a partition without directory is one that is gone. Of a
+    partition dir, the leader epochs are printed.
+
+    Examples:
+      logtool checkpoint show /var/lib/kafka/data
+      logtool checkpoint show /var/lib/kafka/data/orders-0
+      logtool checkpoint show -f csv /var/lib/kafka/data > offsets.csv
+
+    Exit status:
+      0    everything was printed
+      1    a file has lines that a broker cannot read
+      2    the command line makes no sense
+      4    some input could not be read
+      130  interrupted
+
+    """
+    from logtool.checkpoints.view import show
+    from logtool.commands import checkpoint_views
+    from logtool.commands.output import Report
+    from logtool.data_dir import Selection
+    from logtool.errors import UnreadableError
+    from logtool.findings import Finding
+    from logtool.summary import Summary
+
+    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
+    chosen = options.all_paths(paths, None, False)
+    with Report(settings, checkpoint_views.of_rows(), Summary()) as report:
+        for path in chosen:
+            try:
+                for item in show(path, selection):
+                    if isinstance(item, UnreadableError):
+                        raise item
+                    if isinstance(item, Finding):
+                        report.summary.add(item)
+                        report.note(f"{item.path}: {item.message}", str(item.severity))
+                    else:
+                        report.item(item)
+            except UnreadableError as error:
+                report.summary.add(error)
+                report.unreadable(error)
+    raise typer.Exit(report.exit_status())
+
+
+def lint(
+    paths: Paths = None,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    fail_on: FailOn = Severity.WARNING,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Check the small text files of log dirs.
+
+    Their offsets are held against the ends of the logs. Says what 'logtool verify' would say of
+    them: whether the leader epochs are those of the batches is left to 'logtool verify' and
+    'logtool checkpoint rebuild'.
+
+    Examples:
+      logtool checkpoint lint /var/lib/kafka/data
+      logtool checkpoint lint /var/lib/kafka/data/recovery-point-offset-checkpoint
+
+    Exit status:
+      0    nothing found at or above --fail-on
+      1    findings at or above --fail-on
+      2    the command line makes no sense
+      4    some input could not be read
+      130  interrupted
+
+    """
+    from logtool.commands import findings_view
+    from logtool.commands.output import Report
+    from logtool.data_dir import Selection
+    from logtool.verify import SMALL_FILES, Level, Verification
+
+    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    job = Verification(
+        options.all_paths(paths, None, False),
+        level=Level.QUICK,
+        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        areas=SMALL_FILES,
+    )
+    with Report(settings, findings_view.make(settings), job.summary) as report:
+        printer = findings_view.Printer(report, None)
+        for item in job:
+            printer.show(item)
+    printer.conclude(fail_on)
+    raise typer.Exit(report.exit_status(fail_on))
+
+
+def rebuild(
+    path: Target,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    apply: Apply = False,
+    undo_dir: UndoDir = None,
+    jobs: Jobs = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Mend checkpoints by what the logs hold.
+
+    Prints the difference that this makes; with --apply, makes it.
+
+    Leader epochs are made anew from the batches. Rows that no batch contradicts stay: epochs in
+    which nothing was written, and starts that compaction has removed from the log.
+
+    Of the other checkpoints, rows change only where no broker could mean them: a recovery point
+    beyond the end of the log comes down to it and never rises; a high watermark comes to lie
+    within the log; a log start beyond the end becomes the end; a cleaner offset outside of the log
+    becomes its start. Rows of partitions that are not there go. None is added, since a missing
+    row is always safe.
+
+    For one file of offsets, or of leader epochs, give that file: of the logs, only what that needs
+    is then read.
+
+    Examples:
+      logtool checkpoint rebuild /var/lib/kafka/data
+      logtool checkpoint rebuild /var/lib/kafka/data/orders-0 --apply
+      logtool checkpoint rebuild /var/lib/kafka/data/recovery-point-offset-checkpoint
+
+    Exit status:
+      0    nothing is to be done, or with --apply, it was done
+      1    something is to be done
+      2    the command line makes no sense
+      4    some input could not be read; nothing was written
+      5    refused: a broker holds the log dir, or a file changed meanwhile
+      130  interrupted
+
+    """
+    from logtool.checkpoints.rebuild import Rebuild
+    from logtool.commands.checkpoint_views import Job
+    from logtool.data_dir import Selection
+    from logtool.schedule import Budget
+    from logtool.workers import available_cpus
+
+    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
+    found = Rebuild(path, selection, Budget(jobs or available_cpus()))
+    command = shlex.join(["logtool", "checkpoint", "rebuild", str(path), "--apply"])
+    raise typer.Exit(Job(settings, found.log_dir, apply, undo_dir, command).run(lambda: found))
+
+
+def set_row(
+    file: File,
+    row: Row = None,
+    offset: Offset = None,
+    delete: Delete = False,
+    apply: Apply = False,
+    undo_dir: UndoDir = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Set or remove one row of a checkpoint.
+
+    Prints the difference that this makes; with --apply, makes it. What is set is not held against
+    the log: 'logtool checkpoint lint' does that afterwards.
+
+    Removing a partition's recovery point makes a broker read its whole log at the next start, and
+    removing the file does so for all of them; but only if the start is an unclean one, so remove
+    .kafka_cleanshutdown too. The file of the leader epochs takes an epoch for ROW.
+
+    Examples:
+      logtool checkpoint set data/recovery-point-offset-checkpoint orders-0 --delete --apply
+      logtool checkpoint set data/.kafka_cleanshutdown --delete --apply
+      logtool checkpoint set data/log-start-offset-checkpoint orders-0 4711
+      logtool checkpoint set data/orders-0/leader-epoch-checkpoint 7 4711
+
+    Exit status:
+      0    it is so already, or with --apply, it was done
+      1    it is to be done
+      2    the command line makes no sense, or there is no such row
+      4    the file could not be read
+      5    refused: a broker holds the log dir, or cannot read the file as it is
+      130  interrupted
+
+    """
+    from logtool.checkpoints.carry_out import log_dir_of
+    from logtool.checkpoints.edit import Edit, remove, set_row
+    from logtool.commands.checkpoint_views import Job
+    from logtool.errors import UsageError
+
+    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    if delete == (offset is not None) or (row is None and not delete):
+        raise UsageError("give ROW and OFFSET, or ROW and --delete, or --delete alone")
+
+    def edits() -> list[Edit]:
+        edit = remove(file) if row is None else set_row(file, row, offset)
+        return [edit] if edit else []
+
+    words = [word for word in (row, "--delete" if delete else offset) if word]
+    command = shlex.join(["logtool", "checkpoint", "set", str(file), *words, "--apply"])
+    raise typer.Exit(Job(settings, log_dir_of(file), apply, undo_dir, command).run(edits))
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+for _name, _function in (("show", show), ("lint", lint), ("rebuild", rebuild), ("set", set_row)):
+    app.command(_name, help=help_text(_function))(_function)

@@ -1,0 +1,121 @@
+"""How checkpoints and changes to them look, and how such changes are made."""
+
+import difflib
+import shlex
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from logtool.checkpoints.carry_out import carry_out, held
+from logtool.checkpoints.edit import Edit
+from logtool.commands import actions_view, text
+from logtool.commands.output import Report, Settings, View
+from logtool.commands.writers import columns
+from logtool.errors import UnreadableError
+from logtool.exits import Exit
+from logtool.formats.names import FileKind
+from logtool.summary import ActionSummary
+
+SCHEMA = "logtool.checkpoint/1"
+_PARTITION = columns(
+    "topic", "partition", "directory", "recovery_point", "high_watermark", "log_start_offset",
+    "cleaner_offset", "leader_epoch", "epoch_start_offset",
+)  # fmt: skip
+_EPOCH = columns("leader_epoch", "start_offset", "end_offset")
+_CSV = columns("type", "path", *(c.title for c in _PARTITION), "start_offset", "end_offset")
+
+
+def of_rows() -> View:
+    """Return the view of `checkpoint show`."""
+    layouts = {"partition": _PARTITION, "epoch": _EPOCH}
+    return View(SCHEMA, _CSV, lambda obj: layouts.get(obj["type"]), row_types=frozenset(layouts))
+
+
+def of_edits(settings: Settings, diffs: dict[str, str]) -> View:
+    """Return the view of what changes; `diffs` are the differences of the files, by their path."""
+    return replace(
+        actions_view.make(settings), lines={"table": lambda obj: diffs.get(obj.get("path") or "")}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Edits that are shown and, where that is wanted, made."""
+
+    settings: Settings
+    log_dir: Path
+    apply: bool
+    undo_dir: Path | None
+    command: str
+    """What is run, for whoever finds the undo directory."""
+
+    def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
+        """Show what `find` returns, and do it if all of it could be found; returns the status."""
+        diffs: dict[str, str] = {}
+        edits: list[Edit] = []
+        undo_dir = None
+        summary = ActionSummary()
+        report = Report(self.settings, of_edits(self.settings, diffs), summary)
+        none: list[Path] = []
+        with held(self.log_dir) if self.apply else nullcontext(none) as finished:
+            for place in finished:
+                report.note(f"an earlier change was finished first; to undo it: {_undo(place)}")
+            with report:
+                for item in find():
+                    if isinstance(item, UnreadableError):
+                        summary.add(item)
+                        report.unreadable(item)
+                        continue
+                    edits.append(item)
+                    diffs[str(item.action.path)] = difference(item)
+                    report.item(item.action.as_json())
+                summary.to_do = bool(edits) and not self.apply
+                if self.apply and edits and summary.complete:
+                    undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)
+                    report.item(actions_view.undo_object(undo_dir))
+        for one in edits:
+            self._explain(report, one)
+        self._conclude(report, edits, undo_dir)
+        return report.exit_status()
+
+    def _explain(self, report: Report, edit: Edit) -> None:
+        for reason in edit.reasons:
+            report.note(f"{edit.action.path}: {reason}")
+        marker = self.log_dir / FileKind.CLEAN_SHUTDOWN
+        if edit.action.path.name == FileKind.RECOVERY_POINT_CHECKPOINT and marker.exists():
+            report.note(f"{marker} is there: a broker that finds it recovers nothing at all")
+
+    def _conclude(self, report: Report, edits: list[Edit], undo_dir: Path | None) -> None:
+        count = text.count(len(edits), "file")
+        if undo_dir:
+            report.note(f"{count} changed; to undo it: {_undo(undo_dir)}", "good")
+        elif edits and self.apply:
+            report.note(f"{count} to change; nothing was written", "error")
+        elif edits:
+            report.note(f"{count} to change; nothing was written, --apply does it", "warning")
+        else:
+            report.note("nothing to change", "good")
+
+
+def difference(edit: Edit) -> str:
+    """Return the unified difference of a file's text, fit for a terminal and for patch(1)."""
+    name, change = text.escape(str(edit.action.path)), edit.action.change
+    before = name if change and change.seen else "/dev/null"
+    after = "/dev/null" if change and change.content is None else name
+    found = difflib.unified_diff(_lines(edit.before), _lines(edit.after), before, after)
+    return "\n".join(line.removesuffix("\n") for line in found)
+
+
+def _undo(undo_dir: Path) -> str:
+    return f"logtool undo --apply {shlex.quote(str(undo_dir))}"
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines of a file, each with its end; the last says where it has none."""
+    content = data.decode("utf-8", "backslashreplace")
+    lines = [f"{text.escape(line)}\n" for line in content.split("\n")]
+    if lines[-1] == "\n":
+        return lines[:-1]
+    lines[-1] += "\\ No newline at end of file\n"
+    return lines

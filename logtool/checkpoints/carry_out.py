@@ -1,0 +1,39 @@
+"""Edits carried out through a journal beside the log dir, so that they can be undone."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from logtool import apply
+from logtool.apply import Journal
+from logtool.checkpoints.edit import Edit, kind_of
+from logtool.formats.names import FileKind
+
+
+def log_dir_of(path: Path) -> Path:
+    """Return the log dir that a checkpoint belongs to: its directory, or the one above that."""
+    parent = path.absolute().parent
+    return parent.parent if kind_of(path) is FileKind.LEADER_EPOCH_CHECKPOINT else parent
+
+
+@contextmanager
+def held(log_dir: Path) -> Iterator[list[Path]]:
+    """Hold the lock of a log dir; yields the undo directories of what was left unfinished there.
+
+    That is finished first: what is judged must not be half of a change.
+    """
+    with apply.locked(log_dir):
+        unfinished = apply.find_unfinished(log_dir)
+        for journal in unfinished:
+            journal.finish()
+        yield [journal.undo_dir for journal in unfinished]
+
+
+def carry_out(edits: Sequence[Edit], log_dir: Path, undo_dir: Path | None, command: str) -> Path:
+    """Do what the edits say; returns the undo directory. The lock must be held."""
+    place = undo_dir or apply.default_undo_dir(log_dir)
+    journal = Journal.begin(place, log_dir, command)
+    journal.stage([edit.action.change for edit in edits if edit.action.change])
+    journal.commit()
+    journal.carry_out()
+    return journal.undo_dir

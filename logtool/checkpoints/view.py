@@ -1,0 +1,119 @@
+"""The checkpoints of a log dir side by side, as plain dicts: one for each partition or epoch."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from logtool import data_dir
+from logtool.checkpoints.edit import Present, load
+from logtool.checks import root
+from logtool.data_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import names
+from logtool.formats.names import FileKind, PartitionDirectory
+
+Object = dict[str, Any]
+Rows = dict[FileKind, dict[root.Key, int]]
+"""The offsets of each checkpoint."""
+Item = Object | Finding | UnreadableError
+_COLUMNS = dict(
+    zip(
+        OFFSET_CHECKPOINTS,
+        ("recovery_point", "high_watermark", "log_start_offset", "cleaner_offset"),
+        strict=True,
+    )
+)
+
+
+def show(path: Path, selection: Selection) -> Iterator[Item]:
+    """Yield the rows of a log dir, of a partition dir or of one checkpoint.
+
+    Lines that a broker cannot read come as findings, files that cannot be read as errors.
+    """
+    what = data_dir.classify(path)
+    if what is PathKind.LOG_DIR:
+        yield from _log_dir(data_dir.read(path), selection)
+        return
+    file = path / FileKind.LEADER_EPOCH_CHECKPOINT if what is PathKind.PARTITION_DIR else path
+    present = load(file)
+    if present.stamp is None:
+        raise UnreadableError(file, "there is no such file", missing=True)
+    yield from _findings(present)
+    if present.kind is FileKind.LEADER_EPOCH_CHECKPOINT:
+        yield from _epochs(present)
+    else:
+        found: Rows = {present.kind: present.value.offsets}
+        for topic, number in found[present.kind]:
+            yield _partition(file, topic, number, found)
+
+
+def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
+    found: Rows = {}
+    for kind in OFFSET_CHECKPOINTS:
+        if kind not in home.files:
+            continue
+        try:
+            present = load(home.files[kind].path)
+        except UnreadableError as error:
+            yield error
+            continue
+        yield from _findings(present)
+        found[kind] = present.value.offsets
+    seen = set()
+    for path, directory in home.partitions:
+        key = directory.topic, directory.partition
+        if not selection.takes(directory):
+            continue
+        has_rows = directory.kind in data_dir.OF_TODAY and root.key_of(directory)
+        rows: Rows = found if has_rows else {}
+        if rows:
+            seen.add(key)
+        obj = _partition(home.path, *key, rows) | {"directory": path.name}
+        try:
+            present = load(path / FileKind.LEADER_EPOCH_CHECKPOINT)
+        except UnreadableError as error:
+            yield error
+        else:
+            yield from _findings(present)
+            for epoch, offset in present.value.epochs[-1:]:
+                obj |= {"leader_epoch": epoch, "epoch_start_offset": offset}
+        yield obj
+    for topic, number in dict.fromkeys(key for rows in found.values() for key in rows):
+        named = names.parse_directory(f"{topic}-{number}")
+        wanted = isinstance(named, PartitionDirectory) and selection.takes(named)
+        if (topic, number) not in seen and wanted:
+            yield _partition(home.path, topic, number, found)
+
+
+def _partition(
+    path: Path, topic: str, number: int, found: Rows
+) -> Object:
+    return {
+        "type": "partition",
+        "path": str(path),
+        "topic": topic,
+        "partition": number,
+        "directory": None,
+        **{name: found.get(kind, {}).get((topic, number)) for kind, name in _COLUMNS.items()},
+        "leader_epoch": None,
+        "epoch_start_offset": None,
+    }
+
+
+def _epochs(present: Present) -> Iterator[Object]:
+    rows = present.value.epochs
+    for number, (epoch, offset) in enumerate(rows):
+        yield {
+            "type": "epoch",
+            "path": str(present.path),
+            "leader_epoch": epoch,
+            "start_offset": offset,
+            "end_offset": rows[number + 1][1] if number + 1 < len(rows) else None,
+        }
+
+
+def _findings(present: Present) -> Iterator[Finding]:
+    for found in present.findings:
+        if found.code != "checkpoint/empty":
+            yield found.placed(present.path)
