@@ -24,21 +24,23 @@ bench: $(VENV)/test.stamp  ## measure, write tests/bench/REPORT.md (C compiler; 
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
 KERNEL_TESTS := tests/formats tests/logtool/test_scan.py tests/logtool/test_verify_healthy.py
+PLAIN := formats/_kernels.py formats/_rendering.py
+CHECKED := build/checked/_kernels.so build/checked/_rendering.so
 
-test-kernels: $(VENV)/dev.stamp build/checked/_kernels.so  ## run what uses the kernels on their other builds
-	LOGTOOL_KERNELS=formats/_kernels.py $(BIN)/python -m pytest -n auto $(KERNEL_TESTS) $(PYTEST_ARGS)
-	LOGTOOL_KERNELS=build/checked/_kernels.so \
-	  $(BIN)/python -m pytest -n auto $(KERNEL_TESTS) $(PYTEST_ARGS)
+test-kernels: $(VENV)/dev.stamp $(CHECKED)  ## run what uses the kernels on their other builds
+	LOGTOOL_KERNELS="$(PLAIN)" $(BIN)/python -m pytest -n auto $(KERNEL_TESTS) $(PYTEST_ARGS)
+	LOGTOOL_KERNELS="$(CHECKED)" $(BIN)/python -m pytest -n auto $(KERNEL_TESTS) \
+	  tests/commands/test_dump_blocks.py $(PYTEST_ARGS)
 
 # The kernels with every index checked: what reads outside its bytes is an error there.
-build/checked/_kernels.so: formats/_kernels.py formats/_kernels.pxd formats/_crc32.h $(VENV)/dev.stamp
+build/checked/%.so: formats/%.py formats/%.pxd formats/_crc32.h $(VENV)/dev.stamp
 	mkdir -p build/checked
-	sed '1s/boundscheck=False/boundscheck=True/' formats/_kernels.py > build/checked/_kernels.py
-	cp formats/_kernels.pxd build/checked/
-	$(BIN)/cython -3 build/checked/_kernels.py
+	sed '1s/boundscheck=False/boundscheck=True/' formats/$*.py > build/checked/$*.py
+	cp formats/$*.pxd build/checked/
+	$(BIN)/cython -3 build/checked/$*.py
 	cc -shared -fPIC -O1 -Iformats \
 	  -I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["include"])') \
-	  build/checked/_kernels.c -o $@
+	  build/checked/$*.c -o $@
 
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .

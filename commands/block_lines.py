@@ -1,178 +1,212 @@
 """Blocks of a dump as NDJSON, CSV and TSV: the bytes that its objects would give, made at once.
 
 What is the same for many objects comes from the object path: one object is written with marks in
-the place of the values that vary, and cut there. Between the pieces go columns of text, and one
-join makes a whole block: for each record nothing is done but what only that record can need.
+the place of the values that vary, and cut there. The compiled loop of `_rendering` puts the values
+between the pieces, with no Python object for a record or one of its values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from logtool.commands import text
-from logtool.commands.block_columns import (
-    Cells,
-    Json,
-    Texts,
-    batch_columns,
-    record_columns,
-)  # fmt: skip
+from logtool.commands.block_columns import Fields, batch_fields, cell, header_cells, record_fields
 from logtool.commands.writers import Columns, Object
 from logtool.dump.blocks import Block
 from logtool.dump.log import batch_objects
 from logtool.dump.records import record_object
 from logtool.dump.values import Values
+from logtool.formats import _rendering
+from logtool.formats.record_batch import BatchTable, Column
 
 _MARK = "\0"
-"""No path has it, so that its JSON stands nowhere else."""
+"""No path has it, so that its JSON stands nowhere else, nor does it stand in a cell."""
 _MOST_KINDS = 4096
-_MOST_JOINED = 128
-"""Lines: fewer than 128 KiB, as a rule, which an allocator keeps. More it takes from the system and
-gives back each time, and that costs more than to fill it."""
+_BUFFER = 256 * 1024
+"""Bytes of lines that are printed at once; more only where a single line needs it."""
+_ENCODINGS = {
+    Values.UTF8: _rendering.UTF8,
+    Values.HEX: _rendering.HEX,
+    Values.BASE64: _rendering.BASE64,
+    Values.LEN: _rendering.SIZE,
+}
+Key = tuple[int, ...]
+Pieces = list[bytes]
+Templates = tuple[bytes, Column, Column]
+"""Texts, where they are cut, and the cells between them: see `_rendering.render`."""
 
 
-class NdjsonLines:
-    """A line for each batch, and behind it one for each of its records."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The lines of all batches of a block, or of all its records."""
 
-    def __init__(self, values: Values) -> None:
-        self._style = Json(values)
-        self._batches = _Kinds(lambda batch: batch)
-        self._records = _Kinds(_a_record)
+    fields: Fields
+    kinds: Column
+    """Of each line, the kind of its batch."""
+    example: Callable[[Object], Object]
+    """Returns an object of the sort for a batch."""
 
-    def __call__(self, block: Block) -> Iterator[str]:
-        """Yield the lines of one block."""
-        columns = batch_columns(block.batches, self._style)
-        pieces = self._batches.pieces(block, lambda obj: _cut(obj, columns))
-        lines = map("".join, _rows(_weave(pieces, columns.values()), len(block.batches)))
-        # What is quoted in bulk leaves DEL as it is; see `text.to_json`.
-        for content in self._with_records(block, lines) if block.records else _joined(lines, 1):
-            yield content.replace("\x7f", "\\u007f") if "\x7f" in content else content
+    def fill(self, values: npt.NDArray[np.int64], first_kind: int) -> None:
+        """Write the rows of numbers that `_rendering.render` takes."""
+        values[:, 0] = self.kinds + first_kind
+        columns = (column for _, numbers in self.fields.values() for column in numbers)
+        for number, column in enumerate(columns, 1):
+            values[:, number] = column
 
-    def _with_records(self, block: Block, lines: Iterable[str]) -> Iterator[str]:
-        records = block.records
-        assert records is not None
-        columns = record_columns(records, self._style)
-        pieces = self._records.pieces(block, lambda obj: _cut(obj, ["batch_position", *columns]))
-        counts = records.counts.tolist()
-        start, end, *others = pieces
-        places = list(map(str, block.batches.position.tolist()))
-        starts = map("".join, _rows([start, places, end], len(block.batches)))
-        heads, left = _heads(lines, starts, counts)
-        woven = _weave(["", *(_spread(piece, counts) for piece in others)], columns.values())
-        rows = _rows([heads, *woven[1:]], len(heads))
-        yield from _joined(chain.from_iterable(rows), len(woven))
-        yield left
+    def ops(self) -> list[int]:
+        """Return what each number of a row is."""
+        found: list[int] = []
+        for op, numbers in self.fields.values():
+            found += [op, *[_rendering.NOTHING] * (len(numbers) - 1)]
+        return found
+
+    def cut(self, line: str, mark: str) -> Pieces:
+        """Return what stands before each number of a line with marks, and behind the last."""
+        *pieces, last = line.encode("utf-8", "backslashreplace").split(mark.encode())
+        found: Pieces = []
+        for piece, (_, numbers) in zip(pieces, self.fields.values(), strict=True):
+            found += [piece, *[b""] * (len(numbers) - 1)]
+        return [*found, last]
 
 
-class DelimitedLines:
-    """A row for each batch, or with records for each record alone."""
+class BlockLines:
+    """NDJSON, with the records of a batch behind it; or CSV or TSV, where records stand alone."""
 
-    def __init__(self, values: Values, columns: Columns, delimiter: str) -> None:
-        self._style = Cells(values, delimiter)
+    def __init__(self, values: Values, columns: Columns = (), delimiter: str = "") -> None:
+        self._values = values
         self._columns = columns
         self._delimiter = delimiter
-        self._batches = _Kinds(lambda batch: batch)
-        self._records = _Kinds(_a_record)
-
-    def __call__(self, block: Block) -> Iterator[str]:
-        """Yield the rows of one block."""
-        found = batch_columns(block.batches, self._style)
-        count = len(block.batches)
-        kinds = self._batches
-        counts = None
-        if block.records:
-            counts = block.records.counts.tolist()
-            positions, count = found["position"], len(block.records.table)
-            found = record_columns(block.records, self._style)
-            found["batch_position"] = _spread(positions, counts)
-            kinds = self._records
-        cells = kinds.pieces(block, self._cells)
-        if counts is not None:
-            cells = [_spread(piece, counts) for piece in cells]
-        columns = [found.get(c.title, piece) for c, piece in zip(self._columns, cells, strict=True)]
-        rows = _rows(columns, count)
-        lines = map(self._delimiter.join, rows)
-        yield from _joined(chain.from_iterable(zip(lines, repeat("\n"), strict=False)), 2)
-
-    def _cells(self, obj: Object) -> list[str]:
-        return [self._style.cell(text.cell(column.value(obj))) for column in self._columns]
-
-
-class _Kinds:
-    """What lines of one kind have in common: those of batches that differ in what varies alone."""
-
-    def __init__(self, make: Callable[[Object], Object]) -> None:
-        self._make = make
-        self._known: dict[tuple[Any, ...], list[str]] = {}
+        self._out = bytearray(_BUFFER)
+        self._known: dict[Key, list[Pieces]] = {}
         self._path: object = None
+        self._last: tuple[Key, ...] = ()
+        self._joined: Templates
 
-    def pieces(self, block: Block, cut: Callable[[Object], list[str]]) -> list[Texts]:
-        """Return each piece of the lines: for all batches, or for each."""
-        table = block.batches
+    def __call__(self, block: Block) -> Iterator[memoryview]:
+        """Yield the lines of one block, some at a time; what is yielded is good until the next."""
+        keys, kinds = _kinds(block.batches)
+        sorts, texts = self._sorts(block, kinds)
+        pieces, cuts, ops = self._templates(block, sorts, keys)
+        values = np.empty((sum(len(rows.kinds) for rows in sorts), ops.shape[1] + 1), np.int64)
+        at = 0
+        for number, rows in enumerate(sorts):
+            rows.fill(values[at : at + len(rows.kinds)], number * len(keys))
+            at += len(rows.kinds)
+        order = np.arange(len(values))
+        if len(sorts) > 1 and block.records:
+            order = _each_behind_its_own(block.records.counts)
+        yield from self._rendered(block, values, order, texts + pieces, cuts + len(texts), ops)
+
+    def _rendered(
+        self, block: Block, values: Column, order: Column, texts: bytes, cuts: Column, ops: Column
+    ) -> Iterator[memoryview]:
+        data = block.records.data if block.records else memoryview(b"")
+        encoding, delimiter = _ENCODINGS[self._values], ord(self._delimiter or "\0")
+        first = 0
+        while first < len(order):
+            stop, size = _rendering.render(
+                data, values, order, first, texts, cuts, ops, encoding, delimiter,
+                memoryview(self._out),
+            )  # fmt: skip
+            if stop == first:
+                self._out = bytearray(2 * len(self._out))
+            else:
+                yield memoryview(self._out)[:size]
+            first = stop
+
+    def _sorts(self, block: Block, kinds: Column) -> tuple[list[_Rows], bytes]:
+        """Return the sorts of lines that a block gives, and what their `TEXT` points into."""
+        records, found, texts = block.records, [], b""
+        if not (records and self._delimiter):
+            found.append(_Rows(self._shown(batch_fields(block.batches)), kinds, _itself))
+        if records:
+            fields = record_fields(block, records)
+            if self._delimiter:
+                texts, places = header_cells(records, self._values, self._delimiter)
+                fields["headers"] = _rendering.TEXT, places
+            kinds = np.repeat(kinds, records.counts)
+            found.append(_Rows(self._shown(fields), kinds, _a_record))
+        return found, texts
+
+    def _shown(self, fields: Fields) -> Fields:
+        """Return the fields in the order in which they are printed."""
+        if not self._delimiter:
+            return fields
+        return {c.title: fields[c.title] for c in self._columns if c.title in fields}
+
+    def _templates(self, block: Block, sorts: Sequence[_Rows], keys: dict[Key, int]) -> Templates:
+        """Return what the lines of each sort and kind have in common; those of one sort first."""
         if block.path != self._path or len(self._known) > _MOST_KINDS:
-            self._path = block.path
+            self._path, self._last = block.path, ()
             self._known.clear()
-        names = ("attributes", "leader_epoch", "producer_id", "producer_epoch")
-        keys = list(zip(*(getattr(table, name).tolist() for name in names), strict=True))
-        for row, key in enumerate(keys):
-            if key not in self._known:
-                (batch,) = batch_objects(block.path, table[row : row + 1])
-                self._known[key] = cut(self._make(batch))
-        if len(set(keys)) == 1:
-            return list(self._known[keys[0]])
-        return [list(piece) for piece in zip(*(self._known[key] for key in keys), strict=True)]
+        if (now := tuple(keys)) != self._last:
+            for key in keys.keys() - self._known.keys():
+                (batch,) = batch_objects(block.path, block.batches[keys[key] : keys[key] + 1])
+                self._known[key] = [self._cut(rows, rows.example(batch)) for rows in sorts]
+            self._joined = _join(
+                [self._known[key][sort] for sort in range(len(sorts)) for key in keys],
+                [rows.ops() for rows in sorts for _ in keys],
+            )
+            self._last = now
+        return self._joined
+
+    def _cut(self, rows: _Rows, obj: Object) -> Pieces:
+        if not self._delimiter:
+            line = text.to_json({**obj, **dict.fromkeys(rows.fields, _MARK)})
+            return rows.cut(line + "\n", '"\\u0000"')
+        # The loop writes the encoding and the size of a key or value behind it.
+        behind = {f"{name}_{more}" for name in rows.fields for more in ("encoding", "size")}
+        cells = [
+            _MARK if c.title in rows.fields else cell(text.cell(c.value(obj)), self._delimiter)
+            for c in self._columns if c.title not in behind
+        ]  # fmt: skip
+        return rows.cut(self._delimiter.join(cells) + "\n", _MARK)
+
+
+def _kinds(table: BatchTable) -> tuple[dict[Key, int], Column]:
+    """Return the kinds of batches, which differ in what varies alone: a row of each, and whose."""
+    names = ("attributes", "leader_epoch", "producer_id", "producer_epoch")
+    columns = [getattr(table, name) for name in names]
+    if all((column == column[0]).all() for column in columns):
+        return {tuple(int(column[0]) for column in columns): 0}, np.zeros(len(table), np.int64)
+    rows: dict[Key, int] = {}
+    numbers: dict[Key, int] = {}
+    kinds = []
+    for row, key in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        rows.setdefault(key, row)
+        kinds.append(numbers.setdefault(key, len(numbers)))
+    return rows, np.array(kinds)
+
+
+def _join(lines: Sequence[Pieces], ops: Sequence[list[int]]) -> Templates:
+    cuts = np.zeros((len(lines), max(map(len, lines)) + 1), np.int64)
+    cells = np.full((len(lines), cuts.shape[1]), _rendering.END, np.int64)
+    size = 0
+    for number, (pieces, of_line) in enumerate(zip(lines, ops, strict=True)):
+        ends = np.cumsum([size, *map(len, pieces)])
+        cuts[number, : len(ends)] = ends
+        cells[number, : len(of_line)] = of_line
+        size = int(ends[-1])
+    return b"".join(piece for pieces in lines for piece in pieces), cuts, cells
+
+
+def _each_behind_its_own(counts: Column) -> Column:
+    """Return the order of batches, which come first, with the records of each behind it."""
+    batches = np.arange(len(counts))
+    order = np.empty(len(counts) + int(counts.sum()), np.int64)
+    is_record = np.ones(len(order), np.bool_)
+    places = batches + np.cumsum(counts) - counts
+    is_record[places] = False
+    order[places] = batches
+    order[is_record] = np.arange(len(counts), len(order))
+    return order
+
+
+def _itself(batch: Object) -> Object:
+    return batch
 
 
 def _a_record(batch: Object) -> Object:
     return record_object(dict(batch), 0, 0, None, None, [])
-
-
-def _cut(obj: Object, varying: Iterable[str]) -> list[str]:
-    """Return the line of an object without the values that vary: the pieces around them."""
-    line = text.to_json({**obj, **dict.fromkeys(varying, _MARK)}) + "\n"
-    return line.split(text.to_json(_MARK))  # type: ignore[arg-type]
-
-
-def _weave(pieces: Sequence[Texts], columns: Iterable[Texts]) -> list[Texts]:
-    """Return the pieces with the columns between them; what is the same for all rows is joined."""
-    woven: list[Texts] = []
-    for part in chain.from_iterable(zip(pieces, [*columns, ""], strict=True)):
-        if isinstance(part, str) and woven and isinstance(woven[-1], str):
-            woven[-1] += part
-        else:
-            woven.append(part)
-    return woven
-
-
-def _rows(columns: Iterable[Texts], count: int) -> Iterator[tuple[str, ...]]:
-    return zip(*(repeat(c, count) if isinstance(c, str) else c for c in columns), strict=True)
-
-
-def _joined(parts: Iterable[str], width: int) -> Iterator[str]:
-    """Yield the text of some lines at a time, each of which is `width` parts."""
-    left = iter(parts)
-    while content := "".join(islice(left, _MOST_JOINED * width)):
-        yield content
-
-
-def _spread(piece: Texts, counts: list[int]) -> Texts:
-    """Return for each record what there is for each batch."""
-    if isinstance(piece, str):
-        return piece
-    return list(chain.from_iterable(map(repeat, piece, counts)))
-
-
-def _heads(lines: Iterable[str], starts: Iterable[str], counts: list[int]) -> tuple[list[str], str]:
-    """Return what each record begins with: the first of a batch with the line of the batch.
-
-    And the lines of batches with no records at the end.
-    """
-    heads: list[str] = []
-    pending = ""
-    for line, start, count in zip(lines, starts, counts, strict=True):
-        pending += line
-        if count:
-            heads.append(pending + start)
-            heads += [start] * (count - 1)
-            pending = ""
-    return heads, pending

@@ -124,7 +124,7 @@ class ParquetFile:
             if len(self._rows) >= 4096:
                 self._take_rows()
 
-    def block(self, block: Block) -> Iterable[str]:
+    def block(self, block: Block) -> Iterable[memoryview]:
         """Take a block; there is nothing to print."""
         self._take_rows()
         if block.records:

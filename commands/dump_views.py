@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from logtool.commands import output, text
-from logtool.commands.block_lines import DelimitedLines, NdjsonLines
+from logtool.commands.block_lines import BlockLines
 from logtool.commands.writers import Column, Columns, Object, columns
 from logtool.dump.blocks import Block
 from logtool.dump.state import kind_name
 from logtool.dump.values import Values
 from logtool.findings import Severity
+from logtool.formats import _rendering
 from logtool.formats.names import FileKind
 
 _TEXTS = ("utf8", "hex", "base64")
@@ -177,16 +178,18 @@ class Layouts:
 
 def block_lines(
     format: str, values: Values, chosen: Columns
-) -> Callable[[Block], Iterator[str]] | None:
+) -> Callable[[Block], Iterator[memoryview]] | None:
     """Return what makes the lines of blocks, or None where a format takes single objects."""
+    if not _rendering.COMPILED:
+        return None  # single objects are faster then
     if format == "ndjson":
-        return NdjsonLines(values)
+        return BlockLines(values)
     # Of a meta.properties before a log, a column has the name of one of records and is not it.
     taken = {column.title: column for column in RECORD_CSV}
     if format in ("csv", "tsv") and all(
         taken.get(column.title, column) is column for column in chosen if column.title == "key"
     ):
-        return DelimitedLines(values, chosen, "," if format == "csv" else "\t")
+        return BlockLines(values, chosen, "," if format == "csv" else "\t")
     return None
 
 

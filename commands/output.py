@@ -95,10 +95,9 @@ class Report:
         elif obj["type"] == "error":
             error(describe_error(obj))
 
-    def lines(self, content: str) -> None:
-        """Print what a command has made itself of many objects, behind at least one of `item`."""
-        if content:
-            self._emit(content)
+    def lines(self, content: memoryview) -> None:
+        """Print UTF-8 that a command has made of many objects, behind at least one of `item`."""
+        self._emit(content)
 
     def unreadable(self, problem: UnreadableError) -> None:
         """Print an input that could not be read: on stderr, and as an object where there are."""
@@ -182,11 +181,15 @@ class Report:
             self._out.flush()
         return known
 
-    def _emit(self, chunk: str) -> None:
+    def _emit(self, chunk: str | memoryview) -> None:
         self._hide_progress()
         self._wrote = True
         with self._interrupts.held(), _writing():
-            self._out.write(chunk)
+            if isinstance(chunk, str):
+                self._out.write(chunk)
+            else:
+                self._out.flush()
+                self._out.buffer.write(chunk)
             if time.monotonic() - self._flushed > FLUSH_SECONDS:
                 self._out.flush()
                 self._flushed = time.monotonic()

@@ -1,4 +1,4 @@
-"""The words that ``_kernels.pxd`` has in C, for `_kernels` run as plain Python."""
+"""The words that ``_kernels.pxd`` and ``_rendering.pxd`` have in C, for plain Python."""
 
 import struct
 import zlib
@@ -66,3 +66,8 @@ def int64(data: memoryview, position: int) -> int:
 def sum64(a: int, b: int) -> int:
     """Return the sum as 64 bits hold it."""
     return (a + b + 2**63) % 2**64 - 2**63
+
+
+def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last: int) -> None:
+    """Copy ``source[first:last]`` into `out` from `at` on."""
+    out[at : at + last - first] = source[first:last]

@@ -20,20 +20,20 @@ SCENARIOS = [
 ]
 
 
-def use_kernels(path: Path) -> None:
-    """Let everything run on another build of the kernels: the plain text, or a checked one."""
+def use_kernel(path: Path) -> None:
+    """Let everything run on another build of a kernel: the plain text, or a checked one."""
     import logtool.formats
 
-    name = "logtool.formats._kernels"
+    name = f"logtool.formats.{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec and spec.loader
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    logtool.formats._kernels = module  # type: ignore[attr-defined]
+    setattr(logtool.formats, path.stem, module)
 
 
-if "LOGTOOL_KERNELS" in os.environ:
-    use_kernels(Path(os.environ["LOGTOOL_KERNELS"]))
+for kernel in os.environ.get("LOGTOOL_KERNELS", "").split():
+    use_kernel(Path(kernel))
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from logtool.formats.record_batch import (
 )
 from logtool.scan import Chunk
 
-BLOCK_SIZE = 200 * 1024
+BLOCK_SIZE = 400 * 1024
 """Bytes of batches in a block: many enough for what is done once, few enough for a cache."""
 MOST_UNPACKED = 8 * 1024 * 1024
 """Bytes that the batches of a block may decompress to."""

@@ -1,0 +1,229 @@
+"""The loop that renders lines gives what Python's own modules give, compiled and as plain text."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from logtool.commands import text
+from logtool.commands.block_columns import cell
+from logtool.dump.values import Values, rfc3339, show_bytes, show_headers
+from logtool.formats import _rendering as chosen
+from logtool.formats import record
+
+quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+ENCODINGS = {
+    Values.UTF8: chosen.UTF8,
+    Values.HEX: chosen.HEX,
+    Values.BASE64: chosen.BASE64,
+    Values.LEN: chosen.SIZE,
+}
+LAST_TIME = 253402300799999
+JSON, CSV, TSV = "\0", ",", "\t"
+
+
+def load_plain():
+    path = Path(__file__).parents[2] / "formats" / "_rendering.py"
+    spec = importlib.util.spec_from_file_location("plain_rendering", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+plain = load_plain()
+both = pytest.mark.parametrize("module", [chosen, plain], ids=["chosen", "plain"])
+
+
+def render(module, data, rows, ops, *, values=Values.UTF8, delimiter=JSON, room=1 << 13, first=0):
+    """Return where it stopped and what was written: rows of one kind with no texts between."""
+    table = np.array([[0, *row] for row in rows], np.int64).reshape(len(rows), -1)
+    cuts = np.zeros((1, len(ops) + 2), np.int64)
+    cuts[0, -1] = 1
+    out = bytearray(room)
+    stop, size = module.render(
+        memoryview(data), table, np.arange(len(rows)), first, b"\n", cuts,
+        np.array([[*ops, chosen.END]], np.int64), ENCODINGS[values], ord(delimiter),
+        memoryview(out),
+    )  # fmt: skip
+    return stop, bytes(out[:size])
+
+
+def one(module, data, op, *numbers, **more):
+    ops = [op, *[chosen.NOTHING] * (len(numbers) - 1)]
+    stop, line = render(module, data, [numbers], ops, **more)
+    assert stop == 1
+    assert line.endswith(b"\n")
+    return line[:-1].decode()
+
+
+int64 = st.integers(1 - 2**63, 2**63 - 1)
+contents = st.one_of(
+    st.binary(max_size=40),
+    st.text(max_size=30).map(str.encode),
+    st.text('\0\x1f\x7f\x80\x9f"\\,\t\n\r\b\f\v a\u2028\ud7ff\ue000\U0001f5ce', max_size=20).map(
+        str.encode
+    ),
+)
+
+
+@both
+@quick
+@given(int64)
+@example(1 - 2**63)
+@example(2**63 - 1)
+@example(0)
+def test_numbers_are_decimal(module, number):
+    assert one(module, b"", chosen.NUMBER, number) == str(number)
+    expected = "null" if number == -1 else str(number)
+    assert one(module, b"", chosen.OPTIONAL, number) == expected
+    assert one(module, b"", chosen.OPTIONAL, number, delimiter=CSV) == expected.replace("null", "")
+
+
+@both
+def test_numbers_of_every_length_are_decimal(module):
+    numbers = [sign * (10**size + more) for size in range(19) for more in (-1, 0, 1)
+               for sign in (1, -1)]  # fmt: skip
+    _, lines = render(module, b"", [[number] for number in numbers], [chosen.NUMBER], room=1 << 16)
+    assert lines.decode().split() == list(map(str, numbers))
+
+
+@both
+@quick
+@given(st.integers(0, LAST_TIME))
+@example(0)
+@example(LAST_TIME)
+def test_times_are_what_a_calendar_says(module, number):
+    assert one(module, b"", chosen.TIME, number, delimiter=TSV) == rfc3339(number)
+    assert one(module, b"", chosen.TIME, number) == f'"{rfc3339(number)}"'
+
+
+@both
+def test_every_day_of_eight_centuries_is_that_of_a_calendar(module):
+    # The plain text takes a second for every 100,000 of them.
+    step = 1 if module.COMPILED else 17
+    times = [day * 86_400_000 - 1 for day in range(1, 146_097 * 2, step)]
+    _, lines = render(module, b"", [[time] for time in times], [chosen.TIME], room=1 << 23,
+                      delimiter=TSV)  # fmt: skip
+    assert lines.decode().split() == [rfc3339(time) for time in times]
+
+
+@both
+@pytest.mark.parametrize("values", Values)
+@quick
+@given(contents, contents, contents)
+def test_bytes_are_shown_as_json_shows_them(module, values, before, content, behind):
+    got = one(module, before + content + behind, chosen.VALUE, len(before), len(content),
+              values=values)  # fmt: skip
+    assert got == text.to_json(show_bytes(content, values))
+
+
+def cells_of(content, values, delimiter):
+    shown = show_bytes(content, values)
+    encoding = next((name for name in ("utf8", "hex", "base64") if name in shown), "len")
+    return delimiter.join([cell(shown.get(encoding, ""), delimiter), encoding, str(len(content))])
+
+
+@both
+@pytest.mark.parametrize("delimiter", [CSV, TSV])
+@pytest.mark.parametrize("values", Values)
+@quick
+@given(contents, contents)
+def test_bytes_are_shown_as_csv_shows_them(module, delimiter, values, before, content):
+    got = one(module, before + content, chosen.VALUE, len(before), len(content),
+              values=values, delimiter=delimiter)  # fmt: skip
+    assert got == cells_of(content, values, delimiter)
+
+
+@both
+def test_every_character_is_shown_as_json_and_csv_show_it(module):
+    codes = [*range(0xD800), *range(0xE000, 0x10FFFF)]
+    if not module.COMPILED:
+        codes = [*range(0x300), *codes[0x300::97]]
+    parts = ["".join(map(chr, codes[at : at + 4096])) for at in range(0, len(codes), 4096)]
+    for part in parts:
+        data = part.encode()
+        got = one(module, data, chosen.VALUE, 0, len(data), room=1 << 18)
+        assert got == text.to_json(show_bytes(data, Values.UTF8))
+        got = one(module, data, chosen.VALUE, 0, len(data), room=1 << 18, delimiter=TSV)
+        assert got == cells_of(data, Values.UTF8, TSV)
+
+
+@both
+def test_every_sequence_of_bytes_that_is_not_utf8_is_told_from_one_that_is(module):
+    edges = (0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF)
+    leads = range(0x80, 0x100)
+    for lead in leads:
+        for second in edges:
+            for rest in (b"", b"\x80", b"\xbf\x7f", b"\x80\xbf", b"\xbf\xbf\xbf"):
+                data = bytes([lead, second]) + rest
+                got = one(module, data, chosen.VALUE, 0, len(data))
+                assert got == text.to_json(show_bytes(data, Values.UTF8)), data.hex()
+
+
+@both
+@pytest.mark.parametrize("values", Values)
+@quick
+@given(st.lists(st.tuples(contents, st.none() | contents), max_size=4), st.binary(max_size=3))
+def test_headers_are_shown_as_json_shows_them(module, values, headers, before):
+    body = record.encode([record.Record(0, headers=headers)])
+    table, damage = record.parse(memoryview(body), 1)
+    assert damage is None
+    at = len(before) + int(table.header_position[0])
+    got = one(module, before + body, chosen.HEADERS, at, len(headers), values=values)
+    assert got == text.to_json(show_headers(headers, values))
+
+
+@both
+def test_null_is_null(module):
+    for values in Values:
+        assert one(module, b"", chosen.VALUE, 0, -1, values=values) == "null"
+        assert one(module, b"", chosen.VALUE, 0, -1, values=values, delimiter=CSV) == ",,"
+
+
+@both
+@quick
+@given(
+    st.binary(max_size=20), int64 | st.integers(-3, 25), int64 | st.integers(-3, 25),
+    st.sampled_from([chosen.VALUE, chosen.HEADERS, chosen.TEXT]), st.sampled_from([JSON, CSV]),
+)  # fmt: skip
+def test_places_outside_of_the_bytes_are_an_error(module, data, first, second, op, delimiter):
+    if op == chosen.HEADERS:
+        second = min(second, 100)
+    try:
+        one(module, data, op, first, second, delimiter=delimiter)
+        inside = True
+    except IndexError:
+        inside = False
+    if op == chosen.VALUE:
+        assert inside == (second <= 0 or 0 <= first <= len(data) - second)
+    if op == chosen.TEXT:
+        assert inside == (0 <= first <= second <= 1)
+    if op == chosen.HEADERS and second > 0 and not 0 <= first < len(data):
+        assert not inside
+
+
+rows = st.lists(st.tuples(int64, st.integers(-1, LAST_TIME), contents), min_size=1, max_size=6)
+
+
+@both
+@pytest.mark.parametrize("delimiter", [JSON, CSV])
+@quick
+@given(rows, st.integers(0, 3000))
+def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
+    data = b"".join(content for *_, content in rows)
+    ends = np.cumsum([len(content) for *_, content in rows]).tolist()
+    table = [[number, time, end - len(content), len(content)]
+             for (number, time, content), end in zip(rows, ends, strict=True)]  # fmt: skip
+    ops = [chosen.NUMBER, chosen.TIME, chosen.VALUE, chosen.NOTHING]
+    stop, whole = render(module, data, table, ops, delimiter=delimiter)
+    assert stop == len(rows)
+
+    stop, some = render(module, data, table, ops, delimiter=delimiter, room=room)
+    assert some == b"".join(whole.splitlines(keepends=True)[:stop])
+    assert len(some) <= room
+    _, rest = render(module, data, table, ops, delimiter=delimiter, first=stop)
+    assert some + rest == whole
