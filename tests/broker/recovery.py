@@ -49,7 +49,7 @@ _END = re.compile(
     r"logEndOffset=(?P<end>\d+)\)|Error while loading logs in (?P<failed>\S+) in "
 )
 _THROWN = re.compile(
-    r"'(?P<type>[^']+)'\{(?P<address>0x[0-9a-f]+)\}(?:: (?P<text>.*?))?>"
+    r"'(?P<type>[^']+)'\{0x[0-9a-f]+\}(?:: (?P<text>.*?))?>"
     r"\s+thrown in (?P<where>[^\n]*)\n? at (?:bci|PC) \S+ for thread (?P<thread>0x[0-9a-f]+)"
     r"(?: \((?P<name>[^)\n]*)\))?",
     re.DOTALL,
@@ -192,36 +192,37 @@ class _Thrown:
     """An exception that ended the load of a log."""
 
     error: str
-    address: str
     uncaught: bool = False
 
 
 def _errors(text: str) -> dict[str, list[_Thrown]]:
     """Return for each log dir the exceptions that ended the load of a log, in their order.
 
-    The JVM tells of an exception once for each method that it leaves. What loadLogs catches, any
-    IOException, does not leave the job of the log.
+    The JVM tells of an exception once for each method that it leaves, and again where a ``finally``
+    holds it up; its address may change on the way. What loadLogs catches, any IOException, does not
+    leave the job of the log.
     """
     names: dict[str, str] = {}
     found: dict[str, list[_Thrown]] = defaultdict(list)
+    coming: set[str] = set()
     for told in text.split("Exception <a "):
         match = _THROWN.match(told)
         if match is None:
             continue
-        thread, address = match["thread"], match["address"]
+        thread, where = match["thread"], match["where"]
         if match["name"]:
             names[thread] = match["name"]
         log_dir = re.fullmatch(r"log-recovery-(.*)-0", names.get(thread, ""))
-        # The JVM itself looks for methods by their absence.
-        if not log_dir or "java.lang.invoke." in (match["text"] or ""):
+        if not log_dir:
             continue
-        here = found[log_dir[1]]
-        known = bool(here) and here[-1].address == address and not here[-1].uncaught
-        if "anonfun$loadLogs$" in match["where"] and not known:
+        if "'loadLog' '(Ljava/io/File;" in where:
+            coming.add(thread)
+        elif "anonfun$loadLogs$" in where and thread in coming:
+            coming.remove(thread)
             error = match["type"].replace("/", ".") + f": {match['text'] or ''}"
-            here.append(_Thrown(error.removesuffix(": "), address))
-        elif known and "in 'java/util/concurrent/FutureTask'" in match["where"]:
-            here[-1].uncaught = True
+            found[log_dir[1]].append(_Thrown(error.removesuffix(": ")))
+        elif "in 'java/util/concurrent/FutureTask'" in where and found[log_dir[1]]:
+            found[log_dir[1]][-1].uncaught = True
     return found
 
 

@@ -6,18 +6,22 @@ from broker import recovery
 from broker.agreement import normal
 
 
-def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
-    lines = (
-        "Exception <a 'java/lang/Error'{0x01}: why> \n thrown in interpreter method <{method} "
-        "{0x7f} '$anonfun$loadLogs$15' '()V' in 'kafka/log/LogManager'>\n at bci 47 for thread "
-        "0x0a (log-recovery-/tmp/a b-0)\n"
-        "Exception <a 'java/lang/Error'{0x01}: why> \n thrown in interpreter method <{method} "
-        "{0x7f} 'call' '()V' in 'java/util/concurrent/FutureTask'>\n at bci 4 "
-        "for thread 0x0a (log-recovery-/tmp/a b-0)\n"
+def told(address: int, method: str) -> str:
+    return (
+        f"Exception <a 'java/lang/Error'{{0x{address:08x}}}: why > so>\n thrown in interpreter "
+        f"method <{{method}} {{0x7f}} {method}>\n at bci 47 for thread 0x0a (log-recovery-/tmp/a b-0)\n"
     )
-    (thrown,) = recovery._errors(lines)["/tmp/a b"]
-    assert thrown.error == "java.lang.Error: why"
-    assert thrown.uncaught
+
+
+def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
+    load_log = "'loadLog' '(Ljava/io/File;ZLjava/util/Map;"
+    load_logs = "'$anonfun$loadLogs$15' '(Lkafka/log/LogManager;Ljava/io/File;"
+    run = "'run' '()V' in 'java/util/concurrent/FutureTask'"
+    one = told(1, load_log) + told(1, load_logs) + told(2, load_logs) + told(2, run)
+    caught = told(3, load_log) + told(3, load_logs)
+    found = recovery._errors(one + one + caught)["/tmp/a b"]
+    assert [thrown.error for thrown in found] == ["java.lang.Error: why > so"] * 3
+    assert [thrown.uncaught for thrown in found] == [True, True, False]
 
 
 def test_padding_deleted_files_and_the_order_of_nothing_else_are_left_out() -> None:
