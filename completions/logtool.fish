@@ -8,6 +8,7 @@ complete -c logtool -n __fish_use_subcommand -a dump -d 'Print what the files of
 complete -c logtool -n __fish_use_subcommand -a dump-index -d 'Print offset, time and transaction indexes of files, partition dirs or log dirs'
 complete -c logtool -n __fish_use_subcommand -a plan -d 'Say what a broker will do to log dirs or partition dirs at its next start, and how long'
 complete -c logtool -n __fish_use_subcommand -a recover -d 'Recover log dirs or partition dirs as a broker would, with no broker; undoably'
+complete -c logtool -n __fish_use_subcommand -a undo -d 'Put back what a command with --apply changed: every byte, name, mode, owner and time'
 complete -c logtool -n __fish_use_subcommand -a explain -d 'Explain what a finding means, what a broker does about it, and what to do'
 complete -c logtool -n __fish_use_subcommand -a checkpoint -d 'show, lint, rebuild, set'
 complete -c logtool -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from show lint rebuild set' -a 'show lint rebuild set'
@@ -113,6 +114,13 @@ complete -c logtool -n '__fish_seen_subcommand_from recover' -l progress -l no-p
 complete -c logtool -n '__fish_seen_subcommand_from recover' -s q -l quiet -d 'On standard error, print errors and nothing else.'
 complete -c logtool -n '__fish_seen_subcommand_from recover' -s v -l verbose -d 'Print more for people.'
 complete -c logtool -n '__fish_seen_subcommand_from recover' -s h -l help -d 'Show the help and exit.'
+
+complete -c logtool -n '__fish_seen_subcommand_from undo' -l apply -d 'Do it; without this nothing is written, only shown.'
+complete -c logtool -n '__fish_seen_subcommand_from undo' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'How standard output looks.'
+complete -c logtool -n '__fish_seen_subcommand_from undo' -l json -d 'The same as --format json.'
+complete -c logtool -n '__fish_seen_subcommand_from undo' -l color -x -a 'auto always never' -d 'auto: on a terminal, unless NO_COLOR is set or TERM is dumb.'
+complete -c logtool -n '__fish_seen_subcommand_from undo' -s q -l quiet -d 'On standard error, print errors and nothing else.'
+complete -c logtool -n '__fish_seen_subcommand_from undo' -s h -l help -d 'Show the help and exit.'
 
 complete -c logtool -n '__fish_seen_subcommand_from explain' -f -a '(logtool explain --format tsv 2> /dev/null | cut -f 1 | sed 1d)'
 complete -c logtool -n '__fish_seen_subcommand_from explain' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'How standard output looks.'

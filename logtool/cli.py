@@ -21,6 +21,7 @@ from logtool.commands.generate import generate
 from logtool.commands.options import help_text
 from logtool.commands.plan import plan
 from logtool.commands.recover import recover
+from logtool.commands.undo import undo
 from logtool.commands.verify import verify
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.exits import Exit
@@ -82,6 +83,7 @@ for _name, _function in (
     ("dump-index", dump_index),
     ("plan", plan),
     ("recover", recover),
+    ("undo", undo),
     ("explain", explain),
 ):
     app.command(_name, help=help_text(_function))(_function)

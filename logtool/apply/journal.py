@@ -117,9 +117,14 @@ class Journal:
         """Go on with what a kill or an error stopped; the same as `carry_out`."""
         self.carry_out(on_action)
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Return whether `undo` has something to do, if only to say that it is undone."""
+        return self.state not in (State.PREPARED, State.UNDONE)
+
     def undo_actions(self) -> list[Action]:
         """Return what `undo` would do now; RefusedError if it would refuse. Changes nothing."""
-        if self.state in (State.PREPARED, State.UNDONE):
+        if not self.can_be_undone:
             return []
         found = self._find()
         stepping.check_saved(found, self.undo_dir)
@@ -127,7 +132,7 @@ class Journal:
 
     def undo(self, on_action: OnAction | None = None) -> None:
         """Put everything back, times of directories too; RefusedError if a file was changed."""
-        if self.state in (State.PREPARED, State.UNDONE):
+        if not self.can_be_undone:
             return
         with self._hint(f"run '{self._undo_command()}' again to go on"):
             found = self._find()

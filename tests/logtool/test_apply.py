@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from changes import (
     prepare,
     stamp,
 )
+from jsonschema import Draft202012Validator
 
 from logtool import broker, data_dir
 from logtool.apply import Journal, State, default_undo_dir, disk, find_unfinished, locked
@@ -391,6 +393,21 @@ def test_a_damaged_journal_is_refused(place, position):
     path.write_bytes(data)
     with pytest.raises(RefusedError, match=f"{path}: is damaged or of another version"):
         Journal.open(place.undo_dir)
+
+
+def test_a_journal_keeps_to_its_schema(place):
+    place.do()
+    place.undo()
+    checker = Draft202012Validator(
+        json.loads((files("logtool.schemas") / "journal.json").read_text())
+    )
+    lines = (place.undo_dir / "journal.ndjson").read_text().splitlines()
+    objects = [json.loads(line) for line in lines]
+    assert {obj["type"] for obj in objects} == {"begin", "directory", "step", "commit", "state"}
+    for obj in objects:
+        assert checker.is_valid(obj), obj
+        for key in obj:
+            assert not checker.is_valid({k: v for k, v in obj.items() if k != key}), key
 
 
 def test_what_power_loss_left_of_the_last_line_is_written_over(place):

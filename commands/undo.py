@@ -1,0 +1,131 @@
+"""``logtool undo``: put back what a command with --apply changed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands import options, text
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    Format,
+    FormatOption,
+    Quiet,
+)
+
+if TYPE_CHECKING:
+    from logtool.apply import Journal
+    from logtool.commands.output import Report
+    from logtool.commands.writers import Object
+    from logtool.plan import Action
+    from logtool.summary import ActionSummary
+
+UndoneDir = Annotated[
+    Path,
+    typer.Argument(
+        metavar="UNDO_DIR", help="What the command that changed files named.", show_default=False
+    ),
+]
+
+
+def undo(
+    undo_dir: UndoneDir,
+    apply: options.Apply = False,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+) -> None:
+    """Put back what a command with --apply changed: every byte, name, mode, owner and time.
+
+    Without --apply nothing is written: what would be put back is printed. It works for a change
+    that was carried out and for one that was stopped half way, and if it is stopped itself, the
+    same command goes on.
+
+    If a file is neither what it was nor what it became, somebody else has changed it, such as a
+    broker that was started meanwhile. Then nothing at all is put back.
+
+    The undo directory stays, and can be removed afterwards.
+
+    Examples:
+      logtool undo /var/lib/kafka/data.logtool-undo-20260102T030405Z
+      logtool undo --apply /var/lib/kafka/data.logtool-undo-20260102T030405Z
+
+    Exit status:
+      0    with --apply: it was put back; without: nothing to put back
+      1    without --apply: there is something to put back
+      2    the command line makes no sense
+      4    some file could not be read or written; the message says how to go on
+      5    refused: a broker holds the log dir, a file was changed by somebody else, or the
+           directory is no undo directory
+      130  interrupted; the same command goes on
+
+    """
+    from logtool.apply import Journal
+    from logtool.commands import actions_view
+    from logtool.commands.output import Report
+    from logtool.errors import RefusedError
+    from logtool.summary import ActionSummary
+
+    settings = options.settings(format, as_json, color, quiet=quiet)
+    summary = ActionSummary()
+    view = replace(actions_view.make(settings), lines={"table": _line})
+    report = Report(settings, view, summary)
+    journal, count = None, 0
+    with report:
+        try:
+            journal = Journal.open(undo_dir)
+            for action in _put_back(journal, apply=apply):
+                report.item(action.as_json())
+                count += 1
+        except RefusedError as error:
+            summary.refused = True
+            report.refused(error)
+        else:
+            summary.to_do = not apply and journal.can_be_undone
+    if journal and summary.complete and not summary.refused:
+        _conclude(report, journal, summary, count)
+    raise typer.Exit(report.exit_status())
+
+
+def _put_back(journal: "Journal", *, apply: bool) -> "list[Action]":
+    """Return what is put back, after it was done if `apply` says so."""
+    from logtool.apply import locked
+
+    if not apply or not journal.can_be_undone:
+        return journal.undo_actions()
+    # Printed only afterwards: a reader that leaves the pipe must not stop it half way.
+    done: list[Action] = []
+    with locked(journal.log_dir):
+        journal.undo(done.append)
+    return done
+
+
+def _conclude(report: "Report", journal: "Journal", summary: "ActionSummary", count: int) -> None:
+    if summary.to_do:
+        changes = text.count(count, "change")
+        what = f"{changes} of '{journal.command}' to take back in {journal.log_dir}"
+        report.note(f"{what}; nothing was written, --apply does it", "warning")
+        return
+    if journal.state == "prepared":
+        done = "no file was changed yet, there is nothing to put back"
+    else:
+        done = f"{journal.log_dir} is as it was before '{journal.command}'"
+    report.note(f"{done}; {journal.undo_dir} can be removed", "good")
+
+
+def _line(obj: "Object") -> str | None:
+    """Return an action as a person reads it."""
+    if obj["type"] != "action":
+        return None
+    place = text.escape(obj["path"])
+    if obj["position"] is not None:
+        place += f" @{obj['position']}"
+    if obj["target"] is not None:
+        place += f" to {text.escape(obj['target'].rpartition('/')[2])}"
+    if obj["length"]:
+        place += f", {text.size(obj['length'])}"
+    return f"{obj['action']:<8} {place}: {text.escape(obj['reason'])}"
