@@ -7,10 +7,9 @@ from broker.agreement import normal
 
 
 def told(address: int, method: str) -> str:
-    return (
-        f"Exception <a 'java/lang/Error'{{0x{address:08x}}}: why > so>\n thrown in interpreter "
-        f"method <{{method}} {{0x7f}} {method}>\n at bci 47 for thread 0x0a (log-recovery-/tmp/a b-0)\n"
-    )
+    thrown = f"Exception <a 'java/lang/Error'{{0x{address:08x}}}: why > so>\n thrown in interpreter"
+    thread = "at bci 47 for thread 0x0a (log-recovery-/tmp/a b-0)"
+    return f"{thrown} method <{{method}} {{0x7f}} {method}>\n {thread}\n"
 
 
 def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
