@@ -11,13 +11,15 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from bench import recovery, rows
 from bench.report import Machine, as_json, as_markdown
-from bench.rows import ROOT, ROWS, Bench, Row
+from bench.rows import ROOT, Bench, Row
 from broker.install import KAFKA_4
 
 from logtool.formats import _kernels
 
 HERE = Path(__file__).parent
+ROWS = {**rows.ROWS, **recovery.ROWS}
 
 
 def main() -> None:

@@ -222,7 +222,7 @@ def kafka_records(bench: Bench) -> Iterator[Row]:
 def kafka_fixture(bench: Bench) -> Iterator[Row]:
     """Time verify of what a real broker wrote against Kafka's own tool on its logs."""
     title = f"verify of the log dir {FIXTURE}, against kafka-dump-log of its logs, whole process"
-    if reason := _no_kafka():
+    if reason := no_kafka():
         yield Row(title, skipped=reason)
         return
     home = bench.fixture()
@@ -380,7 +380,7 @@ def _against_kafka(
     bench: Bench, title: str, spec: Spec, ours: Sequence[str], flags: Sequence[str], bar: Bar
 ) -> Row:
     title += f", against kafka-dump-log {' '.join(flags)}".rstrip() + ", whole process"
-    if reason := _no_kafka():
+    if reason := no_kafka():
         return Row(title, skipped=reason)
     log = bench.log(spec)
     timing = pairs(
@@ -405,7 +405,7 @@ def _kafka(logs: Sequence[Path], *flags: str) -> list[str]:
     return ["java", *KAFKA_OPTIONS, "-cp", classes, tool, "--files", files, *flags]
 
 
-def _no_kafka() -> str:
+def no_kafka() -> str:
     if shutil.which("java") is None:
         return "java is not on the PATH"
     if not (cache_root() / KAFKA_4).is_dir() and shutil.which("mvn") is None:
