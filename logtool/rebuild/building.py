@@ -1,0 +1,140 @@
+"""What recovery writes for one segment, and how that differs from what is there."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.loading import producers as snapshots
+from logtool.loading.reading import StartFailsError
+from logtool.loading.recovery import (
+    InvalidOffsetError,
+    OffsetOverflowError,
+    Recovery,
+    encode_aborted,
+)
+from logtool.loading.shadow import ShadowFile
+from logtool.partition import File, Partition, Segment
+from logtool.plan import Action, Change, Kind, Stamp
+from logtool.rebuild.judge import Key
+from logtool.rebuild.states import Producers
+from logtool.transactions import ProducerState
+
+IMPOSSIBLE = "impossible"
+"""The action of a file that cannot be built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The indexes to be built of one segment."""
+
+    segment: Segment
+    reasons: Mapping[FileKind, str]
+    """Of each index."""
+    producers: Producers | None
+    """Before the segment; None where they are not known."""
+    index_interval: int
+    max_index_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The indexes of one segment."""
+
+    piece: Piece
+    files: Mapping[FileKind, bytes | None] = field(default_factory=dict)
+    """None: a broker makes no such file."""
+    note: str = ""
+    """How far they reach, where that is not to the end of the log."""
+    error: UnreadableError | str | None = None
+    """Why there are none."""
+
+
+def build(piece: Piece, on_bytes: Callable[[int], None]) -> Built:
+    """Recover one segment, without touching it, for the indexes that come of it."""
+    log, base = piece.segment.log, piece.segment.base_offset
+    known = {} if piece.producers is None else dict(piece.producers)
+    state = ProducerState({number: replace(producer) for number, producer in known.items()})
+    recovery = Recovery(
+        base, producers=state, interval=piece.index_interval, max_index_size=piece.max_index_size
+    )
+    try:
+        result, _, _ = recovery.run(ShadowFile(log, log.size), on_bytes)
+    except UnreadableError as error:
+        return Built(piece, error=error)
+    except (InvalidOffsetError, OffsetOverflowError, StartFailsError) as error:
+        return Built(piece, error=f"recovery of the log fails: {error}")
+    note = ""
+    if result.stop:
+        note = f"; reaches up to byte {result.valid_size} of {log.size}: {result.stop.message}"
+    aborted = encode_aborted(result.aborted) if result.aborted else None
+    if aborted is None and FileKind.TRANSACTION_INDEX in piece.segment.indexes:
+        aborted = b""
+    return Built(
+        piece,
+        {
+            FileKind.OFFSET_INDEX: result.offset_index,
+            FileKind.TIME_INDEX: result.time_index,
+            FileKind.TRANSACTION_INDEX: aborted,
+        },
+        note,
+    )
+
+
+def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
+    """Yield what is to be done so that the indexes are those of recovery."""
+    if isinstance(built.error, UnreadableError):
+        yield built.error
+        return
+    segment = built.piece.segment
+    for kind, why in built.piece.reasons.items():
+        path = segment.log.path.with_name(names.format_partition_file(segment.base_offset, kind))
+        if built.error is not None:
+            yield Action(IMPOSSIBLE, path, built.error)
+        elif kind is FileKind.TRANSACTION_INDEX and built.piece.producers is None:
+            text = "damage before this segment hides which transactions were open at its start"
+            yield Action(IMPOSSIBLE, path, text)
+        else:
+            content = built.files[kind]
+            if content is not None:
+                yield from _written(path, segment.indexes.get(kind), content, why + built.note)
+
+
+def snapshot_actions(
+    found: Partition, key: Key, why: str, producers: Producers | None, span: range, *, bad: bool
+) -> Iterator[Action]:
+    """Yield what is to be done with one producer snapshot.
+
+    Outside of `span`, the offsets at which a broker keeps one, it goes if it is bad.
+    """
+    kind, offset = key
+    path = found.path / names.format_partition_file(offset, kind)
+    file = next((file for file in found.snapshots if file.path == path), None)
+    if offset not in span:
+        if file and bad:
+            text = f"{why}; the log goes from {span.start - 1} to {span.stop - 1}: nothing reads it"
+            change = Change(Kind.REMOVE, path, _stamp(file))
+            yield Action(Kind.REMOVE, path, text, length=file.size, change=change)
+    elif producers is None:
+        text = "damage before this offset hides what the producers were"
+        yield Action(IMPOSSIBLE, path, text)
+    else:
+        old = snapshots.decode(ShadowFile(file, file.size).read()) if file and not bad else None
+        # The order of the entries means nothing: what says the same stays.
+        if old is None or old != producers:
+            content = snapshots.encode(ProducerState(dict(producers)))
+            yield from _written(path, file, content, why)
+
+
+def _written(path: Path, file: File | None, content: bytes, why: str) -> Iterator[Action]:
+    if file and file.size == len(content) and ShadowFile(file, file.size).read() == content:
+        return
+    kind = Kind.REPLACE if file else Kind.CREATE
+    change = Change(kind, path, _stamp(file) if file else None, content)
+    yield Action(kind, path, why, length=len(content), change=change)
+
+
+def _stamp(file: File) -> Stamp:
+    return Stamp(file.size, file.mtime_ns)

@@ -1,0 +1,141 @@
+"""What paths name, and what their log dir says of how indexes are to be built."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from logtool import data_dir, partition
+from logtool.data_dir import PathKind, Selection
+from logtool.errors import UnreadableError
+from logtool.forecast import Home
+from logtool.formats import names
+from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
+from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.partition import Partition
+from logtool.rebuild import states
+from logtool.rebuild.judge import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the log dir, or the command line, says of one partition."""
+
+    clean: bool
+    """Whether a broker will take the log as it is."""
+    log_start: int = 0
+    index_interval: int = INDEX_INTERVAL
+    max_index_size: int = MAX_INDEX_SIZE
+
+
+@dataclass(slots=True)
+class Place:
+    """A partition dir, and the files of it that are meant; None for all."""
+
+    path: Path
+    only: frozenset[Key] | None = None
+
+
+def settings(home: Home, path: Path, index_interval: int | None) -> Settings:
+    """Return the settings of a partition; `index_interval` goes before that of the topic."""
+    directory = names.parse_directory(path.resolve().name)
+    if not isinstance(directory, PartitionDirectory):
+        interval = INDEX_INTERVAL if index_interval is None else index_interval
+        return Settings(home.clean, index_interval=interval)
+    # The metadata log is recovered at every start, whatever the marker says.
+    clean = home.clean and directory.topic != names.CLUSTER_METADATA
+    key = directory.topic, directory.partition
+    live = directory.kind is DirectoryKind.LIVE
+    start = home.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0) if live else 0
+    if index_interval is None:
+        index_interval = _setting(home, key[0], "index.interval.bytes", INDEX_INTERVAL)
+    size = _setting(home, key[0], "segment.index.bytes", MAX_INDEX_SIZE)
+    return Settings(clean, start, index_interval, size)
+
+
+def _setting(home: Home, topic: str, name: str, default: int) -> int:
+    value = home.image.topic_config(topic, name, home.node_id) if home.image else None
+    return int(value) if value and value.isdecimal() else default
+
+
+def place(path: Path) -> tuple[Path, Place | None]:
+    """Return the log dir that a path belongs to and what of it is meant; None for all partitions.
+
+    An index that is missing may be named if its log is there. UnreadableError for other paths.
+    """
+    name = names.parse_partition_file(path.name)
+    known = name.kind in (*names.SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT)
+    exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
+    if known and exact and not path.is_dir():
+        log = path.with_suffix(FileKind.LOG.value)
+        if not (os.path.lexists(path) or log.exists()):
+            raise UnreadableError(path, "No such file or directory", missing=True)
+        base = name.offset or 0
+        kinds = [name.kind]
+        if name.kind is FileKind.LOG:
+            kinds = [*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT]
+        only = frozenset((kind, base) for kind in kinds)
+        return path.parent.resolve().parent, Place(path.parent, only)
+    kind = data_dir.classify(path)
+    if kind is PathKind.FILE:
+        raise UnreadableError(path, "is no log, no index and no producer snapshot")
+    if kind is PathKind.LOG_DIR:
+        return path, None
+    return path.resolve().parent, Place(path)
+
+
+def places(home: Home, given: list[Place | None], selection: Selection) -> list[Place]:
+    """Return the partitions of a log dir that are meant, each once."""
+    merged: dict[Path, Place] = {}
+    for one in given:
+        for item in [one] if one else _chosen(home, selection):
+            where = item.path.resolve()
+            before = merged.get(where)
+            if before is None:
+                merged[where] = item
+            elif before.only is None or item.only is None:
+                before.only = None
+            else:
+                before.only |= item.only
+    return list(merged.values())
+
+
+def _chosen(home: Home, selection: Selection) -> list[Place]:
+    """Return the partitions of a log dir that are selected, without those being deleted."""
+    return [
+        Place(path)
+        for path, directory in home.found.partitions
+        if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
+    ]
+
+
+def read(place: Place, log_start: int) -> Partition:
+    """List a partition dir, without the segments that are not needed for what is meant in it.
+
+    Offset and time indexes need their own log alone. For the others the producers must be known:
+    they are from the nearest producer snapshot on.
+    """
+    found = partition.read(place.path)
+    if not place.only or not found.segments:
+        return found
+    wanted = {offset for _, offset in place.only}
+    alone = {kind for kind, _ in place.only} <= {FileKind.OFFSET_INDEX, FileKind.TIME_INDEX}
+    last = max(wanted)
+    first = min(wanted) if alone else _begin(found, place.only, log_start)
+    segments = tuple(
+        segment
+        for segment in found.segments
+        if segment.base_offset <= last
+        and (segment.next_base_offset is None or segment.next_base_offset > first)
+    )
+    snapshots = tuple(file for file in found.snapshots if (file.name.offset or 0) <= last)
+    return replace(found, segments=segments, snapshots=snapshots)
+
+
+def _begin(found: Partition, only: frozenset[Key], log_start: int) -> int:
+    """Return an offset at which the producers are known, below all that is to be built."""
+    least = min(offset - (kind is FileKind.PRODUCER_SNAPSHOT) for kind, offset in only)
+    for file in reversed(found.snapshots):
+        offset = file.name.offset or 0
+        if log_start < offset <= least and states.read(file) is not None:
+            return offset
+    return 0

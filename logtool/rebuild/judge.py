@@ -1,0 +1,141 @@
+"""What has to be built anew in one partition: what `verify` finds bad, or everything."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from logtool.checks.partition import Item
+from logtool.errors import UnreadableError
+from logtool.findings import Broker, Finding, Severity
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.partition import Partition
+
+Key = tuple[FileKind, int]
+"""A file by its kind and the offset in its name."""
+
+KINDS = {
+    "offset": FileKind.OFFSET_INDEX,
+    "time": FileKind.TIME_INDEX,
+    "transaction": FileKind.TRANSACTION_INDEX,
+    "snapshot": FileKind.PRODUCER_SNAPSHOT,
+}
+"""What can be built, by the words of the command line."""
+_AREAS = {
+    "offset-index": FileKind.OFFSET_INDEX,
+    "time-index": FileKind.TIME_INDEX,
+    "transaction-index": FileKind.TRANSACTION_INDEX,
+    "producer-snapshot": FileKind.PRODUCER_SNAPSHOT,
+}
+_PADDED = "/preallocated"
+_ORPHAN = "partition/orphan-index"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for."""
+
+    kinds: frozenset[FileKind] = frozenset(KINDS.values())
+    everything: bool = False
+    """Also what is sound, where recovery would write something else."""
+
+    def takes(self, key: Key, only: frozenset[Key] | None) -> bool:
+        """Return whether a file is meant, of those `only` that were named."""
+        return key[0] in self.kinds and (only is None or key in only)
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What `verify` says of a partition, as far as it matters here."""
+
+    bad: dict[Key, list[Finding]] = field(default_factory=dict)
+    damage: dict[int, Finding] = field(default_factory=dict)
+    """The first error of each log that has one, by base offset."""
+    orphans: dict[Key, Path] = field(default_factory=dict)
+    unread: dict[Key, UnreadableError] = field(default_factory=dict)
+
+
+def judge(items: Iterable[Item], *, clean: bool) -> Judgement:
+    """Sort what `verify` says by file.
+
+    Zeros behind the entries of an active index are normal, unless a broker will take the log as it
+    is (`clean`): then they count as entries.
+    """
+    found = Judgement()
+    for item in items:
+        name = names.parse_partition_file(item.path.name) if item.path else None
+        if name is None or name.offset is None:
+            continue
+        key = name.kind, name.offset
+        if isinstance(item, UnreadableError):
+            found.unread[key] = item
+            continue
+        area = item.code.partition("/")[0]
+        if area in _AREAS:
+            if item.severity is not Severity.INFO or (clean and item.code.endswith(_PADDED)):
+                found.bad.setdefault((_AREAS[area], name.offset), []).append(item)
+        elif item.code == _ORPHAN and item.path:
+            found.orphans[key] = item.path
+        elif _ends_log(item):
+            first = found.damage.setdefault(name.offset, item)
+            if (item.position or 0) < (first.position or 0):
+                found.damage[name.offset] = item
+    return found
+
+
+def _ends_log(finding: Finding) -> bool:
+    """Return whether recovery would end the log there, or fail."""
+    area = finding.code.partition("/")[0]
+    noticed = finding.broker is not Broker.NEVER or area == "log"
+    return area in ("batch", "log") and noticed and finding.severity is Severity.ERROR
+
+
+def targets(
+    found: Partition, judged: Judgement, wanted: Wanted, only: frozenset[Key] | None,
+    needed_snapshots: Iterable[int],
+) -> dict[Key, str]:  # fmt: skip
+    """Return the files to be built, each with the reason."""
+    chosen: dict[Key, str] = {key: _why(findings) for key, findings in judged.bad.items()}
+    there = {file.name.offset for file in found.snapshots}
+    for offset in needed_snapshots:
+        if offset not in there:
+            text = f"there is no producer snapshot at offset {offset}"
+            chosen[FileKind.PRODUCER_SNAPSHOT, offset] = text
+    if wanted.everything:
+        for key in _all(found):
+            chosen.setdefault(key, "recovery of the log writes it otherwise")
+    return {
+        key: why
+        for key, why in sorted(chosen.items(), key=lambda item: (item[0][1], item[0][0]))
+        if wanted.takes(key, only) and key not in judged.unread
+    }
+
+
+def needed_snapshots(
+    found: Partition, *, clean: bool, log_start: int, log_end: int | None
+) -> list[int]:
+    """Return where a broker has producer snapshots: those it would write itself.
+
+    These are the bases of the last two segments, and the end of a log that was stopped in order
+    (``UnifiedLog.rebuildProducerState``, Kafka 3.9 and 4.3). At the start of the log none is kept.
+    """
+    if not found.segments:
+        return []
+    start = max(log_start, found.segments[0].base_offset)
+    offsets = [segment.base_offset for segment in found.segments[-2:]]
+    if clean and log_end is not None:
+        offsets.append(log_end)
+    return [offset for offset in dict.fromkeys(offsets) if offset > start]
+
+
+def _all(found: Partition) -> Iterator[Key]:
+    for segment in found.segments:
+        for kind in names.INDEX_KINDS:
+            yield kind, segment.base_offset
+    for file in found.snapshots:
+        yield FileKind.PRODUCER_SNAPSHOT, file.name.offset or 0
+
+
+def _why(findings: list[Finding]) -> str:
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return findings[0].message + more

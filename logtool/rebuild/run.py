@@ -1,0 +1,169 @@
+"""One run of `rebuild-index` over paths: log dir by log dir, partition by partition."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from logtool import apply, data_dir
+from logtool.data_dir import Selection
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
+from logtool.forecast import Home
+from logtool.forecast import Settings as Assumed
+from logtool.loading.segments import NEWEST
+from logtool.plan import Action
+from logtool.rebuild import building
+from logtool.rebuild import home as homes
+from logtool.rebuild.building import Built, Piece
+from logtool.rebuild.home import Place
+from logtool.rebuild.judge import Wanted
+from logtool.rebuild.subject import Subject
+from logtool.rebuild.writing import Consent, InPlace, Output
+from logtool.schedule import WORTH_A_POOL, Budget, Job, Schedule
+from logtool.summary import Summary
+from logtool.workers import OutOfTimeError, Workers
+
+Item = Action | LogtoolError
+_TOGETHER = 64
+"""Segments that are built before any of it is written: what is held in memory."""
+
+
+@dataclass(slots=True)
+class Rebuild:
+    """One run: iterate for what is done or would be; inputs that cannot be read come as errors.
+
+    Of each log dir nothing is changed before all of it was looked at. Where that cannot be done
+    safely, the error among the items says why, and the other log dirs are still dealt with.
+    """
+
+    paths: Sequence[Path]
+    wanted: Wanted = field(default_factory=Wanted)
+    consent: Consent = field(default_factory=Consent)
+    selection: Selection = field(default_factory=Selection)
+    index_interval: int | None = None
+    """Bytes, of all topics; None: what the metadata log says, else Kafka's default."""
+    budget: Budget = field(default_factory=Budget)
+    on_progress: Callable[[int, int, Path], None] = lambda *_: None
+    summary: Summary = field(default_factory=Summary)
+    undo_dirs: list[Path] = field(default_factory=list)
+    """Those of the log dirs that were changed."""
+    _done: int = 0
+    _total: int = 0
+
+    def __iter__(self) -> Iterator[Item]:
+        given: dict[Path, tuple[Path, list[Place | None]]] = {}
+        for path in self.paths:
+            try:
+                log_dir, place = homes.place(path)
+            except UnreadableError as error:
+                yield error
+                continue
+            given.setdefault(log_dir.resolve(), (log_dir, []))[1].append(place)
+        if self.consent.undo_dir and len(given) > 1:
+            raise UsageError("--undo-dir is for one log dir; give paths in one")
+        output = Output(self.consent.output) if self.consent.output else None
+        if output:
+            output.check(list(given))
+        for log_dir, places in given.values():
+            try:
+                with apply.locked(log_dir) if self.consent.apply else nullcontext():
+                    yield from self._log_dir(log_dir, places, output)
+            except (UnreadableError, RefusedError) as error:
+                yield error
+            if self.summary.out_of_budget:
+                return
+
+    def _log_dir(
+        self, log_dir: Path, places: list[Place | None], output: Output | None
+    ) -> Iterator[Item]:
+        with ExitStack() as stack:
+            in_place = InPlace(self.consent, log_dir, stack)
+            if self.consent.apply:
+                for journal in in_place.finish_earlier():
+                    self.undo_dirs.append(journal.undo_dir)
+                    yield Action("finish", journal.undo_dir, f"goes on with: {journal.command}")
+            take = output.take if output else in_place.take if self.consent.apply else None
+            for items in self._partitions(log_dir, places):
+                actions = [item for item in items if isinstance(item, Action)]
+                yield from (item for item in items if not isinstance(item, Action))
+                yield from take(actions) if take else actions
+            if self.consent.apply and not self.summary.out_of_budget:
+                if in_place.journal:
+                    self.undo_dirs.append(in_place.journal.undo_dir)
+                in_place.carry_out()
+
+    def _partitions(
+        self, log_dir: Path, given: list[Place | None]
+    ) -> Iterator[list[Action | UnreadableError]]:
+        """Yield what is to be done, some segments at a time."""
+        home = Home(data_dir.read(log_dir), Assumed(NEWEST))
+        with Schedule(self.budget, self._advance) as schedule:
+            jobs = (self._job(home, place) for place in homes.places(home, given, self.selection))
+            for job, reports in schedule.run(jobs):
+                if isinstance(job.subject, UnreadableError):
+                    yield [job.subject]
+                    continue
+                subject: Subject = job.subject
+                known = list(reports)
+                if schedule.out_of_time:
+                    break
+                try:
+                    yield from _some(subject.actions(known, partial(self._build, path=job.path)))
+                except OutOfTimeError:
+                    break
+                self._count(subject)
+            else:
+                return
+        self.summary.out_of_budget = True
+
+    def _job(self, home: Home, place: Place) -> Job:
+        try:
+            settings = homes.settings(home, place.path, self.index_interval)
+            found = homes.read(place, settings.log_start)
+        except UnreadableError as error:
+            return Job(place.path, [], error)
+        subject = Subject(found, settings, self.wanted, place.only)
+        job = Job(place.path, subject.tasks(), subject)
+        self._total += job.bytes
+        return job
+
+    def _build(self, pieces: Sequence[Piece], path: Path) -> Iterator[Built]:
+        """Build the indexes of segments; OutOfTimeError once time is over."""
+        for start in range(0, len(pieces), _TOGETHER):
+            some = pieces[start : start + _TOGETHER]
+            size = sum(piece.segment.log.size for piece in some)
+            self._total += size
+            jobs = self.budget.jobs if size >= WORTH_A_POOL else 1
+            with Workers(
+                building.build, jobs, self.budget.pace, lambda count: self._advance(count, path)
+            ) as workers:
+                for built in workers.run(some, lambda piece: -piece.segment.log.size):
+                    if isinstance(built, OutOfTimeError):
+                        raise built
+                    yield built
+
+    def _count(self, subject: Subject) -> None:
+        facts, summary = subject.facts, self.summary
+        summary.partitions += 1
+        summary.segments += facts.segments
+        summary.batches += facts.batches
+        summary.records += facts.records
+        summary.bytes += facts.bytes
+
+    def _advance(self, count: int, path: Path) -> None:
+        self._done += count
+        self.on_progress(self._done, self._total, path)
+
+
+def _some(
+    items: Iterator[Action | UnreadableError],
+) -> Iterator[list[Action | UnreadableError]]:
+    some: list[Action | UnreadableError] = []
+    for item in items:
+        some.append(item)
+        if len(some) >= _TOGETHER:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,123 @@
+"""One partition: from what `verify` found in it to the actions that mend its indexes."""
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from logtool.checks import partition as partition_checks
+from logtool.checks.partition import PartitionFacts, Request
+from logtool.checks.report import SegmentReport, Task
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.partition import Partition
+from logtool.plan import Action
+from logtool.rebuild import building, judge, states
+from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
+from logtool.rebuild.home import Settings
+from logtool.rebuild.judge import Judgement, Key, Wanted
+from logtool.rebuild.states import Producers
+
+DAMAGED = "damaged"
+"""The action of a log that has to be recovered."""
+_SNAPSHOT = FileKind.PRODUCER_SNAPSHOT
+
+Build = Callable[[Sequence[Piece]], Iterator[Built]]
+
+
+@dataclass(slots=True)
+class Subject:
+    """A partition to be looked at, and what was found."""
+
+    found: Partition
+    settings: Settings
+    wanted: Wanted
+    only: frozenset[Key] | None
+    facts: PartitionFacts = field(default_factory=PartitionFacts)
+
+    @property
+    def request(self) -> Request:
+        """Return what is asked of `verify`."""
+        return Request(clean=self.settings.clean, log_start_offset=self.settings.log_start)
+
+    def tasks(self) -> list[Task]:
+        """Return what is to be looked at in each segment."""
+        return partition_checks.plan(self.found, self.request)
+
+    def actions(
+        self, reports: Sequence[SegmentReport], build: Build
+    ) -> Iterator[Action | UnreadableError]:
+        """Yield what is to be done, and what cannot be; `build` builds indexes."""
+        found = self.found
+        items = partition_checks.check_partition(found, self.request, self.facts, reports)
+        judged = judge.judge(items, clean=self.settings.clean)
+        needed = judge.needed_snapshots(
+            found, clean=self.settings.clean, log_start=self.settings.log_start,
+            log_end=self.facts.log_end_offset,
+        )  # fmt: skip
+        chosen = judge.targets(found, judged, self.wanted, self.only, needed)
+        yield from self._hindrances(judged)
+        producers = self._producers(reports, judged, chosen)
+        for built in build(list(self._pieces(judged, chosen, producers))):
+            yield from map(self._placed, building.index_actions(built))
+        span = self._span(reports)
+        for key, why in chosen.items():
+            if key[0] is _SNAPSHOT:
+                before = producers.get(key[1])
+                for action in building.snapshot_actions(
+                    found, key, why, before, span, bad=key in judged.bad
+                ):
+                    yield self._placed(action)
+
+    def _hindrances(self, judged: Judgement) -> Iterator[Action | UnreadableError]:
+        """Yield what cannot be read, the damage in logs, and indexes without a log."""
+        for key, error in judged.unread.items():
+            if key[0] is FileKind.LOG or self.wanted.takes(key, self.only):
+                yield error
+        for base, finding in judged.damage.items():
+            command = f"logtool recover {shlex.quote(str(self.found.path))}"
+            text = f"{finding.message}; the log is not changed here, that does: {command}"
+            log = self.found.path / names.format_partition_file(base, FileKind.LOG)
+            yield self._placed(Action(DAMAGED, log, text, position=finding.position,
+                                      length=finding.length))  # fmt: skip
+        for key, path in judged.orphans.items():
+            if self.wanted.takes(key, self.only):
+                yield self._placed(Action(IMPOSSIBLE, path, "there is no log of that base offset"))
+
+    def _producers(
+        self, reports: Sequence[SegmentReport], judged: Judgement, chosen: dict[Key, str]
+    ) -> dict[int, Producers]:
+        """Return the producers before each segment and each snapshot, where they are known."""
+        bad = [offset for kind, offset in (*judged.bad, *judged.unread) if kind is _SNAPSHOT]
+        sound = states.read_sound(self.found.snapshots, bad, self.settings.log_start)
+        return states.at(self.found, reports, sound, {offset for _, offset in chosen})
+
+    def _pieces(
+        self, judged: Judgement, chosen: dict[Key, str], producers: dict[int, Producers]
+    ) -> Iterator[Piece]:
+        for segment in self.found.segments:
+            base = segment.base_offset
+            reasons = {k: chosen[k, base] for k in names.INDEX_KINDS if (k, base) in chosen}
+            if reasons and (FileKind.LOG, base) not in judged.unread:
+                yield Piece(segment, reasons, producers.get(base), self.settings.index_interval,
+                            self.settings.max_index_size)  # fmt: skip
+
+    def _span(self, reports: Sequence[SegmentReport]) -> range:
+        """Return the offsets at which a broker may have a producer snapshot."""
+        if not reports:
+            return range(0)
+        last = self.found.segments[-1]
+        start = max(self.settings.log_start, self.found.segments[0].base_offset)
+        end = last.next_base_offset
+        if end is None:
+            # What was not read may reach anywhere.
+            end = reports[-1].next_offset if reports[-1].scanned else 2**63 - 2
+        return range(start + 1, end + 1)
+
+    def _placed(self, action: Action | UnreadableError) -> Action | UnreadableError:
+        if isinstance(action, UnreadableError):
+            return action
+        offset = names.parse_partition_file(action.path.name).offset
+        is_segment = action.path.suffix != _SNAPSHOT
+        return replace(action, topic=self.found.topic, partition=self.found.number,
+                       segment=offset if is_segment else None)  # fmt: skip

@@ -1,0 +1,98 @@
+"""Where what was built goes: into a directory of its own, or in place through a journal."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from logtool import apply
+from logtool.apply import Journal, disk, outside
+from logtool.errors import RefusedError
+from logtool.plan import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What may be written."""
+
+    apply: bool = False
+    """In place."""
+    undo_dir: Path | None = None
+    """With `apply`; None: beside the log dir."""
+    output: Path | None = None
+    """A directory for copies; it is made."""
+    command: str = "logtool rebuild-index"
+    """What is run, for whoever finds the undo directory."""
+
+
+class Output:
+    """A directory that gets what was built: a folder for each partition dir."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._folders: dict[Path, Path] = {}
+        """The partition dir of each folder."""
+
+    def check(self, log_dirs: Sequence[Path]) -> None:
+        """RefusedError where it is in use, or lies in a log dir."""
+        for log_dir in log_dirs:
+            outside.check(self._path, log_dir.resolve())
+
+    def take(self, actions: Sequence[Action]) -> list[Action]:
+        """Write the files of the actions that have any; returns them with where that is."""
+        return [self._written(action) for action in actions]
+
+    def _written(self, action: Action) -> Action:
+        change = action.change
+        if change is None or change.content is None:
+            return action
+        source = action.path.parent.resolve()
+        folder = self._path / source.name
+        if self._folders.setdefault(folder, source) != source:
+            raise RefusedError(f"{folder}: is of {self._folders[folder]}, not of {source}")
+        for missing in (self._path, folder):
+            if not missing.exists():
+                disk.make_dir(missing)
+        target = folder / action.path.name
+        disk.write_new(target, [change.content])
+        disk.sync_dir(folder)
+        return replace(action, target=target)
+
+
+class InPlace:
+    """The changes of one log dir, saved as they come, then carried out; its lock is held."""
+
+    def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
+        self._consent = consent
+        self._log_dir = log_dir
+        self._stack = stack
+        self.journal: Journal | None = None
+
+    def take(self, actions: Sequence[Action]) -> list[Action]:
+        """Save what is needed to carry the actions out and to undo them."""
+        changes = [action.change for action in actions if action.change]
+        if changes:
+            if self.journal is None:
+                place = self._consent.undo_dir or apply.default_undo_dir(self._log_dir)
+                self.journal = Journal.begin(place, self._log_dir, self._consent.command)
+                self._stack.callback(self.journal.discard)
+            self.journal.stage(changes)
+        return list(actions)
+
+    def carry_out(self) -> None:
+        """Change the log dir."""
+        if self.journal:
+            self.journal.commit()
+            self.journal.carry_out()
+
+    def finish_earlier(self) -> Iterator[Journal]:
+        """Go on with what a kill interrupted: what is judged must not be half of a change."""
+        unfinished = apply.find_unfinished(self._log_dir)
+        given = self._consent.undo_dir
+        if given and given.is_dir() and any(given.iterdir()):
+            journal = Journal.open(given)
+            if all(other.undo_dir != journal.undo_dir for other in unfinished):
+                unfinished.append(journal)
+        for journal in unfinished:
+            journal.finish()
+            yield journal

@@ -1,0 +1,526 @@
+"""Indexes built anew against those that a broker's own recovery wrote, and what can go wrong."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from damage import append_to_file, cut, damage_file, flip, overwrite, remove_file, zero
+from log_dir_damage import in_batch
+from verification import batches, fingerprint, small_log_dir, verify
+
+from logtool import apply
+from logtool.apply import Journal
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.loading.producers import decode
+from logtool.plan import Action
+from logtool.rebuild import Consent, Rebuild, Wanted
+from logtool.schedule import Budget
+from logtool.workers import Pace
+
+Scenario = Callable[[str], Path]
+VERSIONS = ("4.3.1", "3.9.2")
+INDEXES = (".index", ".timeindex", ".txnindex")
+ALL = Wanted(everything=True)
+NOT_RECOVERED = {
+    "compacted-tx-0/00000000000000000500.txnindex",
+    "compacted-tx-0/00000000000000000562.txnindex",
+    "small-segments-0/00000000000000000869.timeindex",
+}
+"""Of killed-recovered: segments that the broker left alone, with what their appends had written."""
+
+
+def only(*kinds: FileKind, everything: bool = False) -> Wanted:
+    return Wanted(frozenset(kinds), everything)
+
+
+def rebuild(*paths: Path, wanted: Wanted = ALL, **more: object) -> list[Action]:
+    """Run to the end without an error; returns the actions."""
+    items = list(Rebuild(paths, wanted, **more))  # type: ignore[arg-type]
+    assert [item for item in items if isinstance(item, LogtoolError)] == []
+    return [item for item in items if isinstance(item, Action)]
+
+
+def done(*paths: Path, wanted: Wanted = ALL, **more: object) -> list[Action]:
+    """Do it in place."""
+    return rebuild(*paths, wanted=wanted, consent=Consent(apply=True), **more)
+
+
+def told(actions: Iterable[Action]) -> set[tuple[str, str]]:
+    return {(str(action.action), action.path.name) for action in actions}
+
+
+def built_files(home: Path) -> dict[str, Path]:
+    """Return indexes and snapshots of a log dir, but for those of the metadata log."""
+    return {
+        str(path.relative_to(home)): path
+        for path in sorted(home.rglob("[0-9]*"))
+        if path.suffix in (*INDEXES, ".snapshot")
+        and not path.parent.name.startswith("__cluster")
+        and not path.parent.name.endswith("-delete")
+    }
+
+
+def content(path: Path) -> object:
+    data = path.read_bytes()
+    return decode(data) if path.suffix == ".snapshot" else data
+
+
+def differences(home: Path, expected: Path) -> set[str]:
+    """Return the files in which two log dirs differ, snapshots compared as maps."""
+    mine, theirs = built_files(home), built_files(expected)
+    return {
+        name
+        for name in {*mine, *theirs}
+        if not (name in mine and name in theirs and content(mine[name]) == content(theirs[name]))
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("suffix", [*INDEXES, ".snapshot"])
+def test_what_was_deleted_comes_back_as_the_broker_had_recovered_it(
+    scenario: Scenario, copy_of: Scenario, version: str, suffix: str
+) -> None:
+    home = copy_of(f"{version}/killed-recovered")
+    removed = set()
+    for name, path in built_files(home).items():
+        if path.suffix == suffix and path.stat().st_size:
+            path.unlink()
+            removed.add(name)
+    assert len(removed) > 10
+    done(home, wanted=Wanted())
+    left = differences(home, scenario(f"{version}/killed-recovered"))
+    if suffix != ".snapshot":
+        assert left == removed & NOT_RECOVERED
+        return
+    # Older snapshots than those of the last two segments and the end of the log are not needed.
+    assert left < removed
+    for folder in {name.rpartition("/")[0] for name in removed}:
+        bases = sorted(int(path.stem) for path in (home / folder).glob("*.log"))
+        expected = sorted(name for name in removed if name.startswith(f"{folder}/"))
+        needed = [name for name in expected if int(Path(name).stem) >= bases[-2:][0]]
+        assert not left.intersection(needed), folder
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_bad_snapshot_is_replayed_from_the_one_before(
+    scenario: Scenario, copy_of: Scenario, version: str
+) -> None:
+    home = copy_of(f"{version}/killed-recovered")
+    every_other = [p for p in built_files(home).values() if p.suffix == ".snapshot"][1::2]
+    for path in every_other:
+        damage_file(path, flip, 3)
+    actions = done(home, wanted=Wanted())
+    assert {action.path for action in actions} == set(every_other)
+    # What compaction took away, no replay finds again.
+    wrong = differences(home, scenario(f"{version}/killed-recovered"))
+    assert {name for name in wrong if not name.startswith("compacted")} == set()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_everything_that_was_damaged_is_as_it_was(
+    scenario: Scenario, copy_of: Scenario, version: str
+) -> None:
+    home = copy_of(f"{version}/killed-recovered")
+    changed = set()
+    for name, path in built_files(home).items():
+        size = path.stat().st_size
+        if path.suffix in INDEXES and size > 8 and name not in NOT_RECOVERED:
+            damage_file(path, overwrite, 0, b"\xff" * 5)
+            changed.add(path)
+    actions = done(home, wanted=Wanted())
+    assert {action.path for action in actions} == changed
+    assert differences(home, scenario(f"{version}/killed-recovered")) == set()
+    assert rebuild(home, wanted=Wanted()) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("state", ["killed", "torn"])
+def test_a_killed_log_dir_gets_the_indexes_that_the_broker_recovered(
+    scenario: Scenario, copy_of: Scenario, version: str, state: str
+) -> None:
+    home, after = copy_of(f"{version}/{state}"), scenario(f"{version}/{state}-recovered")
+    logs = {path: path.read_bytes() for path in home.rglob("*.log")}
+    kinds = FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX
+    done(home, wanted=only(*kinds, everything=True))
+    assert {path: path.read_bytes() for path in logs} == logs
+    wrong = {name for name in differences(home, after) if not name.endswith(".snapshot")}
+    # What the broker made at its orderly stop, and the segments that it did not recover.
+    assert wrong <= NOT_RECOVERED
+
+
+def test_the_index_interval_is_that_of_the_topic_unless_one_is_given(
+    scenario: Scenario, copy_of: Scenario
+) -> None:
+    home = copy_of("4.3.1/killed-recovered")
+    dense = home / "index.dense-0"
+    index = dense / f"{0:020d}.index"
+    expected = index.read_bytes()
+    remove_file(index)
+    done(dense)
+    assert index.read_bytes() == expected
+    for path in (index, dense, home):
+        actions = rebuild(path, wanted=only(FileKind.OFFSET_INDEX, everything=True),
+                          index_interval=10_000)  # fmt: skip
+        assert {action.path: action.length for action in actions}[index] == 2 * 8
+
+
+def test_without_a_metadata_log_the_interval_is_that_of_kafka(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    home = small_log_dir(scenario("4.3.1/killed-recovered"), tmp_path / "a", "index.dense-0")
+    (action, *_) = rebuild(home, wanted=only(FileKind.OFFSET_INDEX, everything=True))
+    assert action.length == 7 * 8
+
+
+def test_a_transaction_index_needs_the_transactions_open_before_its_segment(
+    scenario: Scenario, copy_of: Scenario
+) -> None:
+    home = copy_of("4.3.1/killed-recovered") / "tx.mixed-0"
+    expected = scenario("4.3.1/killed-recovered") / "tx.mixed-0"
+    for number, path in enumerate(sorted(home.glob("*.snapshot"))):
+        # Some snapshots are gone, some cannot be read: the log is read from where one is sound.
+        if number % 3:
+            path.unlink() if number % 3 == 1 else damage_file(path, flip, 10)
+    for path in sorted(home.glob("*.txnindex")):
+        if path.stat().st_size:
+            remove_file(path)
+            (action,) = done(path)
+            assert told([action]) == {("create", path.name)}
+            assert path.read_bytes() == (expected / path.name).read_bytes()
+
+
+def test_a_transaction_index_without_aborts_becomes_empty_and_is_not_made(
+    copy_of: Scenario,
+) -> None:
+    home = copy_of("4.3.1/killed-recovered") / "codec-none-0"
+    log = next(home.glob("*.log"))
+    assert rebuild(log) == []
+    index = log.with_suffix(".txnindex")
+    index.write_bytes(bytes(34))
+    assert told(done(index)) == {("replace", index.name)}
+    assert index.read_bytes() == b""
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_zeros_behind_an_active_index_go_where_a_broker_would_take_them_for_entries(
+    copy_of: Scenario, clean: bool
+) -> None:
+    home = copy_of("4.3.1/killed-recovered")
+    if not clean:
+        remove_file(home / ".kafka_cleanshutdown")
+    index = sorted((home / "index.dense-0").glob("*.index"))[-1]
+    stamps = index.with_suffix(".timeindex")
+    before = {path: path.read_bytes() for path in (index, stamps)}
+    for path in before:
+        append_to_file(path, bytes(4096 // 24 * 24))
+    actions = done(home, wanted=Wanted())
+    assert {action.path for action in actions} == (set(before) if clean else set())
+    if clean:
+        assert {path: path.read_bytes() for path in before} == before
+    assert len(done(index.parent, wanted=ALL)) == (0 if clean else 2)
+
+
+def test_without_any_snapshot_a_clean_log_gets_those_a_broker_would_have(
+    scenario: Scenario, copy_of: Scenario
+) -> None:
+    home = copy_of("4.3.1/clean") / "idempotent_writes-0"
+    for path in home.glob("*.snapshot"):
+        path.unlink()
+    actions = done(home, wanted=Wanted())
+    bases = sorted(int(path.stem) for path in home.glob("*.log"))
+    made = sorted(int(action.path.stem) for action in actions)
+    assert made[:-1] == [base for base in bases[-2:] if base]
+    for action in actions:
+        same = scenario("4.3.1/clean") / home.name / action.path.name
+        assert content(action.path) == content(same) is not None
+
+
+def test_a_bad_snapshot_behind_the_end_of_the_log_goes(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean") / "codec-none-0"
+    path = home / f"{9_999_999:020d}.snapshot"
+    shutil.copy(next(home.glob("*.snapshot")), path)
+    assert told(done(home, wanted=Wanted())) == {("remove", path.name)}
+    assert not path.exists()
+
+
+# Damage in the log
+
+
+@pytest.fixture
+def damaged(scenario: Scenario, tmp_path: Path) -> Path:
+    """Return a partition with transactions whose second segment has a bad batch."""
+    home = small_log_dir(scenario("4.3.1/killed-recovered"), tmp_path / "data", "tx.mixed-0")
+    in_batch(9, 70, log="1.log")(home)
+    return home / "tx.mixed-0"
+
+
+def test_a_damaged_log_gets_an_index_of_what_stands_before_the_damage(damaged: Path) -> None:
+    log = sorted(damaged.glob("*.log"))[1]
+    before = log.read_bytes()
+    position = int(batches(log).end_position[8])
+    index = log.with_suffix(".index")
+    remove_file(index)
+    actions = done(log, wanted=only(FileKind.OFFSET_INDEX))
+    assert told(actions) == {("damaged", log.name), ("create", index.name)}
+    hurt, made = actions
+    assert hurt.position == position
+    assert f"logtool recover {damaged}" in hurt.reason
+    assert f"up to byte {position} of {len(before)}" in made.reason
+    entries = [index.read_bytes()[i : i + 8] for i in range(0, index.stat().st_size, 8)]
+    assert entries
+    assert all(int.from_bytes(entry[4:], "big") < position for entry in entries)
+    assert log.read_bytes() == before
+    # Nothing more can be done, and the damage is still told.
+    assert told(rebuild(log, wanted=only(FileKind.OFFSET_INDEX))) == {("damaged", log.name)}
+
+
+def test_behind_damage_transactions_are_known_from_the_next_sound_snapshot_on(
+    damaged: Path, scenario: Scenario
+) -> None:
+    bases = sorted(int(path.stem) for path in damaged.glob("*.log"))
+    snapshot = damaged / f"{bases[2]:020d}.snapshot"
+    damage_file(snapshot, flip, 3)
+    index = next(p for p in sorted(damaged.glob("*.txnindex")) if int(p.stem) >= bases[3])
+    remove_file(index)
+    kinds = FileKind.TRANSACTION_INDEX, FileKind.PRODUCER_SNAPSHOT
+    actions = done(damaged, wanted=only(*kinds, everything=True))
+    hidden = {action.path: action.reason for action in actions if action.action == "impossible"}
+    assert set(hidden) == {snapshot, snapshot.with_suffix(".txnindex")}
+    assert all(reason.startswith("damage before") for reason in hidden.values())
+    same = scenario("4.3.1/killed-recovered") / damaged.name / index.name
+    assert index.read_bytes() == same.read_bytes()
+
+
+def test_a_log_that_recovery_gives_up_gets_nothing(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean") / "codec-none-0"
+    log = next(home.glob("*.log"))
+    first = int(batches(log).size[0])
+    data = log.read_bytes()
+    log.write_bytes(data + data[:first])
+    index = log.with_suffix(".index")
+    remove_file(index)
+    actions = rebuild(log, wanted=only(FileKind.OFFSET_INDEX), index_interval=0)
+    assert told(actions) == {("damaged", log.name), ("impossible", index.name)}
+    assert "recovery of the log fails" in actions[1].reason
+
+
+def test_zeros_in_the_middle_hide_no_segment_behind_them(damaged: Path) -> None:
+    log = sorted(damaged.glob("*.log"))[0]
+    damage_file(log, zero, int(batches(log).position[5]), 300)
+    index = sorted(damaged.glob("*.index"))[3]
+    expected = index.read_bytes()
+    damage_file(index, cut, 4)
+    actions = done(damaged, wanted=only(FileKind.OFFSET_INDEX))
+    assert [action.path.name for action in actions if action.action == "damaged"] == [
+        path.name for path in sorted(damaged.glob("*.log"))[:2]
+    ]
+    assert index.read_bytes() == expected
+
+
+# Paths
+
+
+def test_a_partition_a_log_and_an_index_may_be_named_together(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean")
+    dense = home / "index.dense-0"
+    index, other = sorted(dense.glob("*.index"))
+    before = index.read_bytes(), other.read_bytes()
+    for path in (index, other):
+        remove_file(path)
+    # A missing index can be named, and nothing is done twice.
+    assert told(rebuild(index, wanted=Wanted())) == {("create", index.name)}
+    assert told(rebuild(index.with_suffix(".log"), index, wanted=Wanted())) == {
+        ("create", index.name)
+    }
+    paths = index, dense, other.with_suffix(".log"), home
+    assert len(done(*paths, wanted=Wanted())) == 2
+    assert (index.read_bytes(), other.read_bytes()) == before
+
+
+def test_an_index_without_a_log_cannot_be_built(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean") / "index.dense-0"
+    log = sorted(home.glob("*.log"))[0]
+    remove_file(log)
+    named = log.with_suffix(".index")
+    assert told(rebuild(named)) == {("impossible", named.name)}
+    assert told(rebuild(home, wanted=Wanted())) == {
+        ("impossible", log.with_suffix(suffix).name) for suffix in (".index", ".timeindex")
+    }
+
+
+@pytest.mark.parametrize("name", ["nothing.index", f"{7:020d}.index", "partition.metadata", "no"])
+def test_other_paths_are_told_and_the_rest_is_done(copy_of: Scenario, name: str) -> None:
+    home = copy_of("4.3.1/clean") / "index.dense-0"
+    index = sorted(home.glob("*.index"))[0]
+    remove_file(index)
+    items = list(Rebuild([home / name, home]))
+    errors = [item for item in items if isinstance(item, UnreadableError)]
+    assert [error.path for error in errors] == [home / name]
+    assert told(item for item in items if isinstance(item, Action)) == {("create", index.name)}
+
+
+def test_a_topic_that_is_being_deleted_is_left_alone(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean")
+    gone = next(home.glob("*-delete"))
+    for path in gone.glob("*.index"):
+        remove_file(path)
+    assert rebuild(home, wanted=Wanted()) == []
+
+
+# Writing
+
+
+def test_a_dry_run_changes_nothing(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/killed")
+    before = fingerprint(home.parent)
+    assert rebuild(home)
+    assert fingerprint(home.parent) == before
+
+
+def test_what_was_done_can_be_undone(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/killed")
+    before = fingerprint(home)
+    job = Rebuild([home], ALL, Consent(apply=True))
+    assert len(list(job)) > 60
+    (undo_dir,) = job.undo_dirs
+    assert undo_dir.parent == home.parent
+    assert fingerprint(home) != before
+    Journal.open(undo_dir).undo()
+    assert fingerprint(home) == before
+
+
+def test_a_broker_that_holds_the_log_dir_is_respected(copy_of: Scenario) -> None:
+    first, second = copy_of("4.3.1/clean"), copy_of("3.9.2/torn")
+    for path in (*first.rglob("*.index"), *second.rglob("*.index")):
+        path.unlink()
+    holder = _hold(first)
+    try:
+        items = list(Rebuild([first, second], Wanted(), Consent(apply=True)))
+    finally:
+        holder.kill()
+        holder.wait()
+    (refused,) = (item for item in items if isinstance(item, RefusedError))
+    assert str(first) in str(refused)
+    assert not list(first.rglob("*.index"))
+    assert list(second.rglob("*.index"))
+
+
+def _hold(home: Path):  # type: ignore[no-untyped-def]
+    import subprocess
+    import sys
+
+    program = (
+        "import fcntl, sys, time\n"
+        f"file = open({str(home / '.lock')!r}, 'r+' if {(home / '.lock').exists()} else 'w+')\n"
+        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint(flush=True)\ntime.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert process.stdout
+    process.stdout.readline()
+    process.stdout.close()
+    return process
+
+
+def test_copies_go_to_a_directory_of_their_own(scenario: Scenario, tmp_path: Path) -> None:
+    home = small_log_dir(
+        scenario("4.3.1/killed-recovered"), tmp_path / "data", "index.dense-0", "tx.mixed-0",
+        "__cluster_metadata-0",
+    )  # fmt: skip
+    lost = [
+        path for name in ("index.dense-0", "tx.mixed-0") for path in (home / name).glob("*index")
+    ]
+    for path in lost:
+        path.unlink()
+    before = fingerprint(home)
+    output = tmp_path / "new"
+    actions = rebuild(home, wanted=Wanted(), consent=Consent(output=output))
+    assert fingerprint(home) == before
+    assert {action.target for action in actions} == {p for p in output.rglob("*") if p.is_file()}
+    same = scenario("4.3.1/killed-recovered")
+    for path in lost:
+        expected = (same / path.parent.name / path.name).read_bytes()
+        copy = output / path.parent.name / path.name
+        assert (copy.read_bytes() if copy.exists() else b"") == expected
+
+
+def test_copies_are_never_written_into_a_log_dir_or_over_something(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/killed")
+    used = home.parent / "used"
+    used.mkdir()
+    (used / "mine").touch()
+    before = fingerprint(home.parent)
+    for output in (home / "new", home / "index.dense-0" / "new", home, used):
+        with pytest.raises(RefusedError):
+            list(Rebuild([home], ALL, Consent(output=output)))
+    assert fingerprint(home.parent) == before
+
+
+def test_one_undo_directory_is_for_one_log_dir(copy_of: Scenario, tmp_path: Path) -> None:
+    paths = [copy_of("4.3.1/killed"), copy_of("4.3.1/torn")]
+    with pytest.raises(UsageError, match="--undo-dir"):
+        list(Rebuild(paths, ALL, Consent(apply=True, undo_dir=tmp_path / "undo")))
+
+
+def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/killed")
+    before = fingerprint(home)
+    for spent in (0, 2_000_000):
+        pace = _Ending(spent)
+        job = Rebuild([home], ALL, Consent(apply=True), budget=Budget(pace=pace))
+        list(job)
+        assert job.summary.out_of_budget
+        assert fingerprint(home) == before
+        assert job.undo_dirs == []
+        assert list(home.parent.glob("*undo*")) == []
+
+
+class _Ending(Pace):
+    """A pace whose time is over after so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._left = size
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            self.end()
+        super().spend(count)
+
+
+def test_many_threads_say_the_same(copy_of: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = copy_of("4.3.1/killed")
+    alone = rebuild(home)
+    monkeypatch.setattr("logtool.schedule.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.rebuild.run.WORTH_A_POOL", 0)
+    assert rebuild(home, budget=Budget(4)) == alone
+
+
+def test_afterwards_verify_finds_nothing_more_in_them(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean")
+    for path in built_files(home).values():
+        if path.stat().st_size > 12:
+            damage_file(path, flip, 2)
+    assert verify(home).above_info()
+    done(home, wanted=Wanted())
+    assert verify(home).above_info() == []
+
+
+def test_what_a_kill_interrupted_is_finished_first(
+    copy_of: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = copy_of("4.3.1/killed")
+    whole = {(a.path, a.length) for a in rebuild(home)}
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "carry_out", lambda *_: None)
+        done(home)
+    assert len(apply.find_unfinished(home)) == 1
+    (finished,) = done(home)
+    assert finished.action == "finish"
+    assert {(path, path.stat().st_size) for path, _ in whole if path.exists()} == {
+        (path, size) for path, size in whole if path.exists()
+    }
+    assert names.parse_partition_file(finished.path.name).offset is None
