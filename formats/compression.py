@@ -10,6 +10,7 @@ Source: ``org.apache.kafka.common.compress`` (Kafka 3.9 and 4.x).
 """
 
 import struct
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -36,6 +37,8 @@ _LZ4_BLOCK_SIZE = 65536
 _LZ4_BLOCK = struct.Struct("<I")
 _LZ4_STORED = 1 << 31
 _FULL = "write whole buffer"
+_SCRATCH_SIZE = 256 * 1024
+_OF_THREAD = threading.local()
 
 
 def name(codec: int) -> str:
@@ -129,7 +132,7 @@ def _snappy_block(data: memoryview, limit: int, done: int = 0) -> bytes:
     return bytes(cramjam.snappy.decompress_raw(data))
 
 
-def _lz4(data: memoryview, limit: int) -> memoryview:
+def _lz4(data: memoryview, limit: int) -> bytes | memoryview:
     return _growing(cramjam.lz4.decompress_into, data[: _lz4_frame_size(data)], limit)
 
 
@@ -149,29 +152,38 @@ def _lz4_frame_size(data: memoryview) -> int:
         position += (size & ~_LZ4_STORED) + (4 if flags & 0x10 else 0)
 
 
-def _zstd(data: memoryview, limit: int) -> memoryview:
+def _zstd(data: memoryview, limit: int) -> bytes | memoryview:
     return _growing(cramjam.zstd.decompress_into, data, limit)
 
 
 def _growing(
-    decompress_into: Callable[[memoryview, bytearray], int], data: memoryview, limit: int
-) -> memoryview:
-    """Decompress into a buffer that doubles until it is large enough or reaches the limit."""
-    size = min(limit, max(65536, 4 * len(data)))
+    decompress_into: Callable[[memoryview, memoryview], int], data: memoryview, limit: int
+) -> bytes | memoryview:
+    """Decompress into the scratch buffer, or one that grows until it is large enough."""
+    size = 4 * len(data)
     while True:
-        # One byte more than allowed, so that an exact fit differs from an overflow.
-        out = bytearray(size + 1)
+        out = _scratch() if size < _SCRATCH_SIZE else memoryview(bytearray(min(size, limit + 1)))
         try:
             written = decompress_into(data, out)
         except cramjam.DecompressionError as error:
             if _FULL not in str(error):
                 raise
-            written = size + 1
-        if written <= size:
-            return memoryview(out)[:written]
-        if size >= limit:
+            written = len(out)
+        if written > limit:
             raise _too_large(limit)
-        size = min(limit, size * 4)
+        # One that is full to the last byte may be too small.
+        if written < len(out):
+            return bytes(out[:written]) if len(out) == _SCRATCH_SIZE else out[:written]
+        size = 4 * len(out)
+
+
+def _scratch() -> memoryview:
+    """Return a buffer of this thread: a fresh one for each batch costs more than decompressing."""
+    try:
+        buffer: memoryview = _OF_THREAD.buffer
+    except AttributeError:
+        buffer = _OF_THREAD.buffer = memoryview(bytearray(_SCRATCH_SIZE))
+    return buffer
 
 
 def _too_large(limit: int) -> LimitError:

@@ -19,7 +19,8 @@ from logtool.formats.record_batch import (
 )
 from logtool.scan import Chunk
 
-_UNPACKED_AT_ONCE = 8 * 1024 * 1024
+_UNPACKED_AT_ONCE = 512 * 1024
+"""Bytes: few enough for a cache, and for memory that an allocator keeps."""
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:

@@ -53,6 +53,25 @@ def test_any_bytes_survive_a_round_trip(codec, data, times):
     assert unpacked(codec, compression.compress(codec, data * times)) == data * times
 
 
+@pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
+def test_what_came_out_stays_as_it_is_when_more_is_decompressed(codec):
+    first, second = b"a" * 1000, random.Random(1).randbytes(1000)
+    packed = memoryview(compression.compress(codec, first))
+    kept = compression.decompress(codec, packed)
+    compression.decompress(codec, memoryview(compression.compress(codec, second)))
+    assert bytes(kept) == first
+
+
+@pytest.mark.parametrize("codec", [LZ4, ZSTD])
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_every_size_around_the_scratch_buffer_comes_out_whole(codec, more):
+    data = bytes(compression._SCRATCH_SIZE + more)
+    packed = compression.compress(codec, data)
+    assert unpacked(codec, packed, len(data)) == data
+    with pytest.raises(FormatError, match="more than the limit"):
+        unpacked(codec, packed, len(data) - 1)
+
+
 def test_codecs_have_kafkas_names():
     assert [compression.name(codec) for codec in range(-1, 8)] == [
         "unknown(-1)", "none", "gzip", "snappy", "lz4", "zstd", "unknown(5)", "unknown(6)",
