@@ -86,9 +86,7 @@ def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
             yield _partition(home.path, topic, number, found)
 
 
-def _partition(
-    path: Path, topic: str, number: int, found: Rows
-) -> Object:
+def _partition(path: Path, topic: str, number: int, found: Rows) -> Object:
     return {
         "type": "partition",
         "path": str(path),
