@@ -187,7 +187,7 @@ def failing(number: int, fault: Callable[[], None]) -> Iterator[list[Path]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(disk, "change", counted)
-        patch.setattr(os, "fsync", lambda fd: None)  # a kill of the process does not lose any
+        patch.setattr(os, "fsync", lambda fd: None)  # a kill loses nothing that was written
         yield calls
 
 

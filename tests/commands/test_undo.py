@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from importlib.resources import files
 
 import pytest
 from changes import Place, everything, failing, make_log_dir, prepare
+from jsonschema import Draft202012Validator
 
 from logtool.apply import default_undo_dir
 
@@ -92,6 +94,9 @@ def test_the_objects_are_actions_and_a_summary(run, place):
     )
     document = json.loads(run("undo", "--json", place.undo_dir).stdout)
     assert len(document["items"]) == 15
+    schema = json.loads((files("logtool.schemas") / "plan.json").read_text())
+    for obj in (document, first, *actions, summary):
+        assert not list(Draft202012Validator(schema).iter_errors(obj)), obj
     rows = list(csv.DictReader(run("undo", "-f", "csv", place.undo_dir).stdout.splitlines()))
     assert [row["path"] for row in rows] == [obj["path"] for obj in (first, *actions)]
     assert run("undo", "-f", "markdown", place.undo_dir).lines[0].startswith("| action")
