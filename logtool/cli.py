@@ -20,6 +20,7 @@ from logtool.commands.explain import explain
 from logtool.commands.generate import generate
 from logtool.commands.options import help_text
 from logtool.commands.plan import plan
+from logtool.commands.rebuild_index import rebuild_index
 from logtool.commands.recover import recover
 from logtool.commands.undo import undo
 from logtool.commands.verify import verify
@@ -83,6 +84,7 @@ for _name, _function in (
     ("dump-index", dump_index),
     ("plan", plan),
     ("recover", recover),
+    ("rebuild-index", rebuild_index),
     ("undo", undo),
     ("explain", explain),
 ):

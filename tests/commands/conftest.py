@@ -55,6 +55,10 @@ class Watch:
             if os.path.lexists(path):
                 self._before[path] = fingerprint(path)
 
+    def forget(self) -> None:
+        """Let the inputs of the last command be changed: it was told to."""
+        self._before = {}
+
     def check(self) -> None:
         before, self._before = self._before, {}
         for path, then in before.items():
@@ -84,6 +88,8 @@ def run(capsys: pytest.CaptureFixture[str], watch: Watch) -> Callable[..., Resul
     def run_here(*arguments: object) -> Result:
         capsys.readouterr()
         status = cli.run([str(argument) for argument in arguments])
+        if "--apply" in arguments:
+            watch.forget()
         watch.check()
         captured = capsys.readouterr()
         return Result(int(status), captured.out, captured.err)

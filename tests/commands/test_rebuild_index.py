@@ -1,0 +1,271 @@
+"""``logtool rebuild-index``: what it prints, what it writes, and how it ends."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+from damage import damage_file, flip, remove_file
+from jsonschema import Draft202012Validator
+from log_dir_damage import in_batch
+from verification import fingerprint, small_log_dir
+
+NAME = "rebuild-index"
+SCHEMA = json.loads((files("logtool.schemas") / "plan.json").read_text())
+NOBODY = 65534
+
+
+@pytest.fixture
+def home(scenario, tmp_path):
+    """Return a recovered log dir with three partitions and its metadata log."""
+    return small_log_dir(
+        scenario("4.3.1/killed-recovered"), tmp_path / "data", "index.dense-0", "tx.mixed-0",
+        "codec-none-0", "__cluster_metadata-0",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def index(home):
+    """Return an index that is missing."""
+    path = home / "index.dense-0" / f"{0:020d}.index"
+    remove_file(path)
+    return path
+
+
+def test_nothing_to_build_is_success(run, home):
+    result = run(NAME, home)
+    assert (result.status, result.stdout) == (0, "")
+    assert result.stderr.endswith("segments looked at, nothing to build\n")
+
+
+def test_a_dry_run_says_what_is_to_be_built_and_writes_nothing(run, home, index):
+    before = fingerprint(home.parent)
+    result = run(NAME, home)
+    assert result.status == 1
+    assert result.stdout == f"create     {index}, 1.0 KiB: segment 0 has no .index file\n"
+    assert result.stderr.endswith("1 file to change; nothing was written, --apply does it\n")
+    assert fingerprint(home.parent) == before
+
+
+def test_with_apply_it_is_built_and_undo_takes_it_back(run, home, index, scenario):
+    before = fingerprint(home)
+    expected = scenario("4.3.1/killed-recovered") / index.parent.name / index.name
+    result = run(NAME, "--apply", home)
+    assert result.status == 0
+    assert index.read_bytes() == expected.read_bytes()
+    assert result.stderr.endswith("1 file changed\n")
+    (told,) = (line for line in result.lines if line.startswith("undo with: logtool undo"))
+    undo_dir = told.split()[-1]
+    assert run(NAME, home).status == 0
+    assert run("undo", "--apply", undo_dir).status == 0
+    assert fingerprint(home) == before
+
+
+def test_ndjson_has_the_action_the_undo_directory_and_the_summary(run, home, index, tmp_path):
+    undo_dir = tmp_path / "undo"
+    result = run(NAME, "-f", "ndjson", "--apply", "--undo-dir", undo_dir, index)
+    assert result.status == 0
+    action, undo, summary = result.objects
+    assert (action["schema"], action["type"], action["action"]) == (
+        "logtool.plan/1", "action", "create",
+    )  # fmt: skip
+    assert (action["path"], action["topic"], action["partition"], action["segment"]) == (
+        str(index), "index.dense", 0, 0,
+    )  # fmt: skip
+    assert action["length"] == index.stat().st_size
+    assert undo == {"type": "undo", "path": str(undo_dir)}
+    assert (summary["type"], summary["complete"], summary["segments"]) == ("summary", True, 1)
+
+
+def test_what_is_printed_keeps_to_the_schema(run, home, index, tmp_path):
+    in_batch(9, 70, log=f"tx.mixed-0/{140:020d}.log")(home)
+    remove_file(home / "codec-none-0" / f"{0:020d}.log")
+    paths = home, tmp_path / "missing"
+    told = [
+        obj
+        for options in ([], ["--all"], ["--output", tmp_path / "new"], ["--apply", "--all"])
+        for obj in run(NAME, "-f", "ndjson", *options, *paths).objects
+    ]
+    assert {"action", "undo", "error", "summary"} == {obj["type"] for obj in told}
+    actions = {obj["action"] for obj in told if obj["type"] == "action"}
+    assert actions >= {"damaged", "impossible", "create", "replace"}
+    checker = Draft202012Validator(SCHEMA)
+    for obj in told:
+        assert list(checker.iter_errors(obj)) == []
+
+
+def test_csv_has_a_row_for_each_file(run, home, index):
+    rows = list(csv.DictReader(run(NAME, "-f", "csv", home).lines))
+    assert [(row["action"], row["path"]) for row in rows] == [("create", str(index))]
+    document = json.loads(run(NAME, "--json", home).stdout)
+    assert [item["path"] for item in document["items"]] == [str(index)]
+
+
+def test_only_the_kinds_asked_for_are_built(run, home, index):
+    times = index.with_suffix(".timeindex")
+    damage_file(times, flip, 2)
+    assert len(run(NAME, home).lines) == 2
+    for kind, path in (("offset", index), ("time", times)):
+        result = run(NAME, "--kind", kind, home)
+        assert [line.split()[1].rstrip(",") for line in result.lines] == [str(path)]
+    assert run(NAME, "--kind", "transaction", "--kind", "snapshot", home).status == 0
+
+
+def test_selection_and_files_from_choose_partitions(run, home, index, tmp_path):
+    assert run(NAME, "--topic", "codec*", home).status == 0
+    assert run(NAME, "--exclude-topic", "index*", home).status == 0
+    assert run(NAME, "--partition", "1", home).status == 0
+    listed = tmp_path / "list"
+    listed.write_bytes(os.fsencode(index) + b"\0")
+    assert run(NAME, "--files-from", listed, "--null").status == 1
+
+
+def test_the_interval_is_that_of_the_topic_unless_one_is_given(run, home, index):
+    assert ", 1.0 KiB:" in run(NAME, index).stdout
+    assert ", 56 B:" in run(NAME, "--index-interval-bytes", "4096", index).stdout
+
+
+def test_output_gets_copies_and_the_log_dir_stays_as_it_is(run, home, index, tmp_path, scenario):
+    output = tmp_path / "new"
+    result = run(NAME, "--output", output, home)
+    assert result.status == 0
+    copy = output / "index.dense-0" / index.name
+    expected = scenario("4.3.1/killed-recovered") / "index.dense-0" / index.name
+    assert copy.read_bytes() == expected.read_bytes()
+    assert [path for path in output.rglob("*") if path.is_file()] == [copy]
+    assert result.stderr.endswith(f"1 file built in {output}\n")
+    again = run(NAME, "--output", output, home)
+    assert again.status == 5
+    assert "is not empty" in again.stderr
+
+
+def test_output_in_a_log_dir_is_refused(run, home, index):
+    for output in (home / "new", home / "index.dense-0" / "new"):
+        result = run(NAME, "--output", output, home)
+        assert result.status == 5
+        assert not output.exists()
+
+
+def test_a_damaged_log_is_told_and_is_not_changed(run, home):
+    in_batch(9, 70, log=f"tx.mixed-0/{140:020d}.log")(home)
+    log = home / "tx.mixed-0" / f"{140:020d}.log"
+    before = log.read_bytes()
+    damage_file(log.with_suffix(".index"), flip, 4)
+    result = run(NAME, home)
+    assert result.status == 1
+    assert result.lines[0].startswith(f"damaged    {log} @")
+    assert f"logtool recover {log.parent}" in result.lines[0]
+    assert result.lines[1].startswith(f"replace    {log.with_suffix('.index')}, ")
+    done = run(NAME, "--apply", home)
+    assert done.status == 1
+    assert log.read_bytes() == before
+    assert "1 file changed; 1 obstacle, see above" in done.stderr
+
+
+def test_an_index_without_a_log_is_told(run, home):
+    log = home / "codec-none-0" / f"{0:020d}.log"
+    remove_file(log)
+    result = run(NAME, log.with_suffix(".index"))
+    assert result.status == 1
+    assert result.stdout.startswith("impossible ")
+    assert "no log" in result.stdout
+
+
+def test_a_path_that_is_not_there_is_named_and_the_rest_is_done(run, home, index, tmp_path):
+    result = run(NAME, tmp_path / "tyop", home)
+    assert result.status == 4
+    assert f"{tmp_path / 'tyop'}: No such file or directory" in result.stderr
+    assert len(result.lines) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--kind", "ofset"], ["--output", "x", "--apply"], ["--output", "x", "--undo-dir", "y"],
+        ["--index-interval-bytes", "-1"], ["--max-rate", "fast"], ["-q", "-v"], ["--rebuild"],
+        ["--json", "-f", "csv"],
+    ],
+)  # fmt: skip
+def test_a_command_line_that_makes_no_sense(run, home, arguments):
+    before = fingerprint(home)
+    result = run(NAME, *arguments, home)
+    assert result.status == 2
+    assert result.stdout == ""
+    assert fingerprint(home) == before
+
+
+def test_no_path_is_a_usage_error(run):
+    assert run(NAME).status == 2
+
+
+def test_when_time_is_over_nothing_was_changed(run, home, index):
+    result = run(NAME, "--apply", "--max-duration", "0.000001", home)
+    assert result.status == 6
+    assert not index.exists()
+
+
+def test_a_log_dir_in_use_is_refused(run, home, index):
+    program = (
+        "import fcntl, sys, time\nfile = open(sys.argv[1], 'a')\n"
+        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint(flush=True)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(home / ".lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        try:
+            refused = run(NAME, "-f", "ndjson", "--apply", home)
+            assert run(NAME, home).status == 1
+        finally:
+            holder.kill()
+    assert refused.status == 5
+    assert refused.of_type("error")[0]["reason"] == "refused"
+    assert not index.exists()
+
+
+def as_nobody(*arguments):
+    """Run a command line without the rights of root; returns its status and what it said."""
+    program = f"""
+import os, sys
+from logtool import cli
+from logtool.commands import rebuild_view
+from logtool.findings import catalogue
+import logtool.rebuild
+catalogue()
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+sys.exit(cli.run(sys.argv[1:]))
+"""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def open_to_all(tmp_path, home):
+    """Let anybody reach the log dir."""
+    for path in (*tmp_path.parents,):
+        if path.owner() == tmp_path.owner() and path.name.startswith(("pytest", "popen", "test")):
+            path.chmod(path.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
+
+
+@pytest.mark.parametrize("suffix", [".log", ".index", ".txnindex", ".snapshot"])
+def test_what_may_not_be_read_is_named_and_the_rest_is_looked_at(home, index, open_to_all, suffix):
+    secret = sorted((home / "tx.mixed-0").glob(f"*{suffix}"))[0]
+    secret.chmod(0)
+    status, said, complaints = as_nobody(NAME, home)
+    assert status == 4
+    assert f"{secret}: Permission denied" in complaints
+    assert [line for line in said.splitlines() if str(index) in line]
+    assert str(secret) not in said
+
+
+def test_where_nothing_may_be_written_nothing_is_changed(home, index, open_to_all):
+    before = fingerprint(home.parent)
+    status, _, complaints = as_nobody(NAME, "--apply", home)
+    assert status == 4
+    assert "Permission denied" in complaints
+    assert fingerprint(home.parent) == before
