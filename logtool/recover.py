@@ -194,10 +194,10 @@ class _Work:
         """Change the log dir."""
         if not self.journal:
             return
-        self.journal.commit()
         if self._consent.mark_clean:
             for path in self._paths:
                 apply.sync(file.path for file in partition.read(path).files())
+        self.journal.commit()
         self.journal.carry_out()
 
 

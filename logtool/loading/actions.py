@@ -39,13 +39,17 @@ def actions(loaded: Loaded, high_watermark: int | None) -> Iterator[Action]:
         yield replace(action, segment=segment, change=change)
 
 
-def _place(change: Change) -> tuple[bool, int, int]:
-    """Return the turn of a change: leftovers first, then by segment, its log first."""
+def _place(change: Change) -> tuple[bool, bool, int, int]:
+    """Return the turn of a change: leftovers first, then by segment, its log first.
+
+    A file gets its new name last, when the one that had it is gone.
+    """
     name = names.parse_partition_file(change.path.name)
     live = name.state is FileState.LIVE
     kinds = (FileKind.LOG, *names.INDEX_KINDS)
     kind = kinds.index(name.kind) if name.kind in kinds else len(kinds)
-    return live, name.offset if name.offset is not None else 2**63, kind
+    offset = name.offset if name.offset is not None else 2**63
+    return change.kind is Kind.RENAME, live, offset, kind
 
 
 def _recover(loaded: Loaded, one: RecoveredSegment) -> Action:

@@ -1,10 +1,10 @@
-"""What a broker does to damaged partitions when it starts."""
+"""What a broker does to damaged partitions when it starts; what logtool says and does to them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,13 @@ from broker import agreement, recovery, sources
 from broker.damaged import SETTINGS, Case, cases
 from broker.kafka import Broker, format_log_dir
 from broker.recovery import LOADED, OFFLINE, REFUSES, Outcome
+
+from logtool import partition
+from logtool.errors import LogtoolError
+from logtool.forecast import PartitionForecast, Settings
+from logtool.formats import names
+from logtool.loading.loader import Loaded, Start, load
+from logtool.recover import Consent, Recover
 
 pytestmark = pytest.mark.broker
 
@@ -103,3 +110,78 @@ def test_a_broker_with_no_gate_refuses_to_start_or_gives_up_the_log_dir(
         else:
             broker.start()
             assert f"Stopping serving logs in dir {dirs[1]}" in broker.log
+
+
+def kafka(version: str) -> tuple[int, int]:
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)
+
+
+def loaded(case: Case, outcome: Outcome, version: str) -> Loaded:
+    """Load a case as the broker was started on it."""
+    found = partition.read(case.path)
+    found = dataclasses.replace(found, directory=names.parse_directory(case.directory))
+    start = Start(
+        case.clean, case.recovery_point or 0, case.log_start or 0, now_ms=outcome.started_ms,
+        index_interval=case.settings.index_interval, max_index_size=case.settings.index_size,
+        kafka=kafka(version),
+    )  # fmt: skip
+    return load(found, start)
+
+
+def without_residue(files: Mapping[str, bytes], emptied: Collection[int]) -> dict[str, bytes]:
+    """Leave out the indexes of segments that were emptied.
+
+    A broker leaves the entries that it had written until then behind the end of the index, in a
+    file that is longer than that: logtool leaves an empty one.
+    """
+    gone = {f"{base:020d}{suffix}" for base in emptied for suffix in (".index", ".timeindex")}
+    return {name: data for name, data in files.items() if name not in gone}
+
+
+def emptied_in(found: Loaded) -> list[int]:
+    return [one.base_offset for one in found.recovered if one.emptied]
+
+
+def test_the_forecast_says_what_the_broker_does(given: Given, kafka_version: str) -> None:
+    made, outcomes = given(kafka_version)
+    wrong = []
+    for case in made:
+        outcome = outcomes[case.name]
+        found = loaded(case, outcome, kafka_version)
+        kind = {"loads": LOADED}.get(found.outcome, str(found.outcome))
+        emptied = emptied_in(found)
+        files = {name: file.read() for name, file in found.shadow.files.items()}
+        predicted = agreement.Prediction(
+            kind, without_residue(files, emptied) if kind == LOADED else {}, found.log_start,
+            found.log_end,
+        )  # fmt: skip
+        is_now = dataclasses.replace(outcome, files=without_residue(outcome.files, emptied))
+        differences = agreement.compare(case, is_now, predicted)
+        wrong += [f"{difference} | {case.description}" for difference in differences]
+    assert wrong == []
+
+
+def test_recovery_leaves_the_files_that_the_broker_leaves(
+    given: Given, kafka_version: str, tmp_path: Path
+) -> None:
+    made, outcomes = given(kafka_version)
+    fit = [case for case in made if outcomes[case.name].kind == LOADED]
+    groups = {(case.settings, case.clean) for case in fit}
+    for number, (settings, clean) in enumerate(sorted(groups, key=str)):
+        log_dir = tmp_path / f"log-dir-{number}"
+        log_dir.mkdir()
+        cases = [case for case in fit if (case.settings, case.clean) == (settings, clean)]
+        recovery.fill(log_dir, cases)
+        assumed = Settings(kafka(kafka_version), settings.index_interval, settings.index_size)
+        accepted = frozenset((case.name, 0) for case in cases)
+        items = list(Recover([log_dir], assumed, Consent(apply=True, accepted=accepted)))
+        assert [item for item in items if isinstance(item, LogtoolError)] == []
+        assert {i.outcome for i in items if isinstance(i, PartitionForecast)} == {"loads"}
+        for case in cases:
+            outcome = outcomes[case.name]
+            emptied = emptied_in(loaded(case, outcome, kafka_version))
+            files = without_residue(recovery.files_in(log_dir / case.directory), emptied)
+            is_now = dataclasses.replace(outcome, files=without_residue(outcome.files, emptied))
+            again = agreement.Prediction(LOADED, files)
+            assert agreement.compare(case, is_now, again) == [], case.description
