@@ -1,5 +1,6 @@
 """What recovery writes for one segment, and how that differs from what is there."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -130,6 +131,9 @@ def snapshot_actions(
 
 def _written(path: Path, file: File | None, content: bytes, why: str) -> Iterator[Action]:
     if file and file.size == len(content) and ShadowFile(file, file.size).read() == content:
+        return
+    if file is None and os.path.lexists(path):
+        yield Action(IMPOSSIBLE, path, "what has this name is no file")
         return
     kind = Kind.REPLACE if file else Kind.CREATE
     change = Change(kind, path, _stamp(file) if file else None, content)

@@ -1,4 +1,7 @@
-"""The producers at points of a log, by the snapshots that are sound and by what is between them."""
+"""The producers at points of a log, by the snapshots that are sound and by what is between them.
+
+None is taken for expired: a broker leaves those out when it reads a snapshot.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

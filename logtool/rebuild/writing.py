@@ -8,7 +8,7 @@ from pathlib import Path
 from logtool import apply
 from logtool.apply import Journal, disk, outside
 from logtool.errors import RefusedError
-from logtool.plan import Action
+from logtool.plan import Action, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,19 @@ class Output:
             outside.check(self._path, log_dir.resolve())
 
     def take(self, actions: Sequence[Action]) -> list[Action]:
-        """Write the files of the actions that have any; returns them with where that is."""
-        return [self._written(action) for action in actions]
+        """Write what was built; returns the actions with where that is.
 
-    def _written(self, action: Action) -> Action:
-        change = action.change
-        if change is None or change.content is None:
-            return action
+        A file that would only be removed is left out.
+        """
+        return [
+            self._written(action, action.change.content)
+            if action.change and action.change.content is not None
+            else action
+            for action in actions
+            if action.action is not Kind.REMOVE
+        ]
+
+    def _written(self, action: Action, content: bytes) -> Action:
         source = action.path.parent.resolve()
         folder = self._path / source.name
         if self._folders.setdefault(folder, source) != source:
@@ -54,7 +60,7 @@ class Output:
             if not missing.exists():
                 disk.make_dir(missing)
         target = folder / action.path.name
-        disk.write_new(target, [change.content])
+        disk.write_new(target, [content])
         disk.sync_dir(folder)
         return replace(action, target=target)
 

@@ -9,11 +9,12 @@ from damage import append_to_file, cut, damage_file, flip, overwrite, remove_fil
 from log_dir_damage import in_batch
 from verification import batches, fingerprint, small_log_dir, verify
 
-from logtool import apply
+from logtool import apply, partition
 from logtool.apply import Journal
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.loading.loader import Outcome, Start, load
 from logtool.loading.producers import decode
 from logtool.plan import Action
 from logtool.rebuild import Consent, Rebuild, Wanted
@@ -242,6 +243,8 @@ def test_a_bad_snapshot_behind_the_end_of_the_log_goes(copy_of: Scenario) -> Non
     home = copy_of("4.3.1/clean") / "codec-none-0"
     path = home / f"{9_999_999:020d}.snapshot"
     shutil.copy(next(home.glob("*.snapshot")), path)
+    output = Consent(output=home.parent.parent / "new")
+    assert rebuild(home, wanted=Wanted(), consent=output) == []
     assert told(done(home, wanted=Wanted())) == {("remove", path.name)}
     assert not path.exists()
 
@@ -292,6 +295,27 @@ def test_behind_damage_transactions_are_known_from_the_next_sound_snapshot_on(
     assert all(reason.startswith("damage before") for reason in hidden.values())
     same = scenario("4.3.1/killed-recovered") / damaged.name / index.name
     assert index.read_bytes() == same.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["tx.mixed-0", "tx-interleaved_v2-0", "small-segments-0"])
+@pytest.mark.parametrize(("segment", "batch"), [(0, 0), (0, 3), (1, 7), (2, -1), (-1, 5)])
+def test_indexes_are_those_of_a_full_recovery_up_to_the_damage(
+    scenario: Scenario, tmp_path: Path, name: str, segment: int, batch: int
+) -> None:
+    home = small_log_dir(scenario("4.3.1/killed-recovered"), tmp_path / "data", name) / name
+    logs = sorted(home.glob("*.log"))
+    log = logs[max(-len(logs), min(segment, len(logs) - 1))]
+    at = int(batches(log).position[min(batch, len(batches(log)) - 1)])
+    damage_file(log, flip, at + 66)
+    loaded = load(partition.read(home), Start(clean=False))
+    assert loaded.outcome is Outcome.LOADS
+    kinds = FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX
+    actions = done(home, wanted=only(*kinds, everything=True))
+    assert [action.position for action in actions if action.action == "damaged"] == [at]
+    kept = {name for name in loaded.shadow if Path(name).suffix in INDEXES}
+    assert {Path(name).stem for name in kept} == {path.stem for path in logs if path <= log}
+    for one in kept:
+        assert (home / one).read_bytes() == loaded.shadow.files[one].read(), one
 
 
 def test_a_log_that_recovery_gives_up_gets_nothing(copy_of: Scenario) -> None:
@@ -349,6 +373,23 @@ def test_an_index_without_a_log_cannot_be_built(copy_of: Scenario) -> None:
     assert told(rebuild(home, wanted=Wanted())) == {
         ("impossible", log.with_suffix(suffix).name) for suffix in (".index", ".timeindex")
     }
+
+
+def test_what_is_no_file_is_not_replaced(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean") / "index.dense-0"
+    first, second = sorted(home.glob("*.index"))
+    for path in (first, second):
+        remove_file(path)
+    first.mkdir()
+    assert told(done(home, wanted=Wanted())) == {
+        ("impossible", first.name), ("create", second.name),
+    }  # fmt: skip
+    second.unlink()
+    second.symlink_to(second.with_suffix(".log"))
+    items = list(Rebuild([home], ALL, Consent(apply=True)))
+    (error,) = (item for item in items if isinstance(item, UnreadableError))
+    assert error.path == second
+    assert second.is_symlink()
 
 
 @pytest.mark.parametrize("name", ["nothing.index", f"{7:020d}.index", "partition.metadata", "no"])
