@@ -1,4 +1,4 @@
-"""What `make demo` shows: a data directory that a real broker wrote, and the same one damaged."""
+"""What `make demo` shows: what a real broker left, the same damaged, and what a start would do."""
 
 import shutil
 import subprocess
@@ -7,27 +7,37 @@ import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "tests" / "data" / "4.3.1" / "clean.tar.xz"
+DATA = ROOT / "tests" / "data" / "4.3.1"
 DEMO = ROOT / "build" / "demo"
 
 
 def main() -> None:
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir(parents=True)
-    with tarfile.open(DATA) as tar:
-        tar.extractall(DEMO, filter="tar")
+    for name in ("clean", "killed"):
+        with tarfile.open(DATA / f"{name}.tar.xz") as tar:
+            tar.extractall(DEMO, filter="tar")
     shutil.copytree(DEMO / "clean", DEMO / "damaged")
     damage(DEMO / "damaged")
-    show("A data directory as Kafka 4.3.1 left it:", "clean", expected=0)
-    show("The same directory after a bad night (one bit, one index, one checkpoint):", "damaged", 1)
+    flip(DEMO / "killed")
+    show("A data directory as Kafka 4.3.1 left it:", "verify", "clean", expected=0)
+    title = "The same directory after a bad night (one bit, one index, one checkpoint):"
+    show(title, "verify", "damaged", expected=1)
+    title = "What its next start does to one that was killed, with one bit wrong:"
+    show(title, "plan", "killed", expected=1)
 
 
-def damage(log_dir: Path) -> None:
-    """Flip a bit in the middle of a log, empty an index, and move a high watermark."""
+def flip(log_dir: Path) -> None:
+    """Flip a bit in the middle of a log."""
     log = log_dir / "codec-none-0" / "00000000000000000000.log"
     data = bytearray(log.read_bytes())
     data[len(data) // 2] ^= 0x01
     log.write_bytes(data)
+
+
+def damage(log_dir: Path) -> None:
+    """Flip a bit in the middle of a log, empty an index, and move a high watermark."""
+    flip(log_dir)
     index = next((log_dir / "index.dense-0").glob("*.index"))
     index.write_bytes(index.read_bytes()[:-3])
     checkpoint = log_dir / "replication-offset-checkpoint"
@@ -35,10 +45,10 @@ def damage(log_dir: Path) -> None:
     checkpoint.write_text(text.replace("codec-zstd 0 ", "codec-zstd 0 9"))
 
 
-def show(title: str, name: str, expected: int) -> None:
-    print(f"\n{title}\n$ logtool verify build/demo/{name}", flush=True)
+def show(title: str, command: str, name: str, expected: int) -> None:
+    print(f"\n{title}\n$ logtool {command} build/demo/{name}", flush=True)
     logtool = Path(sys.executable).parent / "logtool"
-    done = subprocess.run([logtool, "verify", f"build/demo/{name}"], cwd=ROOT, check=False)
+    done = subprocess.run([logtool, command, f"build/demo/{name}"], cwd=ROOT, check=False)
     print(f"exit status {done.returncode}", flush=True)
     if done.returncode != expected:
         sys.exit(f"expected exit status {expected}")
