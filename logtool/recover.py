@@ -101,7 +101,7 @@ class Recover:
                     yield action
             work.check(forecast.homes)
             if work.journal:
-                self.undo_dirs.append(work.journal.undo_dir)
+                self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
             work.carry_out()
 
     def _finish(self, log_dir: Path) -> Iterator[Action]:
