@@ -102,7 +102,9 @@ def classify(path: Path) -> PathKind:
             return PathKind.LOG_DIR
         if names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN:
             return PathKind.LOG_DIR
-    directory = names.parse_directory(path.name)
+    # A dot has no name of its own.
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    directory = names.parse_directory(name)
     if isinstance(directory, PartitionDirectory) and directory.exact:
         return PathKind.PARTITION_DIR
     what = "is empty" if not entries else "holds nothing that a Kafka broker writes"

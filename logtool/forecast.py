@@ -5,18 +5,19 @@ written. The order of the output is that of the paths, whatever was done first.
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from logtool import data_dir, metadata_image, partition
+from logtool import data_dir, files, metadata_image, partition
 from logtool.checks import inventory, root, small_files
 from logtool.checks.segment import Level, Task, check_segment
 from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
-from logtool.findings import Broker, Finding, Severity
+from logtool.findings import Broker, Severity
 from logtool.formats import partition_metadata
 from logtool.formats.names import (
     CLUSTER_METADATA,
@@ -113,25 +114,27 @@ class PartitionForecast:
         }
 
 
-def forecast_partition(request: Request, on_bytes: Callable[[int], None]) -> PartitionForecast:
-    """Load one partition on its shadow; work for a process of its own."""
+def forecast_partition(
+    request: Request, on_bytes: Callable[[int], None]
+) -> PartitionForecast | UnreadableError:
+    """Load one partition on its shadow; work for a thread of its own."""
     begun = time.perf_counter()
     try:
         found = partition.read(request.path)
         loaded = load(found, request.start, on_bytes)
+        done = list(actions(loaded, request.high_watermark))
+        if loaded.outcome is Outcome.LOADS:
+            recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
+            done += _unnoticed(found, recovered, request)
     except UnreadableError as error:
-        return PartitionForecast(request, Outcome.OFFLINE, str(error))
-    done = [_placed(action, request) for action in actions(loaded, request.high_watermark)]
-    if loaded.outcome is Outcome.LOADS:
-        recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
-        done += [_placed(action, request) for action in _unnoticed(found, recovered, request)]
-        if request.stray:
-            done.append(_placed(Action("stray", request.path, request.stray), request))
+        return error
+    if loaded.outcome is Outcome.LOADS and request.stray:
+        done.append(Action("stray", request.path, request.stray))
     return PartitionForecast(
         request, loaded.outcome, loaded.reason, loaded.log_start, loaded.log_end,
         loaded.recovery_point, len(found.segments), len(loaded.recovered), loaded.bytes_scanned,
         loaded.bytes_replayed, sum(one.records for one in loaded.recovered),
-        time.perf_counter() - begun, tuple(done),
+        time.perf_counter() - begun, tuple(_placed(action, request) for action in done),
     )  # fmt: skip
 
 
@@ -151,7 +154,9 @@ def _unnoticed(
         if segment.base_offset in recovered:
             continue
         for item in check_segment(Task(segment, level, request.start.clean)).findings:
-            if isinstance(item, Finding) and item.severity is not Severity.INFO and item.path:
+            if isinstance(item, UnreadableError):
+                raise item
+            if item.severity is not Severity.INFO and item.path:
                 text = f"stays as it is, no broker notices: {item.message}"
                 yield Action("unnoticed", item.path, text, segment=segment.base_offset,
                              position=item.position, length=item.length)  # fmt: skip
@@ -252,13 +257,20 @@ class Home:
         directory = self.found.path / metadata_image.DIRECTORY
         if not directory.is_dir():
             return None, node
-        return metadata_image.read(directory), node
+        image = metadata_image.read(directory)
+        if image.damage:
+            text = f"which logs are put aside as stray is not known: {image.damage}"
+            self.notes.append(Action("unknown", directory, text))
+        return image, node
 
     def _stray(self, path: Path, directory: PartitionDirectory) -> str | None:
         if not self.image or self.node_id is None or directory.kind is not DirectoryKind.LIVE:
             return None
+        if self.image.damage:
+            return None
         file = path / FileKind.PARTITION_METADATA.value
-        topic_id = partition_metadata.parse(file.read_bytes()).topic_id if file.is_file() else None
+        there = os.path.lexists(file)
+        topic_id = partition_metadata.parse(files.read_small(file)).topic_id if there else None
         if not self.image.is_stray(directory.topic, directory.partition, topic_id, self.node_id):
             return None
         return (
@@ -295,12 +307,18 @@ class Forecast:
         requests: list[Request] = []
         for path in self._paths:
             try:
-                home, found = self._requests(path)
+                found, chosen = choose(path, self._selection)
+                home = Home(found, self._settings)
             except UnreadableError as error:
                 yield error
                 continue
+            self.homes.append(home)
             yield from home.notes
-            requests += found
+            for folder, directory in chosen:
+                try:
+                    requests.append(home.request(folder, directory, self._points))
+                except UnreadableError as error:
+                    yield error
         ahead = {request.path: _bytes_ahead(request) for request in requests}
         self._total = sum(ahead.values())
         jobs = self._jobs if self._total >= WORTH_A_POOL else 1
@@ -318,21 +336,34 @@ class Forecast:
         self._done += count
         self._on_progress(self._done, self._total, self._path)
 
-    def _requests(self, path: Path) -> tuple[Home, list[Request]]:
-        kind = data_dir.classify(path)
-        if kind is PathKind.FILE:
-            raise UnreadableError(path, "expected a log dir or a partition dir")
-        top = path if kind is PathKind.LOG_DIR else Path(path.resolve()).parent
-        home = Home(data_dir.read(top), self._settings)
-        self.homes.append(home)
-        chosen = [
-            home.request(folder, directory, self._points)
-            for folder, directory in home.found.partitions
-            if directory.topic != CLUSTER_METADATA
-            and self._selection.takes(directory)
-            and (kind is PathKind.LOG_DIR or folder.name == path.resolve().name)
-        ]
-        return home, chosen
+
+def choose(
+    path: Path, selection: Selection
+) -> tuple[DataDir, list[tuple[Path, PartitionDirectory]]]:
+    """Return the log dir of a path, and which of its partitions are meant."""
+    log_dir, is_whole = place(path)
+    found = data_dir.read(log_dir)
+    chosen = [
+        (folder, directory)
+        for folder, directory in found.partitions
+        if directory.topic != CLUSTER_METADATA
+        and selection.takes(directory)
+        and (is_whole or folder.name == path.resolve().name)
+    ]
+    return found, chosen
+
+
+def place(path: Path) -> tuple[Path, bool]:
+    """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
+    kind = data_dir.classify(path)
+    if kind is PathKind.FILE:
+        raise UnreadableError(path, "expected a log dir or a partition dir")
+    if kind is PathKind.LOG_DIR:
+        return path, True
+    # As it was given, unless that does not say where it really is: a dot, or a link.
+    real = path.resolve()
+    is_told = path.name == real.name and path.parent.resolve() == real.parent
+    return path.parent if is_told else real.parent, False
 
 
 def _bytes_ahead(request: Request) -> int:

@@ -4,16 +4,32 @@ Each partition is loaded on a shadow of its directory (`logtool.forecast`), and 
 the disk is carried out through a journal (`logtool.apply`), so that it can be finished or undone.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool import apply, data_dir, partition
+from logtool import apply, partition
 from logtool.apply import Journal
-from logtool.data_dir import PathKind, Selection
-from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
-from logtool.forecast import Forecast, Home, Key, PartitionForecast, Points, Settings
+from logtool.data_dir import Selection
+from logtool.errors import (
+    LogtoolError,
+    RefusedError,
+    UnreadableError,
+    UnwritableError,
+    UsageError,
+)
+from logtool.forecast import (
+    Forecast,
+    Home,
+    Key,
+    PartitionForecast,
+    Points,
+    Settings,
+    choose,
+    place,
+)
 from logtool.formats import clean_shutdown, offset_checkpoint
 from logtool.formats.names import FileKind
 from logtool.loading.loader import Outcome
@@ -57,28 +73,48 @@ class Recover:
     on_progress: Callable[[int, int, Path], None] = lambda *_: None
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
+    made: int = 0
+    """Changes that were carried out."""
     out_of_time: bool = False
 
     def __iter__(self) -> Iterator[Item]:
-        if self.consent.undo_dir and len(self.paths) > 1:
-            raise UsageError("--undo-dir is for one log dir; give one DIR")
+        self._check()
         for path in self.paths:
             try:
-                kind = data_dir.classify(path)
-                if kind is PathKind.FILE:
-                    raise UnreadableError(path, "expected a log dir or a partition dir")
-                whole = kind is PathKind.LOG_DIR
-                log_dir = path if whole else path.resolve().parent
+                log_dir, _ = place(path)
                 with apply.locked(log_dir) if self.consent.apply else nullcontext():
-                    yield from self._log_dir(path, log_dir, whole=whole)
-            except (UnreadableError, RefusedError) as error:
+                    yield from self._log_dir(path, log_dir)
+            except (UnreadableError, UnwritableError, RefusedError) as error:
                 yield error
 
-    def _log_dir(self, path: Path, log_dir: Path, *, whole: bool) -> Iterator[Item]:
-        if self.consent.mark_clean and (not whole or self.selection != Selection()):
-            raise UsageError("--mark-clean speaks for a whole log dir; select nothing in it")
-        if self.consent.apply:
-            yield from self._finish(log_dir)
+    def _check(self) -> None:
+        """UsageError for what makes no sense, before anything is done to any log dir."""
+        if self.consent.undo_dir and len(self.paths) > 1:
+            raise UsageError("--undo-dir is for one log dir; give one PATH")
+        found: set[Key] = set()
+        unread = False
+        for path in self.paths:
+            try:
+                _, is_whole = place(path)
+                chosen = choose(path, self.selection)[1]
+            except UnreadableError:
+                unread = True  # which is told in its turn
+                continue
+            if self.consent.mark_clean and (not is_whole or self.selection != Selection()):
+                raise UsageError("--mark-clean speaks for a whole log dir; select nothing in it")
+            found |= {(directory.topic, directory.partition) for _, directory in chosen}
+        for key in found:
+            self.points(key, None)
+        named = (("--accept-loss", self.consent.accepted), ("--from-offset", self.selection.keys))
+        for option, keys in named:
+            for topic, number in sorted(keys - found):
+                if not unread:
+                    raise UsageError(f"{option} {topic}-{number}: no such partition is selected")
+
+    def _log_dir(self, path: Path, log_dir: Path) -> Iterator[Item]:
+        if self.consent.undo_dir:
+            apply.check_place(self.consent.undo_dir, log_dir)
+        yield from self._finish(log_dir)
         forecast = Forecast(
             [path], replace(self.settings, contents=True, verify=self.consent.mark_clean),
             selection=self.selection, points=self.points, jobs=self.jobs, pace=self.pace,
@@ -101,20 +137,19 @@ class Recover:
                     yield action
             work.check(forecast.homes)
             if work.journal:
+                work.commit(work.journal)
                 self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
-            work.carry_out()
+                work.journal.carry_out()
+                self.made += work.staged
 
     def _finish(self, log_dir: Path) -> Iterator[Action]:
-        """Go on with what a kill interrupted."""
-        unfinished = apply.find_unfinished(log_dir)
-        if self.consent.undo_dir and self.consent.undo_dir.is_dir():
-            given = self.consent.undo_dir.resolve()
-            if any(given.iterdir()) and all(j.undo_dir != given for j in unfinished):
-                unfinished.append(Journal.open(given))
-        for journal in unfinished:
-            yield Action("finish", journal.undo_dir, f"goes on with: {journal.command}")
-            journal.finish()
-            self.undo_dirs.append(journal.undo_dir)
+        """Go on with what a kill interrupted, or say that this is to be done first."""
+        for journal in apply.find_unfinished(log_dir, self.consent.undo_dir):
+            text = f"was not finished, which is done first: {journal.command}"
+            yield Action("finish", journal.undo_dir, text)
+            if self.consent.apply:
+                self.undo_dirs.append(journal.undo_dir)
+                journal.finish()
 
 
 class _Work:
@@ -127,6 +162,8 @@ class _Work:
         self._ends: dict[Key, int] = {}
         self._paths: list[Path] = []
         self.journal: Journal | None = None
+        self.staged = 0
+        """Changes that the journal has."""
         self.unread = False
         self._losing: list[str] = []
         self._doubts: list[str] = []
@@ -160,11 +197,12 @@ class _Work:
             self.journal = Journal.begin(place, self._log_dir, self._consent.command)
             self._stack.callback(self.journal.discard)
         self.journal.stage(changes)
+        self.staged += len(changes)
 
     def check(self, homes: Sequence[Home]) -> None:
         """RefusedError where what is planned must not be done."""
         if self._losing and self._consent.apply:
-            options = " ".join(f"--accept-loss {name}" for name in self._losing)
+            options = " ".join(f"--accept-loss {shlex.quote(name)}" for name in self._losing)
             raise RefusedError(f"{self._log_dir}: records would be lost; to accept it: {options}")
         refused = any(note.action == "refuse" for home in homes for note in home.notes)
         if self._consent.mark_clean and (self._doubts or self.unread or refused):
@@ -184,21 +222,19 @@ class _Work:
         if points != rows:
             content = offset_checkpoint.encode(offset_checkpoint.build(points))
             changed = sum(rows.get(key) != offset for key, offset in points.items())
-            text = f"{changed} recovery points are those of the recovered logs"
+            what = "recovery point is that" if changed == 1 else "recovery points are those"
+            text = f"{changed} {what} of the recovered logs"
             yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text)
         if self._consent.mark_clean and not home.found.is_clean:
             text = "a broker then takes the logs as they are and recovers nothing"
             yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text)
 
-    def carry_out(self) -> None:
-        """Change the log dir."""
-        if not self.journal:
-            return
+    def commit(self, journal: Journal) -> None:
+        """Make everything durable that is to be, so that the log dir can be changed."""
         if self._consent.mark_clean:
             for path in self._paths:
                 apply.sync(file.path for file in partition.read(path).files())
-        self.journal.commit()
-        self.journal.carry_out()
+        journal.commit()
 
 
 def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:

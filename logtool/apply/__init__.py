@@ -10,6 +10,15 @@ times. All of it stands inside of `locked`.
 from logtool.apply.disk import sync
 from logtool.apply.journal import Journal, default_undo_dir, find_unfinished
 from logtool.apply.lock import locked
+from logtool.apply.outside import check_place
 from logtool.apply.records import State
 
-__all__ = ["Journal", "State", "default_undo_dir", "find_unfinished", "locked", "sync"]
+__all__ = [
+    "Journal",
+    "State",
+    "check_place",
+    "default_undo_dir",
+    "find_unfinished",
+    "locked",
+    "sync",
+]

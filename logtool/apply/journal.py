@@ -205,11 +205,17 @@ def default_undo_dir(log_dir: Path) -> Path:
         now += 1
 
 
-def find_unfinished(log_dir: Path) -> list[Journal]:
-    """Return the plans beside `log_dir` that were begun and neither carried out nor undone."""
+def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal]:
+    """Return the plans for `log_dir` that were begun and neither carried out nor undone.
+
+    They are looked for beside the log dir and in `undo_dir`.
+    """
     home = log_dir.resolve()
+    places = set(home.parent.glob(f"{_escaped(home.name)}{records.DEFAULT_INFIX}*"))
+    if undo_dir:
+        places.add(undo_dir.resolve())
     found = []
-    for path in sorted(home.parent.glob(f"{_escaped(home.name)}{records.DEFAULT_INFIX}*")):
+    for path in sorted(places):
         if (path / records.NAME).exists():
             journal = Journal.open(path)
             if journal.state in (State.COMMITTED, State.UNDOING) and journal.log_dir == home:

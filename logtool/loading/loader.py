@@ -13,7 +13,6 @@ from enum import StrEnum
 import numpy as np
 
 from logtool import scan
-from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState, Reception
 from logtool.loading import epochs
@@ -132,7 +131,10 @@ class Loaded:
 def load(
     found: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
 ) -> Loaded:
-    """Load a log as a broker would; the disk is not touched."""
+    """Load a log as a broker would; the disk is not touched.
+
+    UnreadableError where a file cannot be read: that is no word about what a broker would do.
+    """
     return carry_out(Loader(found, start, on_bytes))
 
 
@@ -147,7 +149,7 @@ def carry_out(loader: "Loader") -> Loaded:
         loaded.outcome, loaded.reason = Outcome.UNKNOWN, str(error)
     except InvalidOffsetError as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
-    except (OfflineError, OccupiedError, UnreadableError) as error:
+    except (OfflineError, OccupiedError) as error:
         loaded.outcome, loaded.reason = Outcome.OFFLINE, str(error)
     return loaded
 

@@ -93,12 +93,6 @@ class InPlace:
 
     def finish_earlier(self) -> Iterator[Journal]:
         """Go on with what a kill interrupted: what is judged must not be half of a change."""
-        unfinished = apply.find_unfinished(self._log_dir)
-        given = self._consent.undo_dir
-        if given and given.is_dir() and any(given.iterdir()):
-            journal = Journal.open(given)
-            if all(other.undo_dir != journal.undo_dir for other in unfinished):
-                unfinished.append(journal)
-        for journal in unfinished:
+        for journal in apply.find_unfinished(self._log_dir, self._consent.undo_dir):
             journal.finish()
             yield journal
