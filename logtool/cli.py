@@ -24,6 +24,7 @@ from logtool.commands.rebuild_index import rebuild_index
 from logtool.commands.recover import recover
 from logtool.commands.undo import undo
 from logtool.commands.verify import verify
+from logtool.commands.watermark import watermark
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.exits import Exit
 
@@ -86,6 +87,7 @@ for _name, _function in (
     ("recover", recover),
     ("rebuild-index", rebuild_index),
     ("undo", undo),
+    ("watermark", watermark),
     ("explain", explain),
 ):
     app.command(_name, help=help_text(_function))(_function)

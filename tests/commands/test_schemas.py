@@ -4,7 +4,14 @@ from importlib.resources import files
 import pytest
 from jsonschema import Draft202012Validator
 
-from logtool.commands import checkpoint_views, dump, dump_index, explain, findings_view
+from logtool.commands import (
+    checkpoint_views,
+    dump,
+    dump_index,
+    explain,
+    findings_view,
+    watermark_views,
+)
 
 SCHEMAS = {
     "verify": findings_view.SCHEMA,
@@ -12,6 +19,7 @@ SCHEMAS = {
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
+    "watermark": watermark_views.SCHEMA,
 }
 GROUPS = ("checkpoint",)
 """Those that stand before another word."""
@@ -63,6 +71,10 @@ def lines(run, scenario, partition, damaged_log, tmp_path):
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
             ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
             ["show", tmp_path / "missing"],
+        ],
+        "watermark": [
+            [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],
+            [scenario("4.3.1/torn"), tmp_path / "missing"],
         ],
     }
 

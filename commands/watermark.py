@@ -1,0 +1,148 @@
+"""``logtool watermark``: how far the replicas of each partition have come. Writes nothing."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    ExcludeTopics,
+    FailOn,
+    FilesFrom,
+    Format,
+    FormatOption,
+    Jobs,
+    MaxDuration,
+    MaxRate,
+    Null,
+    Partitions,
+    Progress,
+    Quiet,
+    Topics,
+    Verbose,
+)
+from logtool.findings import Severity
+
+Dirs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="DIR",
+        help="Log dirs, each of one broker, or partition dirs; ID=DIR says whose it is.",
+        show_default=False,
+    ),
+]
+Leader = Annotated[
+    int | None,
+    typer.Option(
+        "--leader", metavar="ID",
+        help="Judge as if this broker led; by default who led last, else the furthest in sync.",
+    ),
+]  # fmt: skip
+_WITH_NODE = re.compile(r"([0-9]+)=(.+)", re.DOTALL)
+
+
+def watermark(
+    dirs: Dirs = None,
+    files_from: FilesFrom = None,
+    null: Null = False,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    leader: Leader = None,
+    kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
+    fail_on: FailOn = Severity.WARNING,
+    jobs: Jobs = None,
+    max_rate: MaxRate = None,
+    max_duration: MaxDuration = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    progress: Progress = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show high watermark, log end and leader epoch of replicas, and what a new leader would cost.
+
+    Each replica is loaded as its broker would load it, on a picture of its directory. High
+    watermark, last stable offset and log end are exclusive: a high watermark of 8 means that
+    offsets 0 to 7 are committed and 8 is not, a log end of 15 that 14 is the last record. The high
+    watermark is that of replication-offset-checkpoint, which lags behind that of the broker by
+    some seconds; uncommitted_records lie from it to the log end.
+
+    Given the dirs of several brokers, the replicas of a partition are held against each other: the
+    least log end of those in sync, which is what the high watermark would come to; who is furthest
+    (newest leader epoch, then log end); and where each other replica would be cut if one led, by
+    its high watermark as before Kafka 0.11, and by leader epochs as since then. acknowledged_lost
+    counts the committed offsets of a follower that the leader lacks. Who is in sync is taken from
+    the metadata log with the highest offset among the dirs; without one all are.
+
+    Examples:
+      logtool watermark /var/lib/kafka/data
+      logtool watermark 1=/mnt/a/data 2=/mnt/b/data 3=/mnt/c/data --topic orders
+      logtool watermark --leader 3 -f markdown /mnt/*/kafka
+
+    Exit status:
+      0    complete: no acknowledged record goes, nothing found at or above --fail-on
+      1    complete: acknowledged records go, a replica does not load, or there are findings
+      2    the command line makes no sense
+      4    incomplete: some input could not be read
+      6    --max-duration ran out; nothing said of the rest
+      130  interrupted
+
+    """
+    from logtool.commands import watermark_views
+    from logtool.commands.output import Report
+    from logtool.data_dir import Selection
+    from logtool.errors import UnreadableError
+    from logtool.findings import Finding
+    from logtool.forecast import Settings
+    from logtool.plan import Action
+    from logtool.replica import Replica
+    from logtool.watermark import Place, Watermarks
+    from logtool.workers import Pace, available_cpus
+
+    settings = options.settings(
+        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
+    )
+    given = options.all_paths(dirs, files_from, null)
+    job = Watermarks(
+        [Place(path, node) for node, path in map(_node_and_dir, given)],
+        Settings(options.parse_kafka_version(kafka_version)),
+        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        leader=leader,
+        jobs=jobs or available_cpus(),
+        pace=Pace.starting_now(
+            options.parse_size("--max-rate", max_rate) if max_rate else None,
+            options.parse_duration("--max-duration", max_duration) if max_duration else None,
+        ),
+        on_progress=lambda done, total, path: report.show_progress(done, total, path),
+    )
+    report = Report(settings, watermark_views.of_replicas(), job.summary)
+    printer = watermark_views.Printer(report)
+    with report:
+        for item in job:
+            if isinstance(item, UnreadableError):
+                report.unreadable(item)
+            elif isinstance(item, Action):
+                report.note(f"{item.path}: {item.reason}", "warning")
+            elif isinstance(item, Replica | Finding):
+                printer.show(item.as_json())
+            else:
+                printer.group(item)
+        printer.finish()
+    for line in printer.last_lines():
+        report.note(line, "warning" if job.summary.to_do else "good")
+    raise typer.Exit(report.exit_status(fail_on))
+
+
+def _node_and_dir(given: Path) -> tuple[int | None, Path]:
+    """Return the node id and the path of ``ID=DIR``; a path that exists is one as it is."""
+    found = _WITH_NODE.fullmatch(str(given))
+    if not found or given.exists():
+        return None, given
+    return int(found.group(1)), Path(found.group(2))

@@ -1,0 +1,100 @@
+"""How replicas, their groups and simulated steps look."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from logtool.commands import text
+from logtool.commands.output import Report, View
+from logtool.commands.writers import Columns, Object, columns
+
+if TYPE_CHECKING:
+    from logtool.replica_group import Group
+
+SCHEMA = "logtool.watermark/1"
+_REPLICA = columns(
+    "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
+    "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
+    "lost_records",
+)  # fmt: skip
+_GROUP = columns(
+    "topic", "partition", "in_sync", "in_sync_from", "high_watermark", "committed_offset",
+    "furthest", "assumed_leader", "acknowledged_lost",
+)  # fmt: skip
+_TRUNCATION = columns(
+    "topic", "partition", "leader", "follower", "log_end_offset", "by_high_watermark",
+    "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "acknowledged_lost",
+)  # fmt: skip
+_FINDING = columns("severity", "code", "path", "position", "message")
+_LAYOUTS = {
+    "replica": _REPLICA, "group": _GROUP, "truncation": _TRUNCATION, "finding": _FINDING,
+}  # fmt: skip
+_TITLES = {
+    "group": "Replicas together; high_watermark is the least log end in sync:",
+    "truncation": "What would be cut if the assumed leader led:",
+    "finding": "Findings:",
+}
+_CSV = columns(
+    "type", "path", "topic", "partition", "node", "outcome", "log_start_offset", "recovery_point",
+    "high_watermark", "initial_high_watermark", "committed_offset", "last_stable_offset",
+    "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
+    "lost_records", "in_sync", "in_sync_from", "leader", "furthest", "assumed_leader", "follower",
+    "by_high_watermark", "diverges_from", "by_leader_epoch", "removed_by_leader_epoch",
+    "epoch_unknown", "acknowledged_lost", "severity", "code", "message",
+)  # fmt: skip
+
+
+def of_replicas() -> View:
+    """Return the view of `watermark`."""
+    return View(SCHEMA, _CSV, _layout, row_types=frozenset(_LAYOUTS), sparse=True)
+
+
+def _layout(obj: Object) -> Columns | str | None:
+    return str(obj["text"]) if obj["type"] == "title" else _LAYOUTS.get(obj["type"])
+
+
+class Printer:
+    """Prints replicas as they come; in a table, what they add up to stands behind all of them."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._table = report.settings.format in ("table", "markdown")
+        self._later: dict[str, list[Object]] = {"group": [], "truncation": [], "finding": []}
+        self._partitions = self._lost = self._offline = 0
+
+    def show(self, obj: Object) -> None:
+        """Print one object, now or at the end."""
+        self._offline += obj["type"] == "replica" and obj["outcome"] != "loads"
+        if self._table and obj["type"] in self._later:
+            self._later[obj["type"]].append(obj)
+        else:
+            self._report.item(obj)
+
+    def group(self, group: "Group") -> None:
+        """Print what the replicas of a partition add up to; of one alone that is nothing new."""
+        self._partitions += 1
+        self._lost += group.acknowledged_lost > 0
+        if self._table and len(group.replicas) < 2:
+            return
+        self.show(group.as_json())
+        for truncation in group.truncations:
+            obj = truncation.as_json()
+            cut = min(truncation.by_high_watermark, truncation.by_leader_epoch)
+            if not self._table or self._report.settings.verbose or cut < obj["log_end_offset"]:
+                self.show(obj)
+
+    def finish(self) -> None:
+        """Print what was held back."""
+        for kind, objects in self._later.items():
+            if objects:
+                self._report.item({"type": "title", "text": _TITLES[kind]})
+            for obj in objects:
+                self._report.item(obj)
+
+    def last_lines(self) -> Iterator[str]:
+        """Yield what is said in the end, for people."""
+        if self._offline:
+            yield f"{text.count(self._offline, 'replica')} that no broker comes up with"
+        verdict = "no acknowledged record goes"
+        if self._lost:
+            verdict = f"acknowledged records go in {self._lost}"
+        yield f"{text.count(self._partitions, 'partition')}: {verdict}"

@@ -1,0 +1,153 @@
+"""The replicas of one partition together: who may lead, and what the others would then cut."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
+from logtool.replica import Replica
+from logtool.truncation import LogState, by_high_watermark, by_leader_epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What one follower would cut if a replica led."""
+
+    follower: Replica
+    leader: Replica
+    by_high_watermark: int
+    """Where a broker before Kafka 0.11 would cut."""
+    by_leader_epoch: int
+    """Where one since then cuts."""
+    requests: int
+    unknown: bool
+    """Whether the leader epochs say nothing, so that the high watermark decides."""
+
+    @property
+    def acknowledged_lost(self) -> int:
+        """Return how many offsets below the follower's high watermark the leader does not have."""
+        common = self.leader.log_end if self.unknown else self.by_leader_epoch
+        return max(0, self.follower.committed - common)
+
+    @property
+    def diverges_from(self) -> int | None:
+        """Return from where on the two would differ if the high watermark decided; None if not."""
+        diverges = not self.unknown and self.by_high_watermark > self.by_leader_epoch
+        return self.by_leader_epoch if diverges else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        end = self.follower.log_end
+        return {
+            "type": "truncation",
+            "topic": self.follower.topic,
+            "partition": self.follower.partition,
+            "leader": self.leader.node,
+            "follower": self.follower.node,
+            "path": str(self.follower.path),
+            "log_end_offset": end,
+            "by_high_watermark": self.by_high_watermark,
+            "removed_by_high_watermark": end - self.by_high_watermark,
+            "diverges_from": self.diverges_from,
+            "by_leader_epoch": self.by_leader_epoch,
+            "removed_by_leader_epoch": end - self.by_leader_epoch,
+            "epoch_requests": self.requests,
+            "epoch_unknown": self.unknown,
+            "acknowledged_lost": self.acknowledged_lost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The replicas of a partition that a broker would come up with, and what they add up to."""
+
+    topic: str
+    partition: int
+    replicas: tuple[Replica, ...]
+    in_sync: tuple[int | None, ...]
+    """Node ids."""
+    from_metadata: bool
+    """Whether a metadata log says who is in sync; else all are taken to be."""
+    leader: int | None
+    """By the metadata log."""
+    assumed: Replica
+    """The replica that is taken to lead next."""
+    furthest: Replica
+    """That with the most records of the newest leader epoch."""
+    truncations: tuple[Truncation, ...]
+
+    @property
+    def high_watermark(self) -> int | None:
+        """Return the least log end of those in sync; None where none of them was looked at."""
+        ends = [one.log_end for one in self.replicas if one.node in self.in_sync]
+        return min(ends, default=None)
+
+    @property
+    def acknowledged_lost(self) -> int:
+        """Return how many acknowledged offsets go if the assumed leader leads."""
+        return max((one.acknowledged_lost for one in self.truncations), default=0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        here = [one.node for one in self.replicas]
+        return {
+            "type": "group",
+            "topic": self.topic,
+            "partition": self.partition,
+            "replicas": here,
+            "in_sync": list(self.in_sync),
+            "in_sync_from": "metadata" if self.from_metadata else "all",
+            "not_looked_at": [node for node in self.in_sync if node not in here],
+            "leader": self.leader,
+            "high_watermark": self.high_watermark,
+            "committed_offset": max(one.committed for one in self.replicas),
+            "furthest": self.furthest.node,
+            "assumed_leader": self.assumed.node,
+            "acknowledged_lost": self.acknowledged_lost,
+        }
+
+
+def judge(
+    replicas: Sequence[Replica], known: PartitionRecord | None, wanted: int | None = None
+) -> Group | None:
+    """Return what the replicas of one partition add up to; None where none of them is usable.
+
+    `known` is what the newest metadata log says. The leader is the one `wanted`, that of the
+    metadata log, or the furthest in sync. Where a metadata log names nobody in sync, as 4.x does
+    once all of them are gone, everyone counts.
+    """
+    usable = tuple(one for one in replicas if one.usable)
+    if not usable:
+        return None
+    in_sync = known.isr if known and known.isr else tuple(one.node for one in usable)
+    leader = known.leader if known and known.leader != NO_LEADER else None
+    eligible = [one for one in usable if one.node in in_sync] or usable
+    named = [
+        one for node in (wanted, leader) if node is not None for one in usable if one.node == node
+    ]
+    assumed = named[0] if named else _furthest(eligible)
+    epoch = max([one.last_epoch for one in usable] + [known.leader_epoch if known else -1]) + 1
+    return Group(
+        usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr), leader,
+        assumed, _furthest(usable), tuple(_truncations(usable, assumed, epoch)),
+    )  # fmt: skip
+
+
+def _furthest(replicas: Sequence[Replica]) -> Replica:
+    """Return the longest of those with the newest leader epoch.
+
+    What is longer and of an older epoch ends in records that a leader change has taken back.
+    """
+    return max(replicas, key=lambda one: (one.last_epoch, one.log_end))
+
+
+def _truncations(replicas: Sequence[Replica], leader: Replica, epoch: int) -> Iterator[Truncation]:
+    """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
+    # A leader that never wrote an epoch is of a broker that knows none.
+    epochs = [*leader.epochs, (epoch, leader.log_end)] if leader.epochs else []
+    leading = LogState(epochs, leader.log_end, leader.high_watermark)
+    for one in replicas:
+        if one is not leader:
+            cut = by_leader_epoch(one.log, leading)
+            old = by_high_watermark(one.log).offset
+            yield Truncation(one, leader, old, cut.offset, cut.requests, cut.unknown)

@@ -1,0 +1,216 @@
+"""How far each replica of a partition has come: high watermarks, log ends, leader epochs.
+
+Each path is one broker's log dir. A replica is loaded on a shadow of its directory as its broker
+would load it, so its log end is that after recovery; nothing is written.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from logtool import data_dir
+from logtool.checks import root, small_files
+from logtool.checks.partition import PartitionFacts
+from logtool.data_dir import DataDir, PathKind, Selection
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.forecast import Home, Request, Settings
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind
+from logtool.metadata_image import MetadataImage
+from logtool.plan import Action
+from logtool.replica import Replica, measure
+from logtool.replica_group import Group, judge
+from logtool.schedule import WORTH_A_POOL
+from logtool.summary import ActionSummary
+from logtool.workers import OutOfTimeError, Pace, Workers
+
+Item = Replica | Group | Finding | Action | UnreadableError
+_MIN_IN_SYNC = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The log dir of one broker."""
+
+    path: Path
+    node: int | None = None
+    """Its id; None: what meta.properties says."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Broker:
+    """A log dir that was listed."""
+
+    home: Home
+    node: int | None
+    rows: root.Checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One replica to be looked at."""
+
+    broker: _Broker
+    request: Request
+
+    @property
+    def key(self) -> root.Key:
+        return self.request.topic or "", self.request.partition or 0
+
+
+class Watermarks:
+    """One run over log dirs: iterate for replicas, findings and groups, partition by partition.
+
+    With `leader`, the replica of that node is taken to lead where there is one.
+    """
+
+    def __init__(
+        self, places: Sequence[Place], settings: Settings, *, selection: Selection | None = None,
+        leader: int | None = None, jobs: int = 1, pace: Pace | None = None,
+        on_progress: Callable[[int, int, Path], None] = lambda *_: None,
+    ) -> None:  # fmt: skip
+        self._places = places
+        self._settings = settings
+        self._selection = selection or Selection()
+        self._leader = leader
+        self._jobs = jobs
+        self._pace = pace or Pace()
+        self._on_progress = on_progress
+        self._done = self._total = 0
+        self._path = Path()
+        self._images: list[MetadataImage] = []
+        self.summary = ActionSummary()
+
+    def __iter__(self) -> Iterator[Item]:
+        for item in self._all():
+            if isinstance(item, Finding | UnreadableError):
+                self.summary.add(item)
+            yield item
+
+    def _all(self) -> Iterator[Item]:
+        work: list[_Work] = []
+        for place in self._places:
+            try:
+                broker, chosen, notes = self._open(place)
+            except UnreadableError as error:
+                yield error
+                continue
+            yield from notes
+            work += [_Work(broker, request) for request in chosen]
+        work.sort(key=lambda one: one.key)
+        sizes = {one.request.path: _size(one.request.path) for one in work}
+        self._total = sum(sizes.values())
+        jobs = self._jobs if self._total >= WORTH_A_POOL else 1
+        with Workers(_measure, jobs, self._pace, self._advance) as workers:
+            results = workers.run(work, lambda one: -sizes[one.request.path])
+            pairs = zip(work, results, strict=True)
+            for _, members in groupby(pairs, lambda pair: pair[0].key):
+                yield from self._partition(members)
+
+    def _open(self, place: Place) -> tuple[_Broker, list[Request], list[Action]]:
+        kind = data_dir.classify(place.path)
+        if kind is PathKind.FILE:
+            raise UnreadableError(place.path, "expected a log dir or a partition dir")
+        whole = kind is PathKind.LOG_DIR
+        name = place.path.resolve().name
+        found = data_dir.read(place.path if whole else place.path.resolve().parent)
+        home = Home(found, self._settings)
+        node = home.node_id if place.node is None else place.node
+        self._images += [home.image] if home.image else []
+        chosen = [
+            home.request(path, directory, lambda _, row: row or 0)
+            for path, directory in found.partitions
+            # Its high watermark is not checkpointed: the controllers agree on it.
+            if directory.topic != CLUSTER_METADATA
+            and directory.kind is DirectoryKind.LIVE
+            and self._selection.takes(directory)
+            and (whole or path.name == name)
+        ]
+        return _Broker(home, node, _checkpoints(found)), chosen, home.notes
+
+    def _partition(
+        self, members: Iterator[tuple[_Work, Replica | UnreadableError | OutOfTimeError]]
+    ) -> Iterator[Item]:
+        """Yield all that is to be said of one partition."""
+        replicas = []
+        for work, result in members:
+            self._path = work.request.path
+            if isinstance(result, OutOfTimeError):
+                self.summary.out_of_budget = True
+            elif isinstance(result, UnreadableError):
+                yield result
+            else:
+                replicas.append(replace(result, alone=_was_alone(result, work.broker)))
+                self.summary.to_do |= not result.usable
+                yield replicas[-1]
+                yield from result.findings
+                yield from _violations(work, result)
+        self.summary.partitions += bool(replicas)
+        group = judge(replicas, self._known(replicas[0]), self._leader) if replicas else None
+        if group:
+            self.summary.to_do |= group.acknowledged_lost > 0
+            yield group
+
+    def _known(self, replica: Replica) -> PartitionRecord | None:
+        """Return what the newest metadata log says, with those who were last in sync.
+
+        4.x takes out of the set even the last one, once it is gone.
+        """
+        newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
+        states = [state for image in newest_first if (state := _state(image, replica))]
+        in_sync = next((state.isr for state in states if state.isr), ())
+        return replace(states[0], isr=in_sync) if states else None
+
+    def _advance(self, count: int) -> None:
+        self._done += count
+        self.summary.bytes += count
+        self._on_progress(min(self._done, self._total), self._total, self._path)
+
+
+def _measure(work: _Work, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
+    point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
+    return measure(work.request, work.broker.node, point, on_bytes)
+
+
+def _violations(work: _Work, replica: Replica) -> Iterator[Finding]:
+    """Yield where the checkpoints contradict the log as its broker would load it."""
+    if replica.usable:
+        facts = PartitionFacts(
+            first_base_offset=replica.first_base_offset, log_end_offset=replica.log_end
+        )
+        found = work.broker.home.found
+        yield from root.check_partition_offsets(found, work.key, facts, work.broker.rows)
+
+
+def _checkpoints(found: DataDir) -> root.Checkpoints:
+    """Return the rows with their lines; what is wrong with a file as such, `Home` says."""
+    kinds = [kind for kind in data_dir.OFFSET_CHECKPOINTS if kind in found.files]
+    return {kind: root.by_key(small_files.check_file(found.files[kind])[0]) for kind in kinds}
+
+
+def _state(image: MetadataImage | None, replica: Replica) -> PartitionRecord | None:
+    topic_id = image.topics.get(replica.topic) if image else None
+    return image.partition(topic_id, replica.partition) if image and topic_id else None
+
+
+def _was_alone(replica: Replica, broker: _Broker) -> bool:
+    """Return whether a replica led, by its own broker's metadata log, and alone was in sync.
+
+    Below min.insync.replicas a high watermark does not rise.
+    """
+    image = broker.home.image
+    state = _state(image, replica)
+    least = image.topic_config(replica.topic, _MIN_IN_SYNC, broker.node) if image else None
+    return (
+        state is not None
+        and (state.leader, state.isr) == (broker.node, (broker.node,))
+        and replica.last_epoch <= state.leader_epoch
+        and least in (None, "1")
+    )
+
+
+def _size(path: Path) -> int:
+    """Return about how much there is to read."""
+    return sum(file.stat().st_size for file in path.glob("*.log") if file.is_file())

@@ -1,0 +1,108 @@
+"""``logtool watermark``: what it prints, in each format, and its exit statuses."""
+
+import csv
+import io
+import json
+
+import pytest
+from damage import remove_file
+
+FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
+
+
+@pytest.fixture
+def nodes(scenario):
+    home = scenario("4.3.1/replicas")
+    return [home / f"node-{node}" for node in (1, 2, 3)]
+
+
+def test_the_help_says_that_offsets_are_exclusive(run):
+    text = run("watermark", "--help").stdout
+    assert text.startswith("Usage: logtool watermark [OPTIONS] [DIR]")
+    assert "are exclusive: a high watermark of 8 means that offsets" in " ".join(text.split())
+    assert "  Examples:\n    logtool watermark" in text
+    assert "  Exit status:\n    0  " in text
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_exit_status_tells_whether_acknowledged_records_go(run, nodes, format):
+    assert run("watermark", "-f", format, *nodes).status == 1
+    assert run("watermark", "-f", format, "--topic", "*lagging", *nodes).status == 0
+    assert run("watermark", "-f", format, "--leader", 3, "--topic", "*lag*", *nodes).status == 1
+
+
+def test_a_healthy_dir_is_a_table_of_its_partitions(run, scenario):
+    result = run("watermark", scenario("4.3.1/clean"))
+    assert result.status == 0
+    assert result.lines[0].split()[:3] == ["topic", "partition", "node"]
+    row = next(line.split() for line in result.lines if line.startswith("codec-none "))
+    assert " ".join(row) == "codec-none 0 1 0 360 360 360 360 0 2 sound 0"
+    assert "together" not in result.stdout
+    assert result.stderr.splitlines()[-1] == "32 partitions: no acknowledged record goes"
+
+
+def test_several_dirs_are_held_against_each_other(run, nodes):
+    text = run("watermark", *nodes).stdout
+    replicas, groups, cuts = text.split("\n\n")
+    assert len(replicas.splitlines()) == 2 + 8
+    assert groups.startswith("Replicas together; high_watermark is the least log end in sync:")
+    row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
+    assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80"
+    assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"
+
+
+def test_markdown_holds_the_tables_apart(run, nodes):
+    lines = run("watermark", "-f", "markdown", *nodes).lines
+    assert sum(line.startswith(("|--", "|:-")) for line in lines) == 3
+
+
+def test_csv_has_one_row_for_each_object(run, nodes):
+    rows = list(csv.DictReader(io.StringIO(run("watermark", "-f", "csv", *nodes).stdout)))
+    kinds = [row["type"] for row in rows if row["topic"] == "replica.lagging"]
+    assert kinds == ["replica", "replica", "group", "truncation"]
+
+
+def test_ndjson_goes_partition_by_partition(run, nodes):
+    result = run("watermark", "-f", "ndjson", *nodes)
+    assert [obj["type"] for obj in result.objects] == [
+        "replica", "replica", "group", "truncation",
+    ] * 4 + ["summary"]  # fmt: skip
+    assert result.objects[-1]["partitions"] == 4
+    assert json.loads(run("watermark", "--json", *nodes).stdout)["summary"]["complete"]
+
+
+def test_fail_on_decides_which_findings_count(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    path = home / "replication-offset-checkpoint"
+    path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 301"))
+    result = run("watermark", home)
+    assert result.status == 1
+    assert "checkpoint/high-watermark-beyond-end" in result.stdout
+    assert run("watermark", "--fail-on", "error", home).status == 0
+
+
+def test_a_dir_of_unknown_owner_may_be_given_one(run, copy_of):
+    home = copy_of("4.3.1/replicas") / "node-2"
+    remove_file(home / "meta.properties")
+    first = run("watermark", "-f", "ndjson", home).of_type("replica")[0]
+    assert first["node"] is None
+    named = run("watermark", "-f", "ndjson", f"2={home}").of_type("replica")[0]
+    assert named == {**first, "node": 2, "committed_offset": named["committed_offset"]}
+
+
+def test_a_missing_dir_is_status_4_and_the_rest_is_told(run, nodes, tmp_path):
+    result = run("watermark", "-f", "ndjson", tmp_path / "missing", nodes[1])
+    assert result.status == 4
+    assert len(result.of_type("replica")) == 4
+    assert result.objects[-1]["complete"] is False
+
+
+def test_no_dir_is_wrong_usage(run):
+    result = run("watermark")
+    assert (result.status, result.stdout) == (2, "")
+    assert "Try 'logtool watermark --help'." in result.stderr
+
+
+def test_time_may_run_out(run, nodes):
+    result = run("watermark", "--max-duration", "0.000001", *nodes)
+    assert result.status == 6

@@ -1,0 +1,295 @@
+"""How far replicas have come, held against what the brokers themselves wrote and dumped."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from damage import append_to_file, cut, damage_file, remove_file
+
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.forecast import Settings
+from logtool.plan import Action
+from logtool.replica import Replica
+from logtool.replica_group import Group
+from logtool.watermark import Place, Watermarks
+
+Scenario = Callable[[str], Path]
+VERSIONS = ("4.3.1", "3.9.2")
+TOPICS = ("diverged", "fetched-at-once", "in-sync", "lagging")
+WATERMARKS = "replication-offset-checkpoint"
+_BATCH = re.compile(
+    r"baseOffset: (\d+) lastOffset: (\d+) count: (\d+) .*partitionLeaderEpoch: (\d+) .*"
+    r"isControl: (\w+)"
+)
+
+
+class Seen:
+    """What a run said."""
+
+    def __init__(self, *dirs: Path | Place, leader: int | None = None) -> None:
+        places = [one if isinstance(one, Place) else Place(one) for one in dirs]
+        self.job = Watermarks(places, Settings((4, 3)), leader=leader)
+        self.replicas: dict[tuple[str, int | None], Replica] = {}
+        self.groups: dict[str, Group] = {}
+        self.findings: list[tuple[str, str | None]] = []
+        self.errors: list[UnreadableError] = []
+        for item in self.job:
+            if isinstance(item, Replica):
+                self.replicas[f"{item.topic}-{item.partition}", item.node] = item
+            elif isinstance(item, Group):
+                self.groups[f"{item.topic}-{item.partition}"] = item
+            elif isinstance(item, Finding):
+                self.findings.append((item.code, item.topic))
+            elif isinstance(item, UnreadableError):
+                self.errors.append(item)
+            else:
+                assert isinstance(item, Action)
+
+
+def nodes(home: Path) -> list[Path]:
+    return [home / f"node-{node}" for node in (1, 2, 3)]
+
+
+def rows(file: Path) -> dict[str, int]:
+    """Return an offset checkpoint as its broker wrote it."""
+    lines = [line.split() for line in file.read_text().splitlines()[2:]]
+    return {f"{topic}-{number}": int(offset) for topic, number, offset in lines}
+
+
+def set_row(data: bytes, partition: str, offset: int) -> bytes:
+    """Return a checkpoint with another offset for ``topic number``."""
+    row = rf"^({re.escape(partition)}) \d+$".encode()
+    changed, count = re.subn(row, rb"\1 %d" % offset, data, flags=re.MULTILINE)
+    assert count == 1
+    return changed
+
+
+def dumped(expected: Path, name: str) -> list[tuple[int, int, int, int, bool]]:
+    """Return (first, last, count, epoch, control) of all batches, by Kafka's own dump tool."""
+    text = "".join(p.read_text() for p in sorted((expected / "batches" / name).glob("*.log.txt")))
+    found = [match.groups() for match in _BATCH.finditer(text)]
+    return [(int(a), int(b), int(c), int(e), control == "true") for a, b, c, e, control in found]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_replica_is_as_its_broker_left_it(scenario: Scenario, version: str) -> None:
+    home, expected = scenario(f"{version}/replicas"), scenario(f"{version}/replicas.expected")
+    seen = Seen(*nodes(home))
+    assert sorted(seen.replicas) == [(f"replica.{t}-0", node) for t in TOPICS for node in (2, 3)]
+    for (name, node), one in seen.replicas.items():
+        broker = home / f"node-{node}"
+        batches = dumped(expected, f"node-{node}/{name}")
+        assert one.log_start == 0
+        assert one.recovery_point == rows(broker / "recovery-point-offset-checkpoint")[name]
+        assert one.checkpointed == one.high_watermark == rows(broker / WATERMARKS)[name]
+        assert one.last_stable == one.high_watermark
+        assert one.log_end == batches[-1][1] + 1
+        assert one.last_epoch == batches[-1][3]
+        behind = [last - max(first, one.high_watermark) + 1 for first, last, *_ in batches
+                  if last >= one.high_watermark]  # fmt: skip
+        assert one.uncommitted_records == sum(behind)
+        assert (one.tail, one.outcome, one.lost_records) == ("sound", "loads", 0)
+    assert seen.findings == seen.errors == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_was_last_in_sync_gives_the_high_watermark(scenario: Scenario, version: str) -> None:
+    groups = Seen(*nodes(scenario(f"{version}/replicas"))).groups
+    told = {
+        name: (group.in_sync, group.high_watermark, group.furthest.node, group.assumed.node)
+        for name, group in groups.items()
+    }
+    assert told == {
+        "replica.diverged-0": ((3,), 170, 3, 3),
+        "replica.fetched-at-once-0": ((2,), 720, 2, 2),
+        "replica.in-sync-0": ((2,), 120, 2, 2),
+        "replica.lagging-0": ((2,), 180, 2, 2),
+    }
+    assert all(group.from_metadata for group in groups.values())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_unclean_leader_costs_what_the_other_had_committed_alone(
+    scenario: Scenario, version: str
+) -> None:
+    """Node 2 alone was in sync when it wrote offsets 120 to 199; node 3 then led from 120 on."""
+    seen = Seen(*nodes(scenario(f"{version}/replicas")))
+    (one,) = seen.groups["replica.diverged-0"].truncations
+    assert (one.follower.node, one.leader.node) == (2, 3)
+    assert (one.by_high_watermark, one.by_leader_epoch, one.requests) == (120, 120, 1)
+    assert (one.acknowledged_lost, one.diverges_from) == (80, None)
+    assert seen.replicas["replica.diverged-0", 2].committed == 200
+    assert seen.job.summary.exit_status() == 1
+
+
+def test_another_leader_may_be_tried(scenario: Scenario) -> None:
+    home = scenario("4.3.1/replicas")
+    lagging = Seen(*nodes(home), leader=3).groups["replica.lagging-0"]
+    (one,) = lagging.truncations
+    assert (lagging.assumed.node, one.follower.node, one.by_leader_epoch) == (3, 2, 120)
+    assert one.acknowledged_lost == lagging.acknowledged_lost == 60
+    (back,) = Seen(*nodes(home), leader=2).groups["replica.diverged-0"].truncations
+    assert (back.follower.node, back.by_leader_epoch, back.acknowledged_lost) == (3, 120, 50)
+
+
+def test_without_a_metadata_log_all_are_in_sync(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    for node in nodes(home):
+        shutil.rmtree(node / "__cluster_metadata-0")
+    seen = Seen(*nodes(home)[1:])
+    lagging = seen.groups["replica.lagging-0"]
+    assert (lagging.in_sync, lagging.from_metadata, lagging.leader) == ((2, 3), False, None)
+    assert (lagging.high_watermark, lagging.furthest.node) == (120, 2)
+    # Nothing says that node 2 was alone, so only its checkpoint tells what was committed.
+    (one,) = seen.groups["replica.diverged-0"].truncations
+    assert (one.by_leader_epoch, one.acknowledged_lost) == (120, 0)
+
+
+def test_a_high_watermark_in_records_that_the_leader_lacks_would_make_logs_differ(
+    copy_of: Scenario,
+) -> None:
+    """KIP-101, second scenario: cut to 150, node 2 would keep 120 to 149 of another epoch."""
+    home = copy_of("4.3.1/replicas")
+    damage_file(home / "node-2" / WATERMARKS, set_row, "replica.diverged 0", 150)
+    (one,) = Seen(*nodes(home)).groups["replica.diverged-0"].truncations
+    assert (one.by_high_watermark, one.by_leader_epoch, one.diverges_from) == (150, 120, 120)
+
+
+def test_without_leader_epochs_the_high_watermark_decides(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    # Recovery would make the epochs anew from the batches that it reads.
+    for node, name in ((2, "lagging"), (2, "diverged")):
+        remove_file(home / f"node-{node}/replica.{name}-0/leader-epoch-checkpoint")
+        (home / f"node-{node}/.kafka_cleanshutdown").write_text('{"version":0}')
+    (one,) = Seen(*nodes(home)).groups["replica.diverged-0"].truncations
+    assert (one.unknown, one.requests, one.by_leader_epoch) == (True, 0, 120)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_after_an_orderly_stop_everything_is_committed(scenario: Scenario, version: str) -> None:
+    home, expected = scenario(f"{version}/clean"), scenario(f"{version}/clean.expected")
+    seen = Seen(home)
+    assert seen.findings == seen.errors == []
+    assert seen.job.summary.exit_status() == 0
+    for (name, _), one in seen.replicas.items():
+        assert one.high_watermark == one.log_end == one.recovery_point, name
+        assert one.uncommitted_records == 0
+        batches = dumped(expected, name)
+        assert one.log_end == (batches[-1][1] + 1 if batches else 0)
+    assert seen.replicas["deleted-records.mid-0", 1].log_start == 77
+
+
+@pytest.mark.parametrize("name", ["tx.mixed-0", "tx-interleaved_v2-0", "tx-interleaved_v2-1"])
+def test_an_open_transaction_holds_the_last_stable_offset(scenario: Scenario, name: str) -> None:
+    """Its first offset is the one that Kafka's tool prints of the producer snapshot."""
+    expected = scenario("4.3.1/clean.expected") / "entries" / name
+    newest = sorted(expected.glob("*.snapshot.txt"))[-1].read_text()
+    first = min(map(int, re.findall(r"currentTxnFirstOffset: Optional(?:Long)?\[(\d+)\]", newest)))
+    one = Seen(scenario("4.3.1/clean")).replicas[name, 1]
+    assert one.last_stable == first < one.high_watermark
+
+
+@pytest.mark.parametrize(
+    ("watermark", "stable"), [(24, 0), (25, 25), (55, 28), (56, 56), (164, 140), (165, 165)]
+)
+def test_a_transaction_is_stable_once_its_marker_is_below_the_high_watermark(
+    copy_of: Scenario, watermark: int, stable: int
+) -> None:
+    """Transactions from 0, 28 and 140 have their markers at 24, 55 and 164."""
+    home = copy_of("4.3.1/clean")
+    damage_file(home / WATERMARKS, set_row, "tx.mixed 0", watermark)
+    assert Seen(home).replicas["tx.mixed-0", 1].last_stable == stable
+
+
+@pytest.mark.parametrize(("watermark", "uncommitted"), [(119, 181), (298, 2), (299, 1), (301, 0)])
+def test_the_record_at_the_high_watermark_is_not_committed(
+    copy_of: Scenario, watermark: int, uncommitted: int
+) -> None:
+    """The log ends at 300, so that 299 is its last record: with 299 it is not committed yet."""
+    home = copy_of("4.3.1/clean")
+    damage_file(home / WATERMARKS, set_row, "codec-none 1", watermark)
+    one = Seen(home).replicas["codec-none-1", 1]
+    assert (one.checkpointed, one.log_end) == (watermark, 300)
+    assert one.uncommitted_records == uncommitted
+
+
+def test_checkpoints_that_contradict_the_log_are_findings(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean")
+    damage_file(home / WATERMARKS, set_row, "codec-gzip 0", 301)
+    damage_file(home / WATERMARKS, set_row, "deleted-records.mid 0", 76)
+    damage_file(home / "recovery-point-offset-checkpoint", set_row, "codec-lz4 0", 999)
+    seen = Seen(home)
+    assert sorted(seen.findings) == [
+        ("checkpoint/high-watermark-below-start", "deleted-records.mid"),
+        ("checkpoint/high-watermark-beyond-end", "codec-gzip"),
+        ("checkpoint/recovery-point-beyond-end", "codec-lz4"),
+    ]
+    # A broker takes the nearest offset that the log has.
+    assert seen.replicas["codec-gzip-0", 1].high_watermark == 300
+    assert seen.replicas["deleted-records.mid-0", 1].high_watermark == 77
+    assert seen.job.summary.exit_status() == 1
+
+
+def test_a_torn_tail_below_the_high_watermark_is_found_and_its_replica_is_not_furthest(
+    copy_of: Scenario,
+) -> None:
+    home = copy_of("4.3.1/replicas")
+    log = home / "node-2" / "replica.in-sync-0" / f"{0:020d}.log"
+    damage_file(log, cut, log.stat().st_size - 1)
+    seen = Seen(*nodes(home))
+    torn = seen.replicas["replica.in-sync-0", 2]
+    assert torn.tail == "log/torn-tail"
+    assert torn.log_end < 120 == torn.checkpointed
+    assert ("checkpoint/high-watermark-beyond-end", "replica.in-sync") in seen.findings
+    group = seen.groups["replica.in-sync-0"]
+    assert (group.furthest.node, group.assumed.node) == (3, 2)
+    # The only one in sync leads all the same, and node 3 gives up what node 2 has lost.
+    assert group.acknowledged_lost == 120 - torn.log_end
+    assert Seen(*nodes(home), leader=3).groups["replica.in-sync-0"].acknowledged_lost == 0
+
+
+def test_damage_in_the_tail_is_told_with_what_a_broker_cuts(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    log = home / "node-2" / "replica.lagging-0" / f"{0:020d}.log"
+    append_to_file(log, b"\0" * 100)
+    seen = Seen(*nodes(home))
+    one = seen.replicas["replica.lagging-0", 2]
+    assert (one.log_end, one.lost_records) == (180, 0)
+    assert one.tail != "sound"
+    assert one.tail in [code for code, _ in seen.findings]
+
+
+def test_a_replica_that_does_not_load_takes_no_part(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    (home / "node-3/replica.lagging-0/leader-epoch-checkpoint").write_text("0\n1\nno number\n")
+    seen = Seen(*nodes(home))
+    broken = seen.replicas["replica.lagging-0", 3]
+    assert broken.outcome != "loads"
+    assert broken.as_json()["log_end_offset"] is None
+    assert [one.node for one in seen.groups["replica.lagging-0"].replicas] == [2]
+    assert seen.job.summary.to_do
+
+
+def test_a_directory_of_unknown_owner_may_be_given_one(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    remove_file(home / "node-2" / "meta.properties")
+    assert ("replica.lagging-0", None) in Seen(home / "node-2").replicas
+    seen = Seen(home / "node-1", Place(home / "node-2", 2), home / "node-3")
+    assert seen.groups["replica.lagging-0"].assumed.node == 2
+
+
+def test_a_partition_dir_is_judged_by_the_checkpoints_beside_it(scenario: Scenario) -> None:
+    home = scenario("4.3.1/replicas")
+    alone = Seen(*(home / f"node-{n}" / "replica.diverged-0" for n in (2, 3)))
+    assert list(alone.groups) == ["replica.diverged-0"]
+    assert alone.groups["replica.diverged-0"].acknowledged_lost == 80
+
+
+def test_a_path_that_is_not_there_leaves_the_rest(scenario: Scenario, tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "missing", scenario("4.3.1/replicas") / "node-2")
+    assert [error.path.name for error in seen.errors] == ["missing"]
+    assert len(seen.replicas) == 4
+    assert seen.job.summary.exit_status() == 4
