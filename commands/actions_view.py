@@ -1,17 +1,21 @@
 """How plans look: partitions, what becomes of their files, how long it takes."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from logtool.commands import output, text
 from logtool.commands.output import Report, Settings, View
 from logtool.commands.writers import Object, columns
-from logtool.errors import LogtoolError, UnreadableError
+from logtool.errors import LogtoolError, UnreadableError, UnwritableError
 from logtool.plan import GRAVE, Action, Kind
 from logtool.summary import ActionSummary
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logtool.forecast import Duration, PartitionForecast
+    from logtool.recover import Recover
 
 SCHEMA = "logtool.plan/1"
 _ACTION = columns(
@@ -56,8 +60,11 @@ class Printer:
         self._report = report
         self._summary = summary
         self._brief = report.settings.format == "table" and not report.settings.verbose
-        self.losses = self.lost_records = self.grave = self.withheld = 0
-        self.refused = False
+        self.losing: list[str] = []
+        """Partitions that lose records, as --accept-loss takes them."""
+        self.lost_records = self.cut = self.grave = self.withheld = self.shown = 0
+        self.refuses = False
+        """Whether a broker would not start, whatever the partitions hold."""
 
     def partition(self, forecast: "PartitionForecast") -> None:
         """Print one partition and what becomes of its files."""
@@ -66,7 +73,9 @@ class Printer:
         summary.segments += forecast.segments
         summary.records += forecast.records_scanned
         summary.bytes += forecast.bytes_read
-        self.losses += bool(losses)
+        if losses:
+            self.losing.append(f"{forecast.request.topic}-{forecast.request.partition}")
+        self.cut += any(action.action == Kind.TRUNCATE for action in forecast.actions)
         self.lost_records += sum(loss.records for loss in losses)
         actions = [(action, action.as_json()) for action in forecast.actions]
         news = not all(is_routine(obj) for _, obj in actions)
@@ -79,9 +88,11 @@ class Printer:
         """Print one action."""
         obj = obj or action.as_json()
         self.grave += action.is_grave
+        self.refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
             self.withheld += action.change is not None
             return
+        self.shown += 1
         self._report.item(obj)
 
     def problem(self, error: LogtoolError) -> None:
@@ -89,9 +100,17 @@ class Printer:
         if isinstance(error, UnreadableError):
             self._summary.add(error)
             self._report.unreadable(error)
-            return
-        self._summary.refused = self.refused = True
-        self._report.refused(error)
+        elif isinstance(error, UnwritableError):
+            self._summary.unreadable += 1
+            self._report.refused(error, "unwritable")
+        else:
+            self._summary.refused = True
+            self._report.refused(error)
+
+    def withheld_line(self) -> str:
+        """Return what the table leaves out, for people."""
+        files = text.count(self.withheld, "file")
+        return f"{files} written anew or dropped{' with that' if self.shown else ''}, see -v"
 
 
 def _collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
@@ -129,11 +148,12 @@ def _merged(one: Object, other: Object) -> Object:
 
 
 def last_lines(
-    printer: Printer, found: Sequence["PartitionForecast"], time: "Duration | None"
-) -> Iterator[str]:
+    printer: Printer, found: Sequence["PartitionForecast"], time: "Duration | None",
+    summary: ActionSummary,
+) -> Iterator[str]:  # fmt: skip
     """Yield what a forecast says in the end, for people."""
     if printer.withheld:
-        yield f"{text.count(printer.withheld, 'file')} written anew or dropped with that, see -v"
+        yield printer.withheld_line()
     read = [one for one in found if one.bytes_read]
     if time and read:
         longest = ""
@@ -147,32 +167,79 @@ def last_lines(
         )
     stops = sum(one.outcome != "loads" for one in found)
     parts = [text.count(len(found), "partition")]
+    recovered = sum(one.recovered for one in found)
+    if recovered:
+        segments = text.count(sum(one.segments for one in found), "segment")
+        parts.append(f"{recovered:,} of {segments} recovered")
     if stops:
-        parts.append(f"{stops} do not load")
-    if printer.losses:
+        parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
+    if printer.refuses:
+        parts.append("a broker refuses to start")
+    if printer.losing:
         lost = text.count(printer.lost_records, "record")
-        parts.append(f"{lost} lost in {text.count(printer.losses, 'partition')}")
-    yield ", ".join(parts) + ("" if stops or printer.losses else ": nothing is lost")
+        parts.append(f"{lost} lost in {text.count(len(printer.losing), 'partition')}")
+    line = ", ".join(parts)
+    if not found and summary.complete:
+        line = _NONE
+    if found and summary.complete and not (stops or printer.refuses or printer.losing):
+        line += ": no sound record is lost" if printer.cut else ": nothing is lost"
+    yield _state(summary) + line
 
 
 def recovered_lines(
-    printer: Printer, changes: int, stopped: int, *, applied: bool
-) -> Iterator[str]:
-    """Yield what a command that changes files says in the end, for people."""
+    printer: Printer, found: Sequence["PartitionForecast"], job: "Recover", changes: int,
+    summary: ActionSummary,
+) -> Iterator[str]:  # fmt: skip
+    """Yield what a recovery says in the end, for people."""
+    applied = job.consent.apply
     if printer.withheld:
-        yield f"{text.count(printer.withheld, 'file')} written anew or dropped with that, see -v"
-    files = text.count(changes, "change")
+        yield printer.withheld_line()
+    for log_dir in _stopped_in_order(found):
+        yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
+    stopped = sum(one.outcome != "loads" for one in found)
     if stopped:
-        yield f"{text.count(stopped, 'partition')} left alone: a broker would not load it"
-    if printer.losses:
+        what = "it" if stopped == 1 else "them"
+        partitions = text.count(stopped, "partition")
+        yield f"{partitions} left alone: a broker would not load {what}"
+    all_made = applied and job.made == changes
+    if printer.losing:
         lost = text.count(printer.lost_records, "record")
-        yield f"{lost} lost in {text.count(printer.losses, 'partition')}"
-    if not changes:
-        yield "nothing to do"
-    elif applied:
-        yield f"{files} asked for" if printer.refused else f"{files} made"
+        partitions = text.count(len(printer.losing), "partition")
+        yield f"{lost} {'lost' if all_made else 'would be lost'} in {partitions}"
+    if printer.losing and not applied:
+        options = " ".join(f"--accept-loss {shlex.quote(name)}" for name in printer.losing)
+        yield f"to accept it: {options}"
+    files = text.count(changes, "change")
+    if not applied and changes:
+        line = f"{files} to make; nothing was written, --apply does it"
+    elif not changes and summary.exit_status() == 0:
+        line = "nothing to do" if found else _NONE
+    elif not job.made:
+        line = "nothing was changed"
     else:
-        yield f"{files} to make; nothing was written, --apply does it"
+        line = f"{files} made" if all_made else f"{job.made:,} of {files} made"
+    yield _state(summary) + line
+
+
+def _stopped_in_order(found: Sequence["PartitionForecast"]) -> "Iterator[Path]":
+    """Yield the log dirs whose logs a broker takes as they are."""
+    recovered: dict[Path, int] = {}
+    for one in found:
+        if one.request.start.clean:
+            log_dir = one.request.path.parent
+            recovered[log_dir] = recovered.get(log_dir, 0) + one.recovered
+    return (log_dir for log_dir, count in recovered.items() if not count)
+
+
+_NONE = "no partition is selected"
+
+
+def _state(summary: ActionSummary) -> str:
+    if summary.interrupted:
+        return "interrupted: "
+    if summary.out_of_budget:
+        return "incomplete, the time is over: "
+    return "" if summary.complete else "incomplete: "
 
 
 def undo_object(path: object) -> dict[str, Any]:
@@ -180,17 +247,23 @@ def undo_object(path: object) -> dict[str, Any]:
     return {"type": "undo", "path": str(path)}
 
 
+def undo_line(path: object) -> str:
+    """Return the command that goes back, as it is typed."""
+    return f"undo with: logtool undo --apply {text.escape(shlex.quote(str(path)))}"
+
+
 def _line(obj: Object, settings: Settings) -> str | None:
     if obj["type"] == "partition":
         return _partition(obj)
     if obj["type"] == "undo":
-        return f"undo with: logtool undo --apply {text.escape(obj['path'])}"
+        return undo_line(obj["path"])
     if obj["type"] != "action" or (is_routine(obj) and not settings.verbose):
         return None
     action = str(obj["action"])
-    name = text.escape(obj["path"].rpartition("/")[2])
+    of_partition = obj["topic"] is not None
+    name = text.escape(obj["path"].rpartition("/")[2] if of_partition else obj["path"])
     if "to" in obj:
-        name += f" to {obj['to']}"
+        name += f" to {text.escape(obj['to'])}"
     place = name if obj["position"] is None else f"{name} @{obj['position']}"
     if obj["length"]:
         place += f", {text.size(obj['length'])}"
@@ -198,7 +271,8 @@ def _line(obj: Object, settings: Settings) -> str | None:
     label = f"{action:<9}"
     if style:
         label = output.paint_stdout(label, style, settings.color)
-    return f"  {label} {place}: {text.escape(obj['reason'])}{_loss(obj)}"
+    indent = "  " if of_partition else ""
+    return f"{indent}{label} {place}: {text.escape(obj['reason'])}{_loss(obj)}"
 
 
 def _partition(obj: Object) -> str:

@@ -111,13 +111,13 @@ class Report:
         self._hide_progress()
         error(str(problem))
 
-    def refused(self, problem: LogtoolError) -> None:
+    def refused(self, problem: LogtoolError, reason: str = "refused") -> None:
         """Print what was not done for safety's sake, like an input that could not be read."""
         if self.settings.format in ("json", "ndjson"):
             self.item(
                 {
                     "type": "error", "path": None, "position": None, "length": None,
-                    "reason": "refused", "message": str(problem),
+                    "reason": reason, "message": str(problem),
                 }
             )  # fmt: skip
         self._hide_progress()

@@ -80,7 +80,8 @@ def plan(
 
     Exit status:
       0    complete: nothing is lost, nothing stops the start
-      1    complete: records go, a log does not load, is put aside, or a bad index goes unnoticed
+      1    complete: a log is cut, does not load or is put aside, a file is ignored, or a bad
+           index goes unnoticed
       2    the command line makes no sense
       4    incomplete: some input could not be read
       6    --max-duration ran out; nothing said of the rest
@@ -120,6 +121,7 @@ def plan(
     )
     printer = actions_view.Printer(report, summary)
     found: list[PartitionForecast] = []
+    time = None
     with report:
         for item in forecast:
             if isinstance(item, Action):
@@ -131,11 +133,11 @@ def plan(
                 printer.problem(item)
         summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
-        time = None
         speed = rate or measured_rate(found)
         if speed:
             time = duration(found, recovery_threads, speed)
             report.item(time.as_json())
-    for line in actions_view.last_lines(printer, found, time):
-        report.note(line, None if summary.to_do else "good")
+    style = "good" if report.exit_status() == 0 else None
+    for line in actions_view.last_lines(printer, found, time, summary):
+        report.note(line, style)
     raise typer.Exit(report.exit_status())

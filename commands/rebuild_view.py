@@ -67,7 +67,7 @@ def _last_line(job: "Rebuild", counts: Counter[str], status: Exit) -> str:
 def _line(obj: Object, settings: Settings) -> str | None:
     """Return an action as a person reads it."""
     if obj["type"] == "undo":
-        return f"undo with: logtool undo --apply {text.escape(obj['path'])}"
+        return actions_view.undo_line(obj["path"])
     if obj["type"] != "action":
         return None
     action = str(obj["action"])

@@ -188,24 +188,32 @@ def recover(
         report.show_progress,
     )  # fmt: skip
     printer = actions_view.Printer(report, summary)
-    changes = stopped = 0
+    changes = 0
+    found: list[PartitionForecast] = []
     with report:
         for item in job:
             if isinstance(item, Action):
                 printer.action(item)
                 changes += item.change is not None
+                summary.to_do |= item.action == "finish" and not apply
             elif isinstance(item, PartitionForecast):
                 printer.partition(item)
                 changes += sum(action.change is not None for action in item.actions)
-                stopped += item.outcome != "loads"
+                found.append(replace(item, actions=()))
+                summary.to_do |= item.outcome != "loads"
             else:
                 printer.problem(item)
         for undo in job.undo_dirs:
             report.item(actions_view.undo_object(undo))
         summary.out_of_budget = job.out_of_time
-        summary.to_do = stopped > 0 or (changes > 0 and not apply)
-    for line in actions_view.recovered_lines(printer, changes, stopped, applied=apply):
+        summary.to_do |= changes > 0 and not apply
+    for line in actions_view.recovered_lines(printer, found, job, changes, summary):
         report.note(line)
+    if summary.interrupted or settings.format in ("csv", "tsv", "markdown"):
+        for undo in job.undo_dirs:
+            report.note(actions_view.undo_line(undo))
+    if summary.interrupted and job.undo_dirs:
+        report.note("or go on with the same command")
     raise typer.Exit(report.exit_status())
 
 
@@ -218,6 +226,8 @@ def _points(
     if from_offset is None:
         return lambda key, row: row or 0, selection
     named = dict(_pair(text) for text in from_offset)
+    if len(named) < len(from_offset):
+        raise UsageError("--from-offset is given twice for one partition")
     alone = named.pop(None, None)
     if alone is not None:
         if named:
