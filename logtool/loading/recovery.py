@@ -122,6 +122,12 @@ class Indexes:
 
     def _due(self, table: BatchTable) -> Column:
         """Return the rows that get an entry."""
+        if int(table.size.min()) > self._interval:
+            # Each batch is far enough behind the one before it.
+            first = np.searchsorted(table.position, self._last_indexed + self._interval, "right")
+            rest = np.arange(int(first), len(table))
+            self._last_indexed = int(table.position[-1]) if len(rest) else self._last_indexed
+            return rest
         positions = table.position.tolist()
         rows = []
         row = bisect_right(positions, self._last_indexed + self._interval)

@@ -90,9 +90,13 @@ def peak_memory(command: Sequence[str]) -> int:
     return int(kib) * 1024
 
 
+_NOT_INHERITED = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+"""The harness's own path; and what would let our modules, not theirs, be compiled at each start."""
+
+
 def environment() -> dict[str, str]:
-    """Return the environment for a process that is measured: not the harness's own path."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """Return the environment for a process that is measured, as a user has it."""
+    return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
 
 
 def pass_over(path: Path, size: int = 1024 * 1024) -> int:
