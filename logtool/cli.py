@@ -17,6 +17,7 @@ from logtool.commands import checkpoint, output, text
 from logtool.commands.dump import dump
 from logtool.commands.dump_index import dump_index
 from logtool.commands.explain import explain
+from logtool.commands.gaps import gaps
 from logtool.commands.generate import generate
 from logtool.commands.options import help_text
 from logtool.commands.plan import plan
@@ -87,6 +88,7 @@ for _name, _function in (
     ("recover", recover),
     ("rebuild-index", rebuild_index),
     ("undo", undo),
+    ("gaps", gaps),
     ("watermark", watermark),
     ("explain", explain),
 ):

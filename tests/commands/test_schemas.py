@@ -10,6 +10,7 @@ from logtool.commands import (
     dump_index,
     explain,
     findings_view,
+    gaps_view,
     watermark_views,
 )
 
@@ -19,6 +20,7 @@ SCHEMAS = {
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
+    "gaps": gaps_view.SCHEMA,
     "watermark": watermark_views.SCHEMA,
 }
 GROUPS = ("checkpoint",)
@@ -71,6 +73,11 @@ def lines(run, scenario, partition, damaged_log, tmp_path):
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
             ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
             ["show", tmp_path / "missing"],
+        ],
+        "gaps": [
+            ["--isolation", "read_committed", "--ghosts", scenario("4.3.1/clean")],
+            [partition],
+            [tmp_path / "missing"],
         ],
         "watermark": [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],

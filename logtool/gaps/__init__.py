@@ -1,0 +1,12 @@
+"""Missing offsets: which, why, and what would fill them.
+
+    coverage   one segment's batches as offsets that are there: a function of plain data
+    evidence   what tells a reason from another
+    ledger     the segments of a partition put together: every gap with its reason
+    ghosts     the batches that would fill the gaps
+    fill       a log with the gaps filled
+    follower   what a replica that numbers by arrival would make of it
+    run        over paths
+
+Nothing is imported here, so that a worker loads no more than the part it needs.
+"""

@@ -1,0 +1,304 @@
+"""One segment as offsets that are there: a function of its path to plain data.
+
+A batch covers its offsets from base to last, whatever records compaction left in it: those that
+have none are holes of the batch. What a header cannot tell is decoded: the bounds of a wrapper of
+magic 0 or 1, and a batch that the log start, or an overlap, cuts in two.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from logtool import transactions
+from logtool.checks.batches import BatchRules
+from logtool.errors import FormatError
+from logtool.files import LogFile
+from logtool.formats import compression, legacy_batch, record
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column, concat, empty_table
+from logtool.gaps import table as gap_table
+from logtool.gaps.table import GapTable, Kind
+from logtool.scan import Chunk, Reason, scan
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What to look at: plain data for a worker anywhere."""
+
+    path: Path
+    base_offset: int
+    start: int = 0
+    """Offset below which nothing counts: the log start."""
+    exact: bool = False
+    """Whether batches with holes are decoded to tell which offsets they lack."""
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that one batch may decompress to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The first or the last batch of a segment."""
+
+    offset: int
+    """Its first offset that counts, or its last."""
+    epoch: int
+    timestamp: int
+    position: int
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What a segment holds from the start on."""
+
+    base_offset: int
+    gaps: GapTable = field(default_factory=gap_table.empty)
+    """Between its batches and inside them."""
+    first: Edge | None = None
+    last: Edge | None = None
+    batches: int = 0
+    records: int = 0
+    control: int = 0
+    """Of `records`, those of control batches."""
+    bytes: int = 0
+    first_visible: int | None = None
+    """Offset of the first record that a consumer is given."""
+    last_visible: int | None = None
+    horizons: int = 0
+    """Batches with a delete horizon."""
+    with_holes: int = 0
+    """Batches with fewer records than offsets."""
+    legacy: int = 0
+    """Entries of magic 0 and 1."""
+    overlaps: int = 0
+    damages: int = 0
+    damaged_head: bool = False
+    tail: Reason | None = None
+    """What it ends in, where that is no sound batch."""
+    producer_rows: BatchTable = field(default_factory=empty_table)
+    """The `transactions.significant` rows."""
+    transactional: Column = field(default_factory=lambda: np.empty((5, 0), np.int64))
+    """Producer id, first offset, last offset, records and position of each transactional batch."""
+    markers: Column = field(default_factory=lambda: np.empty((3, 0), np.int64))
+    """First offset, last offset and position of each control batch with records."""
+
+
+def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
+    """Read one segment; UnreadableError where that is not possible."""
+    found = _Pass(task)
+    with LogFile(task.path) as log:
+        at = 0
+        for chunk in scan(log, base_offset=task.base_offset):
+            found.feed(chunk)
+            on_bytes(chunk.end_position - at)
+            at = chunk.end_position
+        found.coverage.bytes = log.size
+    return found.finish()
+
+
+class _Pass:
+    def __init__(self, task: Look) -> None:
+        self.coverage = Coverage(task.base_offset)
+        self._task = task
+        self._rules = BatchRules(task.base_offset)
+        self._damaged = False
+        """Whether something unsound came since the last batch that counts."""
+        self._gaps: list[GapTable] = []
+        self._rows: list[BatchTable] = []
+        self._transactional: list[Column] = []
+        self._markers: list[Column] = []
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
+        coverage = self.coverage
+        for _ in self._rules.feed(chunk):
+            pass  # what is wrong with headers is for verify to say
+        if chunk.damage:
+            coverage.damages += 1
+            coverage.tail, self._damaged = chunk.damage.reason, True
+            return
+        coverage.tail = None
+        misplaced = self._rules.misplaced
+        good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
+        coverage.damages += int((~good).sum())
+        counts, bases = _counts(chunk, self._task.limit)
+        rows = np.flatnonzero(good)
+        skipped = np.diff(rows, prepend=-1) > 1
+        if len(rows):
+            skipped[0] |= self._damaged
+            self._damaged = bool(rows[-1] < len(good) - 1)
+        else:
+            self._damaged = True
+        keep = chunk.table.last_offset[rows] >= self._task.start
+        self._rows.append(transactions.significant(chunk.table[rows]))
+        rows, skipped = rows[keep], skipped[keep]
+        if len(rows):
+            self._take(chunk, rows, bases[rows], counts[rows], skipped)
+
+    def _take(
+        self, chunk: Chunk, rows: Column, bases: Column, counts: Column, damaged: Column
+    ) -> None:
+        """Add sound batches in the order of the file; `damaged`: with damage right before."""
+        coverage, table = self.coverage, chunk.table[rows]
+        whole, bases = bases, np.maximum(bases, self._task.start)
+        edge = coverage.last
+        if edge is None:
+            coverage.damaged_head = bool(damaged[0])
+            coverage.first = _edge(table, 0, int(bases[0]))
+        before = _highest_before(table.last_offset, edge.offset if edge else int(bases[0]) - 1)
+        first = np.maximum(bases, before + 1)
+        room = np.maximum(table.last_offset - first + 1, 0)
+        cut = first > whole
+        coverage.overlaps += int((bases <= before).sum())
+        counts = np.minimum(counts, room)
+        offsets: dict[int, Column] = {}
+        wanted = cut | ((counts < room) if self._task.exact else False)
+        for row in np.flatnonzero(wanted & (counts > 0)).tolist():
+            found = record_offsets(chunk, int(rows[row]), self._task.limit)
+            if found is not None:
+                found = found[(found >= first[row]) & (found <= table.last_offset[row])]
+                offsets[row], counts[row] = found, len(found)
+        self._gaps.append(self._between(table, bases, before, damaged))
+        self._gaps.append(self._inside(table, first, room - counts, offsets))
+        self._count(table, counts, room)
+        self._see(chunk, rows, first, counts, room, offsets)
+        highest = max(int(before[-1]), int(table.last_offset[-1]))
+        coverage.last = _edge(table, len(table) - 1, highest)
+
+    def _between(
+        self, table: BatchTable, bases: Column, before: Column, damaged: Column
+    ) -> GapTable:
+        edge = self.coverage.last
+        at = np.flatnonzero(bases > before + 1)
+
+        def previous(column: Column, first: int) -> Column:
+            return np.concatenate(([first], column[:-1]))[at]
+
+        return gap_table.make(
+            len(at), first_offset=before[at] + 1, last_offset=bases[at] - 1, kind=Kind.BATCHES,
+            before_segment=self._task.base_offset, after_segment=self._task.base_offset,
+            position=table.position[at], epoch=table.leader_epoch[at],
+            before_epoch=previous(table.leader_epoch, edge.epoch if edge else -1),
+            before_ms=previous(table.max_timestamp, edge.timestamp if edge else -1),
+            after_ms=table.max_timestamp[at], damaged=damaged[at],
+        )  # fmt: skip
+
+    def _inside(
+        self, table: BatchTable, first: Column, holes: Column, offsets: dict[int, Column]
+    ) -> GapTable:
+        """Return the holes of batches: one row each, or where decoded one row for each range."""
+        exact = self._task.exact
+        plain = holes > 0
+        tables = []
+        for row, found in offsets.items() if exact else ():
+            plain[row] = False
+            edges = np.concatenate(([first[row] - 1], found, [table.last_offset[row] + 1]))
+            at = np.flatnonzero(np.diff(edges) > 1)
+            tables.append(
+                self._holes(table, np.full(len(at), row), edges[at] + 1, edges[at + 1] - 1)
+            )
+        at = np.flatnonzero(plain)
+        # What holds records and could not be decoded, in a run that decodes, is damaged.
+        damaged = (table.record_count[at] > 0) & exact
+        tables.append(self._holes(table, at, first[at], table.last_offset[at], holes[at], damaged))
+        return gap_table.concat(tables)
+
+    def _holes(
+        self, table: BatchTable, rows: Column, first: Column, last: Column,
+        missing: Column | None = None, damaged: Column | int = 0,
+    ) -> GapTable:  # fmt: skip
+        return gap_table.make(
+            len(rows), first_offset=first, last_offset=last, kind=Kind.RECORDS,
+            missing=last - first + 1 if missing is None else missing,
+            before_segment=self._task.base_offset, after_segment=self._task.base_offset,
+            position=table.position[rows], epoch=table.leader_epoch[rows],
+            before_epoch=table.leader_epoch[rows], before_ms=table.max_timestamp[rows],
+            after_ms=table.max_timestamp[rows], damaged=damaged,
+        )  # fmt: skip
+
+    def _count(self, table: BatchTable, counts: Column, room: Column) -> None:
+        coverage = self.coverage
+        coverage.batches += len(table)
+        coverage.records += int(counts.sum())
+        coverage.control += int(counts[table.is_control].sum())
+        coverage.horizons += int(table.has_delete_horizon.sum())
+        coverage.legacy += int((table.magic < MAGIC).sum())
+        coverage.with_holes += int((counts < room).sum())
+
+    def _see(
+        self, chunk: Chunk, rows: Column, first: Column, counts: Column, room: Column,
+        offsets: dict[int, Column],
+    ) -> None:  # fmt: skip
+        """Note what a consumer is given first and last, and what it is given sometimes only."""
+        coverage, table = self.coverage, chunk.table[rows]
+        held = counts > 0
+        last = table.last_offset
+        data = np.flatnonzero(held & ~table.is_control)
+
+        def bounds(row: int) -> tuple[int, int]:
+            found = offsets.get(row)
+            if found is None and counts[row] < room[row]:
+                found = record_offsets(chunk, int(rows[row]), self._task.limit)
+            if found is None or not len(found):
+                return int(first[row]), int(last[row])
+            return int(found.min()), int(found.max())
+
+        if len(data):
+            if coverage.first_visible is None:
+                coverage.first_visible = bounds(int(data[0]))[0]
+            coverage.last_visible = bounds(int(data[-1]))[1]
+        parts = np.stack([table.producer_id, first, last, counts, table.position])
+        self._transactional.append(parts[:, held & table.is_transactional & ~table.is_control])
+        self._markers.append(parts[[1, 2, 4]][:, held & table.is_control])
+
+    def finish(self) -> Coverage:
+        coverage = self.coverage
+        order = gap_table.concat(self._gaps)
+        coverage.gaps = order[np.argsort(order.first_offset, kind="stable")]
+        coverage.producer_rows = transactions.significant(concat(self._rows))
+        if self._transactional:
+            coverage.transactional = np.concatenate(self._transactional, axis=1)
+            coverage.markers = np.concatenate(self._markers, axis=1)
+        if coverage.tail is None and self._damaged:
+            coverage.tail = Reason.CRC  # a batch with foreign offsets is the last
+        return coverage
+
+
+def record_offsets(chunk: Chunk, row: int, limit: int) -> Column | None:
+    """Return the offsets of the records of a batch, int64 rising; None where it does not decode."""
+    table, batch = chunk.table, chunk.batch(row)
+    if len(batch) < table.size[row]:
+        return None
+    try:
+        if table.magic[row] < MAGIC:
+            found = [message.offset for message in legacy_batch.parse_messages(batch, limit)]
+            return np.unique(np.array(found, np.int64))
+        payload = compression.decompress(int(table.codec[row]), batch[HEADER_SIZE:], limit)
+        records, damage = record.parse(payload, int(table.record_count[row]))
+    except FormatError:
+        return None
+    return None if damage else np.unique(table.base_offset[row] + records.offset_delta)
+
+
+def _counts(chunk: Chunk, limit: int) -> tuple[Column, Column]:
+    """Return how many records each batch holds, and its first offset."""
+    table = chunk.table
+    counts, bases = np.maximum(table.record_count, 0), table.base_offset.copy()
+    for row in np.flatnonzero(table.magic < MAGIC).tolist():
+        counts[row] = 1
+        found = record_offsets(chunk, row, limit) if table.codec[row] else None
+        if found is not None and len(found):
+            counts[row], bases[row] = len(found), found[0]
+    return counts, bases
+
+
+def _highest_before(last: Column, start: int) -> Column:
+    highest: Column = np.maximum.accumulate(np.concatenate(([start], last)))[:-1]
+    return highest
+
+
+def _edge(table: BatchTable, row: int, offset: int) -> Edge:
+    return Edge(
+        offset, int(table.leader_epoch[row]), int(table.max_timestamp[row]),
+        int(table.position[row]),
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""The segments of one partition put together: every missing offset with its reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logtool.formats.record_batch import Column
+from logtool.gaps import table as gap_table
+from logtool.gaps.coverage import Coverage
+from logtool.gaps.evidence import Facts, Traces, Verdict, decide
+from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.scan import Reason as DamageReason
+from logtool.transactions import ProducerState
+
+_NO_MARKERS = np.empty((3, 0), np.int64)
+_TORN = (DamageReason.INCOMPLETE, DamageReason.ZEROS)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What is there and what is missing, from the log start to the log end."""
+
+    log_start: int
+    log_end: int
+    """The offset behind the last batch, or the base of an empty segment behind it."""
+    gaps: GapTable
+    """By offset; what lies below the log start too."""
+    verdicts: tuple[Verdict, ...]
+    verdict: Column
+    """For each gap which of `verdicts` is its own."""
+    visible: int
+    """Records that a consumer is given that reads uncommitted ones too."""
+    control: int
+    """Records of control batches."""
+    aborted: int
+    """Of `visible`, what a consumer that reads committed ones alone is not given."""
+    first_visible: int | None
+    last_visible: int | None
+    batches: int
+    damages: int
+    overlaps: int
+    legacy: int
+
+    @property
+    def offsets(self) -> int:
+        """Return how many offsets the log has: visible, control and missing ones."""
+        return self.log_end - self.log_start
+
+    def reasons(self) -> dict[Reason, tuple[int, int]]:
+        """Return for each reason the number of gaps and of offsets in them."""
+        found: dict[Reason, tuple[int, int]] = {}
+        for number, verdict in enumerate(self.verdicts):
+            of_verdict = self.verdict == number
+            gaps, offsets = found.get(verdict.reason, (0, 0))
+            count = gaps + int(of_verdict.sum())
+            if count:
+                missing = int(self.gaps.missing[of_verdict].sum())
+                found[verdict.reason] = count, offsets + missing
+        return found
+
+    def having(self, reasons: Sequence[Reason]) -> Column:
+        """Return which gaps have one of the reasons."""
+        numbers = [n for n, verdict in enumerate(self.verdicts) if verdict.reason in reasons]
+        chosen: Column = np.isin(self.verdict, numbers)
+        return chosen
+
+    @property
+    def missing(self) -> int:
+        """Return how many offsets from the log start on are on disk no more."""
+        return sum(n for reason, (_, n) in self.reasons().items() if reason.is_missing)
+
+    @property
+    def losses(self) -> int:
+        """Return the number of gaps that may mean loss."""
+        return sum(n for reason, (n, _) in self.reasons().items() if reason.is_loss)
+
+
+def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False) -> Ledger:
+    """Return the ledger of segments that were looked at from `facts.log_start` on.
+
+    With `isolation` the offsets of markers and of aborted records are listed too.
+    """
+    gaps, log_end = _joined(segments, facts)
+    inner = (gaps.kind == Kind.BATCHES) & (gaps.damaged == 0)
+    traces = Traces(
+        sum(one.horizons for one in segments), sum(one.with_holes for one in segments),
+        int(inner.sum()),
+    )  # fmt: skip
+    verdicts, chosen = decide(gaps, facts, traces)
+    aborted = _aborted(segments)
+    parts, numbers = [gaps], [chosen]
+
+    def add(more: GapTable, verdict: Verdict) -> None:
+        parts.append(more)
+        numbers.append(np.full(len(more), len(verdicts)))
+        verdicts.append(verdict)
+
+    if facts.log_start > 0:
+        below = gap_table.make(1, first_offset=0, last_offset=facts.log_start - 1, kind=Kind.HEAD)
+        add(below, Verdict(Reason.RETENTION, f"the log starts at {facts.log_start}"))
+    if isolation:
+        markers = np.concatenate([_NO_MARKERS, *(one.markers for one in segments)], axis=1)
+        first, last, position = markers
+        add(
+            _inside(first, last, position), Verdict(Reason.CONTROL, "no consumer is given a marker")
+        )
+        text = "read_committed leaves out what a transaction wrote that was aborted"
+        _, first, last, count, position = aborted
+        add(_inside(first, last, position, count), Verdict(Reason.ABORTED, text))
+    every, which = gap_table.concat(parts), np.concatenate(numbers)
+    order = np.argsort(every.first_offset, kind="stable")
+    seen = [one for one in segments if one.first_visible is not None]
+    control = sum(one.control for one in segments)
+    return Ledger(
+        facts.log_start, log_end, every[order], tuple(verdicts), which[order],
+        sum(one.records for one in segments) - control, control, int(aborted[3].sum()),
+        seen[0].first_visible if seen else None, seen[-1].last_visible if seen else None,
+        sum(one.batches for one in segments), sum(one.damages for one in segments),
+        sum(one.overlaps for one in segments), sum(one.legacy for one in segments),
+    )  # fmt: skip
+
+
+def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int]:
+    """Return the gaps inside segments and between them, and the log end."""
+    parts: list[GapTable] = []
+    end, last, damaged = facts.log_start, None, False
+    for one in segments:
+        if one.first is None:
+            damaged |= one.damages > 0
+            continue
+        if one.first.offset > end:
+            parts.append(_behind(last, one, end, damaged=damaged or one.damaged_head))
+        parts.append(one.gaps)
+        end = max(end, one.last.offset + 1) if one.last else end
+        last, damaged = one, one.tail is not None
+    log_end = max(end, segments[-1].base_offset) if segments else end
+    if log_end > end:
+        parts.append(_at_end(last, end, log_end - 1, segments[-1].base_offset, damaged=damaged))
+    elif damaged and not (segments and segments[-1].tail in _TORN and not facts.clean):
+        parts.append(_at_end(last, end, None, segments[-1].base_offset, damaged=True))
+    return gap_table.concat(parts), log_end
+
+
+def _behind(last: Coverage | None, one: Coverage, end: int, *, damaged: bool) -> GapTable:
+    """Return the gap from `end` up to the first batch of a segment."""
+    first = one.first
+    before = last.last if last else None
+    return gap_table.make(
+        1, first_offset=end, last_offset=first.offset - 1 if first else end,
+        kind=Kind.SEGMENTS if last else Kind.HEAD,
+        before_segment=last.base_offset if last else -1, after_segment=one.base_offset,
+        position=first.position if first else -1, epoch=first.epoch if first else -1,
+        before_epoch=before.epoch if before else -1,
+        before_ms=before.timestamp if before else -1, after_ms=first.timestamp if first else -1,
+        damaged=int(damaged),
+    )  # fmt: skip
+
+
+def _at_end(
+    last: Coverage | None, first: int, end: int | None, after: int, *, damaged: bool
+) -> GapTable:
+    """Return the gap behind the last batch; nothing follows that could tell an epoch."""
+    before = last.last if last else None
+    return gap_table.make(
+        1, first_offset=first, last_offset=-1 if end is None else end,
+        missing=0 if end is None else end - first + 1,
+        kind=Kind.END if end is None else Kind.SEGMENTS if last else Kind.HEAD,
+        before_segment=last.base_offset if last else -1, after_segment=after,
+        before_epoch=before.epoch if before else -1,
+        before_ms=before.timestamp if before else -1, damaged=int(damaged),
+    )  # fmt: skip
+
+
+def _inside(
+    first: Column, last: Column, position: Column, missing: Column | None = None
+) -> GapTable:
+    return gap_table.make(
+        len(first), first_offset=first, last_offset=last, kind=Kind.RECORDS, position=position,
+        missing=last - first + 1 if missing is None else missing,
+    )  # fmt: skip
+
+
+def _aborted(segments: Sequence[Coverage]) -> Column:
+    """Return the columns of `Coverage.transactional` for the batches of aborted transactions."""
+    batches = np.concatenate(
+        [one.transactional for one in segments] or [np.empty((5, 0), np.int64)], axis=1
+    )
+    state = ProducerState()
+    chosen = np.zeros(batches.shape[1], np.bool_)
+    for one in segments:
+        for found in state.apply(one.producer_rows)[0]:
+            # Offsets rise from batch to batch: those of the transaction are a stretch.
+            span = slice(*np.searchsorted(batches[1], (found.first_offset, found.last_offset + 1)))
+            chosen[span] |= batches[0, span] == found.producer_id
+    return batches[:, chosen]

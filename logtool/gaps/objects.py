@@ -1,0 +1,165 @@
+"""What is printed of gaps: JSON-ready objects."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from logtool.dump.values import rfc3339
+from logtool.formats.record_batch import HEADER_SIZE
+from logtool.gaps.follower import Stretch
+from logtool.gaps.ghosts import Ghosts
+from logtool.gaps.run import Result
+from logtool.gaps.table import Kind
+
+Object = dict[str, Any]
+_SUMS = ("offsets", "visible", "control", "aborted", "missing")
+
+
+def partition_object(result: Result, ghosts: Ghosts) -> Object:
+    """Return the object of a partition: from its log start to its log end."""
+    ledger, found = result.ledger, result.subject.found
+    return {
+        "type": "partition",
+        "path": str(found.path),
+        "topic": found.topic,
+        "partition": found.number,
+        "log_start_offset": ledger.log_start,
+        "log_end_offset": ledger.log_end,
+        "first_visible_offset": ledger.first_visible,
+        "last_visible_offset": ledger.last_visible,
+        "offsets": ledger.offsets,
+        "visible": ledger.visible,
+        "control": ledger.control,
+        "aborted": ledger.aborted,
+        "missing": ledger.missing,
+        "missing_share": _share(ledger.missing, ledger.offsets),
+        "reasons": {
+            str(reason): {"gaps": gaps, "offsets": offsets}
+            for reason, (gaps, offsets) in ledger.reasons().items()
+        },
+        "losses": ledger.losses,
+        "ghosts": len(ghosts),
+        "ghost_bytes": ghosts.bytes,
+        "cleanup_policy": result.subject.facts.policy,
+        "damages": ledger.damages,
+        "overlaps": ledger.overlaps,
+    }
+
+
+def gap_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
+    """Yield the gaps of a partition by offset."""
+    ledger, found = result.ledger, result.subject.found
+    gaps = ledger.gaps
+    filled = np.bincount(ghosts.gap, minlength=len(gaps)).tolist()
+    names = ("first_offset", "last_offset", "missing", "kind", "before_segment", "after_segment",
+             "position", "epoch", "before_ms", "after_ms")  # fmt: skip
+    columns = [getattr(gaps, name).tolist() for name in names]
+    for number, (first, last, missing, kind, before, after, position, epoch, old, new) in enumerate(
+        zip(*columns, strict=True)
+    ):
+        verdict = ledger.verdicts[ledger.verdict[number]]
+        yield {
+            "type": "gap",
+            "path": str(found.path),
+            "topic": found.topic,
+            "partition": found.number,
+            "kind": Kind(kind).label,
+            "first_offset": first,
+            "last_offset": _known(last),
+            "missing": missing,
+            "reason": str(verdict.reason),
+            "loss": verdict.reason.is_loss,
+            "evidence": verdict.evidence,
+            "before_segment": _known(before),
+            "after_segment": _known(after),
+            "position": _known(position),
+            "leader_epoch": _known(epoch),
+            "before_timestamp_ms": _known(old),
+            "before_timestamp": rfc3339(_known(old)),
+            "after_timestamp_ms": _known(new),
+            "after_timestamp": rfc3339(_known(new)),
+            "ghosts": filled[number],
+            "ghost_bytes": filled[number] * HEADER_SIZE,
+        }
+
+
+def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
+    """Yield the batches that would fill the gaps of a partition."""
+    found = result.subject.found
+    columns = (ghosts.first_offset, ghosts.last_offset, ghosts.epoch, ghosts.following_epoch,
+               ghosts.exact)  # fmt: skip
+    for first, last, epoch, following, exact in zip(*(c.tolist() for c in columns), strict=True):
+        yield {
+            "type": "ghost",
+            "path": str(found.path),
+            "topic": found.topic,
+            "partition": found.number,
+            "first_offset": first,
+            "last_offset": last,
+            "leader_epoch": epoch,
+            "epoch_from": "leader-epoch-checkpoint" if exact else "following-batch",
+            "following_leader_epoch": following,
+            "size": HEADER_SIZE,
+        }
+
+
+def stretch_objects(result: Result, stretches: Sequence[Stretch]) -> Iterator[Object]:
+    """Yield what a follower would be sent, in order."""
+    found = result.subject.found
+    for one in stretches:
+        yield {
+            "type": "stretch",
+            "path": str(found.path),
+            "topic": found.topic,
+            "partition": found.number,
+            "ghost": one.ghost,
+            "first_offset": one.first_offset,
+            "last_offset": one.last_offset,
+            "without_ghosts_first_offset": one.without_first,
+            "without_ghosts_last_offset": one.without_last,
+        }
+
+
+class Totals:
+    """Adds up partitions: all of them, and by topic."""
+
+    def __init__(self) -> None:
+        self.all = _zero("")
+        self._topics: dict[str, Object] = {}
+
+    def add(self, partition: Object) -> None:
+        """Count one partition; one whose directory names no topic is of none."""
+        name = partition["topic"]
+        totals = [self.all]
+        if name is not None:
+            totals.append(self._topics.setdefault(name, _zero(name)))
+        for total in totals:
+            total["partitions"] += 1
+            for key in (*_SUMS, "losses", "ghosts", "ghost_bytes"):
+                total[key] += partition[key]
+            for reason, counts in partition["reasons"].items():
+                of_reason = total["reasons"].setdefault(reason, {"gaps": 0, "offsets": 0})
+                for key in of_reason:
+                    of_reason[key] += counts[key]
+            total["missing_share"] = _share(total["missing"], total["offsets"])
+
+    def topics(self) -> list[Object]:
+        """Return the topics by name."""
+        return [self._topics[name] for name in sorted(self._topics)]
+
+
+def _zero(topic: str) -> Object:
+    sums = dict.fromkeys(_SUMS, 0)
+    return {
+        "type": "topic", "topic": topic, "partitions": 0, **sums, "missing_share": 0,
+        "reasons": {}, "losses": 0, "ghosts": 0, "ghost_bytes": 0,
+    }  # fmt: skip
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 6) if whole else 0.0
+
+
+def _known(value: int) -> int | None:
+    return None if value < 0 else value

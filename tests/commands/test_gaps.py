@@ -1,0 +1,134 @@
+"""The command: what it prints, how it ends, what it refuses."""
+
+import csv
+import io
+import json
+
+import pytest
+from damage import flip
+
+
+@pytest.fixture
+def holed(log, make_batch):
+    """Return a partition dir with the offsets 0 to 2 and 6 to 8."""
+    data = log.read_bytes()
+    first = int.from_bytes(data[8:12], "big") + 12
+    second = int.from_bytes(data[first + 8 : first + 12], "big") + 12
+    log.write_bytes(data[:first] + data[first + second :])
+    for index in log.parent.glob("*index"):
+        index.unlink()
+    return log.parent
+
+
+def test_a_log_dir_without_loss_ends_well(run, scenario):
+    result = run("gaps", scenario("4.3.1/clean"))
+    assert result.status == 0
+    assert len(result.lines) == 5
+    assert "compacted.keys-0: offsets 0 to 1440, 480 visible, 960 missing (66.67 %)" in (
+        result.stdout
+    )
+    assert "no gap means loss" in result.stderr
+
+
+def test_a_gap_that_may_mean_loss_is_shown_and_makes_the_status_1(run, holed):
+    result = run("gaps", holed)
+    assert result.status == 1
+    assert "[3,5] unknown (between-batches)" in result.stdout
+    assert "1 gap that may mean loss" in result.stderr
+
+
+def test_the_policy_can_be_told(run, holed):
+    result = run("gaps", "--cleanup-policy", "compact", holed)
+    assert result.status == 0
+    assert "[3,5]" not in result.stdout
+    assert "[3,5] compaction" in run("gaps", "-v", "--cleanup-policy", "compact", holed).stdout
+
+
+def test_damage_makes_the_status_1(run, damaged_log):
+    result = run("gaps", "-f", "ndjson", damaged_log.parent)
+    assert result.status == 1
+    (gap,) = result.of_type("gap")
+    assert (gap["first_offset"], gap["last_offset"], gap["reason"]) == (3, 5, "damage")
+    assert gap["ghosts"] == 1
+
+
+def test_the_lines_are_the_partition_its_gaps_the_topics_and_a_summary(run, scenario):
+    result = run("gaps", "-f", "ndjson", scenario("4.3.1/clean"))
+    kinds = [obj["type"] for obj in result.objects]
+    assert kinds[0] == "partition"
+    assert kinds[-1] == "summary"
+    assert kinds[-2] == "topic"
+    topic = next(obj for obj in result.of_type("topic") if obj["topic"] == "codec-none")
+    assert (topic["partitions"], topic["offsets"]) == (3, 960)
+    partition = next(o for o in result.of_type("partition") if o["topic"] == "compacted.keys")
+    gaps = [gap for gap in result.of_type("gap") if gap["topic"] == "compacted.keys"]
+    assert sum(gap["missing"] for gap in gaps) == partition["missing"]
+    assert sum(gap["ghosts"] for gap in gaps) == partition["ghosts"]
+    assert partition["ghost_bytes"] == 61 * partition["ghosts"]
+    assert result.objects[-1]["partitions"] == len(result.of_type("partition"))
+
+
+def test_rows_of_csv_are_gaps(run, scenario):
+    result = run("gaps", "-f", "csv", scenario("3.9.0/compaction"))
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert {row["reason"] for row in rows} == {"compaction"}
+    assert run("gaps", "-f", "tsv", scenario("3.9.0/compaction")).status == 0
+
+
+def test_markdown_and_json_say_the_same(run, holed):
+    document = json.loads(run("gaps", "--json", holed).stdout)
+    gap = next(item for item in document["items"] if item["type"] == "gap")
+    assert gap["evidence"] in run("gaps", "-f", "markdown", holed).stdout
+
+
+def test_ghosts_are_printed_one_by_one(run, holed):
+    result = run("gaps", "--ghosts", "-f", "ndjson", holed)
+    (ghost,) = result.of_type("ghost")
+    assert (ghost["first_offset"], ghost["last_offset"], ghost["size"]) == (3, 5, 61)
+    assert ghost["epoch_from"] == "leader-epoch-checkpoint"
+
+
+def test_only_the_topics_asked_for_are_looked_at(run, scenario):
+    result = run("gaps", "-f", "ndjson", "--topic", "compacted*", scenario("4.3.1/clean"))
+    assert {obj["topic"] for obj in result.of_type("partition")} == {
+        "compacted.keys", "compacted-tx",
+    }  # fmt: skip
+
+
+def test_a_log_by_itself_is_looked_at_from_its_base(run, scenario):
+    folder = scenario("4.3.1/clean") / "deleted_segments-0"
+    path = sorted(folder.glob("*.log"))[0]
+    (partition,) = run("gaps", "-f", "ndjson", path).of_type("partition")
+    assert partition["log_start_offset"] == int(path.stem)
+
+
+def test_what_cannot_be_read_makes_the_status_4(run, tmp_path, holed):
+    result = run("gaps", "-f", "ndjson", tmp_path / "missing", holed)
+    assert result.status == 4
+    assert result.objects[-1]["complete"] is False
+    assert run("gaps", holed / "leader-epoch-checkpoint").status == 4
+
+
+def test_time_that_runs_out_makes_the_status_6(run, holed):
+    assert run("gaps", "--max-duration", "0.000000001s", holed).status == 6
+
+
+def test_contradictions_are_told(run, holed):
+    assert run("gaps").status == 2
+    assert run("gaps", "--json", "-f", "csv", holed).status == 2
+    assert run("gaps", "-q", "-v", holed).status == 2
+
+
+def test_several_threads_say_the_same(run, scenario, monkeypatch):
+    monkeypatch.setattr("logtool.gaps.run.WORTH_A_POOL", 0)
+    home = scenario("4.3.1/clean")
+    one, two = (run("gaps", "-f", "csv", "-j", jobs, home).stdout for jobs in (1, 2))
+    assert one == two
+
+
+def test_a_flipped_byte_in_each_batch_is_told(run, log):
+    data = log.read_bytes()
+    log.write_bytes(flip(data, len(data) - 1))
+    result = run("gaps", log.parent)
+    assert result.status == 1
+    assert "[6,?] damage (end)" in result.stdout

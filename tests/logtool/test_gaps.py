@@ -1,0 +1,375 @@
+"""The ledger of missing offsets, the ghosts that would fill it, and the log that is filled."""
+
+import shutil
+
+import numpy as np
+import pytest
+from conftest import SCENARIOS
+from damage import flip
+from verification import batches, log_dirs, logs
+
+from logtool import files
+from logtool.formats import record, record_batch
+from logtool.gaps import follower, ghosts
+from logtool.gaps import table as gap_table
+from logtool.gaps.coverage import Look, look, record_offsets
+from logtool.gaps.evidence import Facts
+from logtool.gaps.ledger import build
+from logtool.gaps.run import Gaps, Wanted
+from logtool.gaps.table import Kind, Reason
+from logtool.scan import scan
+
+LARGEST = 2**31 - 1
+
+
+def batch(first, last, *, epoch=0, offsets=None, **header):
+    """Return a batch of those offsets, by default all of them."""
+    offsets = range(first, last + 1) if offsets is None else offsets
+    payload = record.encode([record.Record(offset - first, value=b"v") for offset in offsets])
+    fields = {"record_count": len(offsets), "leader_epoch": epoch, "base_timestamp": 1000,
+              "max_timestamp": 1000}  # fmt: skip
+    return record_batch.encode(
+        payload, base_offset=first, last_offset_delta=last - first, **(fields | header)
+    )
+
+
+def write(folder, *segments):
+    """Write segments of (base offset, batches) into a partition dir."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for base, content in segments:
+        (folder / f"{base:020d}.log").write_bytes(b"".join(content))
+    return folder
+
+
+@pytest.fixture
+def topic(tmp_path):
+    """Return a function that writes a partition dir of segments."""
+    return lambda *segments: write(tmp_path / "data" / "orders-0", *segments)
+
+
+def only(path, **wanted):
+    """Return the result for the only partition of a path."""
+    (found,) = Gaps([path], Wanted(**wanted))
+    assert not isinstance(found, Exception), found
+    return found
+
+
+def told(result):
+    """Return (first, last, reason) of the gaps."""
+    ledger = result.ledger
+    last = [None if end < 0 else end for end in ledger.gaps.last_offset.tolist()]
+    reasons = [str(ledger.verdicts[number].reason) for number in ledger.verdict]
+    return list(zip(ledger.gaps.first_offset.tolist(), last, reasons, strict=True))
+
+
+def spans(result):
+    """Return (first, last, epoch) of the ghosts."""
+    found = ghosts.of(result.ledger, result.subject.facts)
+    columns = (found.first_offset, found.last_offset, found.epoch)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def gap(first, last, *, epoch=0, before_epoch=-1):
+    """Return the table of one gap between batches."""
+    return gap_table.make(
+        1, first_offset=first, last_offset=last, kind=Kind.BATCHES, position=0, epoch=epoch,
+        before_epoch=before_epoch,
+    )  # fmt: skip
+
+
+def filled(table, facts=Facts()):  # noqa: B008
+    found = ghosts.fill(table, facts)
+    columns = (found.first_offset, found.last_offset, found.epoch)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+RFC = (batch(0, 10, epoch=1), batch(11, 20, epoch=1), batch(33, 40, epoch=3))
+
+
+def test_the_gap_of_the_rfc_gets_one_ghost_with_the_term_of_the_batch_that_follows(topic):
+    result = only(topic((0, RFC)), policy="compact")
+    assert told(result) == [(21, 32, "compaction")]
+    assert spans(result) == [(21, 32, 3)]
+    assert result.ledger.missing == 12
+    assert (result.ledger.log_start, result.ledger.log_end) == (0, 41)
+
+
+def test_without_the_ghost_the_follower_of_the_rfc_numbers_the_last_batch_from_21(topic):
+    result = only(topic((0, RFC)), policy="compact")
+    found = ghosts.of(result.ledger, result.subject.facts)
+    sent = follower.stretches(found, leader_start=0, leader_end=41, follower_end=11)
+    assert [(s.ghost, s.first_offset, s.last_offset) for s in sent] == [
+        (False, 11, 20), (True, 21, 32), (False, 33, 40),
+    ]  # fmt: skip
+    assert [(s.without_first, s.without_last) for s in sent if not s.ghost] == [(11, 20), (21, 28)]
+
+
+def test_a_follower_that_ends_inside_a_gap_is_sent_the_rest_of_the_ghost(topic):
+    result = only(topic((0, RFC)), policy="compact")
+    found = ghosts.of(result.ledger, result.subject.facts)
+    sent = follower.stretches(found, leader_start=0, leader_end=41, follower_end=25)
+    assert [(s.ghost, s.first_offset, s.last_offset) for s in sent] == [
+        (True, 25, 32), (False, 33, 40),
+    ]  # fmt: skip
+    assert sent[1].without_first == 25
+
+
+def test_a_follower_that_has_everything_is_sent_nothing(topic):
+    result = only(topic((0, RFC)), policy="compact")
+    found = ghosts.of(result.ledger, result.subject.facts)
+    assert follower.stretches(found, leader_start=0, leader_end=41, follower_end=41) == []
+
+
+def test_a_gap_at_the_head_reaches_from_the_base_to_the_first_batch(topic):
+    held = batch(7164, 7429, offsets=[7200], epoch=1)
+    result = only(topic((3676, [held])), policy="compact")
+    assert told(result) == [
+        (0, 3675, "retention"), (3676, 7163, "compaction"), (7164, 7429, "compaction"),
+    ]  # fmt: skip
+    assert result.ledger.gaps.missing.tolist() == [3676, 3488, 265]
+    assert spans(result) == [(3676, 7163, 1)]
+    assert (result.ledger.first_visible, result.ledger.last_visible) == (7200, 7200)
+
+
+def test_a_gap_of_one_offset_is_filled_too(topic):
+    result = only(topic((0, [batch(0, 4), batch(6, 9)])), policy="compact")
+    assert told(result) == [(5, 5, "compaction")]
+    assert spans(result) == [(5, 5, 0)]
+
+
+def test_a_gap_between_segments_names_both(topic):
+    result = only(topic((0, [batch(0, 9)]), (20, [batch(20, 29)])), policy="compact")
+    gaps = result.ledger.gaps
+    assert told(result) == [(10, 19, "compaction")]
+    assert gaps.kind.tolist() == [Kind.SEGMENTS]
+    assert (gaps.before_segment[0], gaps.after_segment[0]) == (0, 20)
+
+
+def test_a_ghost_is_split_where_the_leader_epochs_of_the_checkpoint_change():
+    facts = Facts(epochs=((0, 0), (4, 15), (7, 30)))
+    table = gap(10, 34, epoch=7, before_epoch=0)
+    assert filled(table, facts) == [(10, 14, 0), (15, 29, 4), (30, 34, 7)]
+    assert filled(table) == [(10, 34, 7)]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "before"), [(((0, 0), (4, 15)), 0), (((0, 0), (7, 30)), 3), (((7, 12),), 0)]
+)
+def test_a_checkpoint_that_the_batches_contradict_or_that_begins_later_is_not_believed(
+    epochs, before
+):
+    table = gap(10, 34, epoch=7, before_epoch=before)
+    assert filled(table, Facts(epochs=epochs)) == [(10, 34, 7)]
+
+
+def test_a_gap_too_long_for_one_ghost_is_cut_so_that_its_count_fits_in_32_bits():
+    last = 10 + 3 * LARGEST + 5
+    found = filled(gap(10, last))
+    assert len(found) == 4
+    assert [end - start + 1 for start, end, _ in found] == [LARGEST, LARGEST, LARGEST, 6]
+    assert found[-1][1] == last
+    assert filled(gap(0, LARGEST - 1)) == [(0, LARGEST - 1, 0)]
+    assert len(filled(gap(0, LARGEST))) == 2
+
+
+def test_the_overhead_of_2_to_the_40_offsets_is_that_of_its_pieces():
+    assert ghosts.fill(gap(0, 2**40 - 1), Facts()).bytes == 513 * 61
+
+
+def test_nothing_is_filled_behind_the_last_batch(topic):
+    result = only(topic((0, [batch(0, 10)]), (21, [])), policy="compact")
+    assert told(result) == [(11, 20, "compaction")]
+    assert result.ledger.log_end == 21
+    assert spans(result) == []
+
+
+def test_an_empty_first_segment_moves_nothing(topic):
+    result = only(topic((0, []), (5, []), (9, [batch(12, 13)])), policy="compact")
+    assert told(result) == [(0, 11, "compaction")]
+
+
+def test_batches_that_overlap_count_each_offset_once(topic):
+    result = only(topic((0, [batch(0, 9), batch(5, 14)]), (12, [batch(12, 19)])), policy="compact")
+    ledger = result.ledger
+    assert (ledger.visible, ledger.missing, ledger.offsets) == (20, 0, 20)
+    assert ledger.overlaps == 2
+
+
+def test_a_log_start_inside_a_batch_counts_from_there(topic):
+    folder = topic((0, [batch(0, 9, offsets=[1, 5, 9]), batch(12, 14)]))
+    (folder.parent / "log-start-offset-checkpoint").write_text("0\n1\norders 0 4\n")
+    ledger = only(folder, policy="compact").ledger
+    assert (ledger.log_start, ledger.visible, ledger.missing, ledger.offsets) == (4, 5, 6, 11)
+    assert ledger.first_visible == 5
+
+
+def test_records_tell_which_offsets_of_a_batch_are_missing(topic):
+    folder = topic((0, [batch(0, 9, offsets=[2, 3, 7]), batch(10, 12, offsets=[])]))
+    assert told(only(folder)) == [(0, 9, "compaction"), (10, 12, "compaction")]
+    exact = [(0, 1), (4, 6), (8, 9), (10, 12)]
+    assert told(only(folder, exact=True)) == [(*span, "compaction") for span in exact]
+
+
+# Why
+
+
+def test_a_single_gap_without_a_sign_of_compaction_is_unknown(topic):
+    folder = topic((0, [batch(0, 4), batch(6, 9)]))
+    assert told(only(folder)) == [(5, 5, "unknown")]
+    assert told(only(folder, policy="delete")) == [(5, 5, "unknown")]
+
+
+def test_gaps_everywhere_are_compaction_unless_the_policy_says_otherwise(topic):
+    folder = topic((0, [batch(n, n) for n in (0, 2, 4, 6)]))
+    assert {reason for _, _, reason in told(only(folder))} == {"compaction"}
+    assert {reason for _, _, reason in told(only(folder, policy="delete"))} == {"unknown"}
+
+
+@pytest.mark.parametrize("trace", [{"attributes": 0x40}, {"offsets": [1]}])
+def test_what_only_the_cleaner_writes_shows_that_a_topic_was_compacted_once(topic, trace):
+    folder = topic((0, [batch(0, 4, **trace), batch(6, 9)]))
+    assert (5, 5, "compaction") in told(only(folder, policy="delete"))
+
+
+def test_the_cleaner_checkpoint_shows_that_a_topic_is_compacted(topic):
+    folder = topic((0, [batch(0, 4), batch(6, 9), batch(11, 12)]))
+    (folder.parent / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 8\n")
+    result = only(folder)
+    assert told(result) == [(5, 5, "compaction"), (10, 10, "compaction")]
+    said = [result.ledger.verdicts[n].evidence for n in result.ledger.verdict]
+    assert "fetched" in said[1]
+    assert "fetched" not in said[0]
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete", None])
+@pytest.mark.parametrize("witness", [f"{15:020d}.index", f"{15:020d}.snapshot"])
+def test_a_file_of_a_segment_that_is_gone_tells_that_it_was_there(topic, witness, policy):
+    folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
+    (folder / witness).write_bytes(b"")
+    assert told(only(folder, policy=policy)) == [(10, 19, "segment-missing")]
+
+
+def test_the_snapshot_of_an_empty_segment_in_a_gap_tells_nothing(topic):
+    folder = topic((0, [batch(0, 9)]), (15, []), (20, [batch(20, 29)]))
+    (folder / f"{15:020d}.snapshot").write_bytes(b"")
+    assert told(only(folder, policy="compact")) == [(10, 19, "compaction")]
+
+
+def test_an_index_that_goes_on_behind_its_log_tells_that_the_log_was_cut(topic):
+    folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
+    (folder / f"{0:020d}.index").write_bytes((14).to_bytes(4, "big") + (99).to_bytes(4, "big"))
+    assert told(only(folder, policy="compact")) == [(10, 19, "truncation-hole")]
+
+
+def test_between_segments_of_a_topic_that_is_not_compacted_lies_a_hole(topic):
+    folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
+    assert told(only(folder, policy="delete")) == [(10, 19, "truncation-hole")]
+    assert told(only(folder)) == [(10, 19, "unknown")]
+
+
+def test_damage_is_the_reason_wherever_it_lies(topic):
+    good = [batch(0, 4), batch(5, 9), batch(10, 14)]
+    for number, expected in enumerate([(0, 4, "damage"), (5, 9, "damage"), (10, None, "damage")]):
+        spoiled = [flip(b, 30) if n == number else b for n, b in enumerate(good)]
+        folder = topic((0, spoiled))
+        assert told(only(folder, policy="compact")) == [expected]
+
+
+def test_damage_at_the_end_of_a_segment_is_the_reason_up_to_the_next(topic):
+    folder = topic((0, [batch(0, 4), flip(batch(5, 9), 30)]), (10, [batch(12, 14)]))
+    assert told(only(folder, policy="compact")) == [(5, 11, "damage")]
+
+
+def test_a_base_offset_that_stands_out_is_damage(topic):
+    folder = topic((0, [batch(0, 4), flip(batch(5, 9), 5, 1), batch(10, 14)]))
+    assert told(only(folder, policy="compact")) == [(5, 9, "damage")]
+
+
+def test_a_torn_tail_is_no_gap_after_an_unclean_stop(topic):
+    folder = topic((0, [batch(0, 4), batch(5, 9)[:40]]))
+    assert told(only(folder)) == []
+    (folder.parent / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    assert told(only(folder)) == [(5, None, "damage")]
+
+
+def test_a_log_that_began_earlier_when_the_broker_stopped_lost_segments(scenario, tmp_path):
+    home = shutil.copytree(scenario("4.3.1/clean"), tmp_path / "clean")
+    folder = home / "deleted_segments-0"
+    first = logs(folder)[0].name
+    (home / "log-start-offset-checkpoint").write_text("0\n1\ndeleted_segments 0 100\n")
+    base = int(first[:20])
+    assert told(only(folder)) == [(0, 99, "retention"), (100, base - 1, "segment-missing")]
+    (home / ".kafka_cleanshutdown").unlink()
+    assert told(only(folder)) == [(0, base - 1, "retention")]
+
+
+# Markers and aborted records
+
+
+def test_read_committed_sees_neither_markers_nor_aborted_records(scenario):
+    folder = scenario("4.3.1/clean") / "tx.mixed-0"
+    plain, committed = only(folder), only(folder, isolation=True)
+    assert told(plain) == []
+    counts = committed.ledger.reasons()
+    assert counts[Reason.CONTROL][1] == plain.ledger.control == 12
+    assert counts[Reason.ABORTED][1] == plain.ledger.aborted == 96
+    assert committed.ledger.missing == 0
+
+
+# Real brokers
+
+
+def offsets_on_disk(folder, start):
+    """Return the offsets of data records and of control records, decoded one by one."""
+    data, control = set(), set()
+    for path in logs(folder):
+        with files.LogFile(path) as log:
+            for chunk in scan(log, base_offset=int(path.name[:20])):
+                for row in range(len(chunk.table)):
+                    found = record_offsets(chunk, row, 2**28)
+                    assert found is not None
+                    into = control if chunk.table.is_control[row] else data
+                    into.update(offset for offset in found.tolist() if offset >= start)
+    return data, control
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_offset_of_each_partition_is_visible_or_control_or_missing(scenario, name):
+    for home in log_dirs(scenario(name)):
+        plain = list(Gaps([home], Wanted()))
+        exact = list(Gaps([home], Wanted(exact=True)))
+        for one, other in zip(plain, exact, strict=True):
+            ledger = one.ledger
+            data, control = offsets_on_disk(one.subject.found.path, ledger.log_start)
+            assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
+            assert (ledger.visible, ledger.control) == (len(data), len(control))
+            if data:
+                assert (ledger.first_visible, ledger.last_visible) == (min(data), max(data))
+            everything = set(range(ledger.log_start, ledger.log_end))
+            assert covered(other.ledger) == everything - data - control
+            assert ledger.losses == 0
+
+
+def covered(ledger):
+    """Return the offsets that the gaps name above the log start."""
+    return {
+        offset
+        for first, last in zip(ledger.gaps.first_offset, ledger.gaps.last_offset, strict=True)
+        for offset in range(int(first), int(last) + 1)
+        if offset >= ledger.log_start
+    }
+
+
+@pytest.mark.parametrize("name", ["4.3.1/clean", "3.9.2/clean", "3.9.0/compaction"])
+def test_the_metadata_log_says_that_the_topic_is_compacted(scenario, name):
+    result = only(scenario(name) / "compacted.keys-0")
+    assert result.subject.facts.policy == "compact"
+    assert result.ledger.missing == 960
+    assert set(result.ledger.reasons()) == {Reason.COMPACTION}
+
+
+def test_a_table_alone_is_enough_for_a_ledger(topic):
+    path = logs(topic((0, RFC)))[0]
+    ledger = build([look(Look(path, 0))], Facts(policy="compact"))
+    assert ledger.missing == 12
+    assert np.array_equal(batches(path).base_offset, [0, 11, 33])
