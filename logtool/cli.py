@@ -23,6 +23,7 @@ from logtool.commands.options import help_text
 from logtool.commands.plan import plan
 from logtool.commands.rebuild_index import rebuild_index
 from logtool.commands.recover import recover
+from logtool.commands.stat import stat
 from logtool.commands.undo import undo
 from logtool.commands.verify import verify
 from logtool.commands.watermark import watermark
@@ -84,6 +85,7 @@ for _name, _function in (
     ("verify", verify),
     ("dump", dump),
     ("dump-index", dump_index),
+    ("stat", stat),
     ("plan", plan),
     ("recover", recover),
     ("rebuild-index", rebuild_index),

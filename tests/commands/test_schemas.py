@@ -10,6 +10,7 @@ from logtool.commands import (
     dump_index,
     explain,
     findings_view,
+    stat_view,
     gaps_view,
     watermark_views,
 )
@@ -20,6 +21,7 @@ SCHEMAS = {
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
+    "stat": stat_view.SCHEMA,
     "gaps": gaps_view.SCHEMA,
     "watermark": watermark_views.SCHEMA,
 }
@@ -73,6 +75,10 @@ def lines(run, scenario, partition, damaged_log, tmp_path):
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
             ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
             ["show", tmp_path / "missing"],
+        ],
+        "stat": [
+            ["--segments", "--level", "records", scenario("4.3.1/clean")],
+            [tmp_path / "missing"],
         ],
         "gaps": [
             ["--isolation", "read_committed", "--ghosts", scenario("4.3.1/clean")],
