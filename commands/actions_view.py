@@ -62,7 +62,7 @@ class Printer:
         self._brief = report.settings.format == "table" and not report.settings.verbose
         self.losing: list[str] = []
         """Partitions that lose records, as --accept-loss takes them."""
-        self.lost_records = self.cut = self.grave = self.withheld = self.shown = 0
+        self.lost_records = self.cut = self.stray = self.grave = self.withheld = self.shown = 0
         self.refuses = False
         """Whether a broker would not start, whatever the partitions hold."""
 
@@ -88,6 +88,7 @@ class Printer:
         """Print one action."""
         obj = obj or action.as_json()
         self.grave += action.is_grave
+        self.stray += action.action == "stray"
         self.refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
             self.withheld += action.change is not None
@@ -173,6 +174,8 @@ def last_lines(
         parts.append(f"{recovered:,} of {segments} recovered")
     if stops:
         parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
+    if printer.stray:
+        parts.append(f"{printer.stray:,} put aside as stray")
     if printer.refuses:
         parts.append("a broker refuses to start")
     if printer.losing:
@@ -181,7 +184,8 @@ def last_lines(
     line = ", ".join(parts)
     if not found and summary.complete:
         line = _NONE
-    if found and summary.complete and not (stops or printer.refuses or printer.losing):
+    bad = stops or printer.stray or printer.refuses or printer.losing
+    if found and summary.complete and not bad:
         line += ": no sound record is lost" if printer.cut else ": nothing is lost"
     yield _state(summary) + line
 

@@ -3,19 +3,17 @@
 import csv
 import json
 import os
-import subprocess
-import sys
 from importlib.resources import files
 
 import pytest
 from damage import damage_file, flip, remove_file
 from jsonschema import Draft202012Validator
 from log_dir_damage import in_batch
+from processes import as_nobody, held, let_anybody_reach
 from verification import fingerprint, small_log_dir
 
 NAME = "rebuild-index"
 SCHEMA = json.loads((files("logtool.schemas") / "plan.json").read_text())
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -208,48 +206,18 @@ def test_when_time_is_over_nothing_was_changed(run, home, index):
 
 
 def test_a_log_dir_in_use_is_refused(run, home, index):
-    program = (
-        "import fcntl, sys, time\nfile = open(sys.argv[1], 'a')\n"
-        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint(flush=True)\ntime.sleep(60)\n"
-    )
-    command = [sys.executable, "-c", program, str(home / ".lock")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
-        holder.stdout.readline()
-        try:
-            refused = run(NAME, "-f", "ndjson", "--apply", home)
-            assert run(NAME, home).status == 1
-        finally:
-            holder.kill()
+    with held(home / ".lock"):
+        refused = run(NAME, "-f", "ndjson", "--apply", home)
+        assert run(NAME, home).status == 1
     assert refused.status == 5
     assert refused.of_type("error")[0]["reason"] == "refused"
     assert not index.exists()
 
 
-def as_nobody(*arguments):
-    """Run a command line without the rights of root; returns its status and what it said."""
-    program = f"""
-import os, sys
-from logtool import cli
-from logtool.commands import rebuild_view
-from logtool.findings import catalogue
-import logtool.rebuild
-catalogue()
-if os.geteuid() == 0:
-    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
-sys.exit(cli.run(sys.argv[1:]))
-"""
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.fixture
 def open_to_all(tmp_path, home):
     """Let anybody reach the log dir."""
-    for path in (*tmp_path.parents,):
-        if path.owner() == tmp_path.owner() and path.name.startswith(("pytest", "popen", "test")):
-            path.chmod(path.stat().st_mode | 0o011)
-    tmp_path.chmod(0o755)
+    let_anybody_reach(tmp_path)
 
 
 @pytest.mark.parametrize("suffix", [".log", ".index", ".txnindex", ".snapshot"])

@@ -1,0 +1,54 @@
+"""Runs of logtool without the rights of root, or beside a process that holds a lock."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOBODY = 65534
+_AS_NOBODY = f"""
+import os, sys
+from logtool import cli, recover, rebuild
+from logtool.commands import actions_view, rebuild_view
+from logtool.findings import catalogue
+catalogue()
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+sys.exit(cli.run(sys.argv[1:]))
+"""
+_HOLD = """
+import fcntl, sys
+file = open(sys.argv[1], "a")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def as_nobody(*arguments: object) -> tuple[int, str, str]:
+    """Run a command line without the rights of root; returns its status and what it said."""
+    command = [sys.executable, "-c", _AS_NOBODY, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def let_anybody_reach(directory: Path) -> None:
+    """Open the way from pytest's own directories to `directory`, which anybody may then read."""
+    for path in directory.parents:
+        if path.owner() == directory.owner() and path.name.startswith(("pytest", "popen", "test")):
+            path.chmod(path.stat().st_mode | 0o011)
+    directory.chmod(0o755)
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[int]:
+    """Let another process hold the lock of a log dir, as a broker does; yields its id."""
+    command = [sys.executable, "-c", _HOLD, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        try:
+            yield holder.pid
+        finally:
+            holder.communicate()
