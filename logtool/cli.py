@@ -24,6 +24,7 @@ from logtool.commands.plan import plan
 from logtool.commands.rebuild_index import rebuild_index
 from logtool.commands.recover import recover
 from logtool.commands.stat import stat
+from logtool.commands.txns import txns
 from logtool.commands.undo import undo
 from logtool.commands.verify import verify
 from logtool.commands.watermark import watermark
@@ -92,6 +93,7 @@ for _name, _function in (
     ("undo", undo),
     ("gaps", gaps),
     ("watermark", watermark),
+    ("txns", txns),
     ("explain", explain),
 ):
     app.command(_name, help=help_text(_function))(_function)

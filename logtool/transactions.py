@@ -54,11 +54,23 @@ class AbortedTransaction:
     producer, else that behind the marker."""
 
 
+@dataclass(frozen=True, slots=True)
+class CommittedTransaction:
+    """A transaction that a COMMIT marker ended and that left batches in the replayed log."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Offset of the marker."""
+
+
 @dataclass(slots=True)
 class ProducerState:
     """All producers at one offset of the log."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
+    committed: list[CommittedTransaction] | None = field(default=None, compare=False)
+    """Where a list is given, those that end are added to it."""
 
     def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
         """Replay the `significant` rows of a stretch of log.
@@ -83,10 +95,12 @@ class ProducerState:
                 state.coordinator_epoch = int(rows.coordinator_epoch[row])
                 first, state.transaction_first_offset = state.transaction_first_offset, NONE
                 state.intruding = False
+                offset = int(rows.base_offset[row])
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
-                    offset = int(rows.base_offset[row])
                     stable = self.oldest_open(none=offset + 1)
                     aborted.append(AbortedTransaction(producer_id, first, offset, stable))
+                elif first != NONE and self.committed is not None:
+                    self.committed.append(CommittedTransaction(producer_id, first, offset))
                 continue
             state.last_sequence = int(last_sequence[row])
             state.last_offset = int(rows.last_offset[row])

@@ -106,7 +106,7 @@ def parse_offsets(text: str) -> Range:
 
 def parse_timestamps(text: str) -> Range:
     """Parse a range like `parse_offsets`; each end is milliseconds or RFC 3339."""
-    return _parse_range(text, "--timestamp", _parse_time)
+    return _parse_range(text, "--timestamp", parse_time)
 
 
 def _parse_range(text: str, option: str, parse: Callable[[str], int | None]) -> Range:
@@ -128,7 +128,8 @@ def _parse_number(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _parse_time(text: str) -> int | None:
+def parse_time(text: str) -> int | None:
+    """Return the ms of a time in milliseconds or RFC 3339 with a time zone, None for neither."""
     if _NUMBER.fullmatch(text):
         return int(text)
     try:

@@ -1,6 +1,7 @@
 import json
 from importlib.resources import files
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -10,16 +11,19 @@ from logtool.commands import (
     dump_index,
     explain,
     findings_view,
-    stat_view,
     gaps_view,
+    stat_view,
+    txns_view,
     watermark_views,
 )
+from logtool.formats import producer_snapshot
 
 SCHEMAS = {
     "verify": findings_view.SCHEMA,
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
+    "txns": txns_view.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
     "stat": stat_view.SCHEMA,
     "gaps": gaps_view.SCHEMA,
@@ -55,8 +59,16 @@ def test_what_the_commands_share_is_the_same_in_each_schema():
     assert len({shared(name) for name in SCHEMAS}) == 1
 
 
+def _contradicted(log_dir):
+    """Return a partition dir whose newest producer snapshot knows of nobody."""
+    folder = log_dir / "tx.mixed-0"
+    nobody = producer_snapshot.build(np.empty(0, producer_snapshot.ENTRY))
+    max(folder.glob("*.snapshot")).write_bytes(producer_snapshot.encode(nobody))
+    return folder
+
+
 @pytest.fixture
-def lines(run, scenario, partition, damaged_log, tmp_path):
+def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     """Return a function: real output of every kind, one object a line."""
     runs = {
         "verify": [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
@@ -70,6 +82,11 @@ def lines(run, scenario, partition, damaged_log, tmp_path):
         ],
         "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
         "explain": [[], ["batch/crc"]],
+        "txns": [
+            ["--all", scenario("4.3.1/killed")],
+            [scenario("4.3.1/killed") / "replication-offset-checkpoint"],
+            [_contradicted(copy_of("4.3.1/clean"))],
+        ],
         "checkpoint": [
             ["show", scenario("4.3.1/clean")],
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
