@@ -5,16 +5,14 @@ import os
 import re
 import resource
 import signal
-import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from changes import carry_out, count, failing, prepare
+from changes import count, failing, prepare
 
-from logtool.apply import Journal, State, find_unfinished
+from logtool.apply import Journal, State
 from logtool.errors import UnwritableError
-from logtool.plan import Change, Kind
 
 REASONS = {
     errno.ENOSPC: "No space left on device",
@@ -121,54 +119,3 @@ def test_a_file_that_grows_too_large_stops_it_half_way_and_it_goes_on(place):
         place.undo()
     place.undo()
     place.assert_untouched()
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """Return a file system of 1 MiB; None where this user may not mount one.
-
-    The tests above do the same with errors that are made up, for any user.
-    """
-    path = tmp_path / "small"
-    path.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)]
-    mounted = os.geteuid() == 0 and not subprocess.run(command, capture_output=True).returncode
-    try:
-        yield path if mounted else None
-    finally:
-        if mounted:
-            subprocess.run(["umount", str(path)], check=True)
-
-
-def test_a_full_disk_for_the_undo_directory_changes_nothing(place, small_disk):
-    place.reset()
-    if small_disk is None:
-        return
-    (small_disk / "filler").write_bytes(bytes((1 << 20) - 40_000))
-    with pytest.raises(UnwritableError, match="No space left on device; nothing in"):
-        carry_out(place.log_dir, small_disk / "undo")
-    place.assert_untouched()
-    assert not (small_disk / "undo").exists()
-
-
-def test_a_full_disk_of_the_log_dir_is_finished_when_there_is_room(place, small_disk):
-    if small_disk is None:
-        return
-    log_dir = small_disk / "data"
-    log_dir.mkdir()
-    (log_dir / "meta.properties").write_bytes(b"version=1\n")
-    filler = small_disk / "filler"
-    filler.write_bytes(bytes(700_000))
-    journal = Journal.begin(place.undo_dir, log_dir, "logtool test")
-    content = os.urandom(500_000)
-    journal.stage([Change(Kind.CREATE, log_dir / "large", None, content)])
-    journal.commit()
-    with pytest.raises(UnwritableError, match="No space left on device; the change is not"):
-        journal.carry_out()
-    filler.unlink()
-    assert find_unfinished(log_dir) == []
-    Journal.open(place.undo_dir).finish()
-    assert (log_dir / "large").read_bytes() == content
-    assert sorted(path.name for path in log_dir.iterdir()) == ["large", "meta.properties"]
-    Journal.open(place.undo_dir).undo()
-    assert [path.name for path in log_dir.iterdir()] == ["meta.properties"]
