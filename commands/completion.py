@@ -61,8 +61,13 @@ _BASH_FILES = 'compopt -o filenames 2> /dev/null; mapfile -t COMPREPLY < <(compg
 def bash(root: Command, commands: list[Command]) -> str:
     """Return the script for bash."""
     groups = _groups(commands)
-    parts = [_bash_command(command) for command in commands]
+    alone = {command.name for command in commands}
+    # The longest names first: that of a command with commands of its own matches theirs too.
+    longest_first = sorted(commands, key=lambda command: -len(command.name.split()))
+    parts = [_bash_command(command, groups.get(command.name, [])) for command in longest_first]
     for group, names in groups.items():
+        if group in alone:
+            continue
         part = _BASH_GROUP.replace("@NAMES@", " ".join([*names, "--help"]))
         parts.append(part.replace("@NAME@", group))
     names = [*_first_words(commands), *_long_first(root)]
@@ -73,7 +78,8 @@ def bash(root: Command, commands: list[Command]) -> str:
     )
 
 
-def _bash_command(command: Command) -> str:
+def _bash_command(command: Command, own: list[str]) -> str:
+    """Return the branch of one command; `own` are the names of commands that may follow it."""
     values = []
     for param in command.options:
         if param.metavar is None:
@@ -85,11 +91,11 @@ def _bash_command(command: Command) -> str:
             action = _BASH_FILES if param.metavar == "FILE" else ":"
         values.append(f"                {pattern})\n                    {action}\n"
                       "                    return\n                    ;;")  # fmt: skip
-    rest = _BASH_FILES
+    rest = _BASH_FILES.replace("-f --", f"-f -W '{' '.join(own)}' --") if own else _BASH_FILES
     if command.name == "explain":
         rest = f'COMPREPLY=( $(compgen -W "$({_CODES})" -- "$cur") )'
     return (
-        _BASH_COMMAND.replace("@NAME@", command.name)
+        _BASH_COMMAND.replace("'@NAME@'", f"'{command.name}'{'*' if own else ''}")
         .replace("@VALUES@", "\n".join(values))
         .replace("@OPTIONS@", " ".join(_long_first(command)))
         .replace("@REST@", rest)
@@ -134,7 +140,10 @@ def _zsh_level(commands: list[Command], indent: str) -> list[str]:
         lines += [f"      {command.name})", "        _arguments -s -S \\"]
         lines += [f"          {spec} \\" for spec in specs]
         lines += [f"          {rest}", "        ;;"]
+    alone = {command.name for command in commands}
     for group in _groups(commands):
+        if group in alone:
+            continue  # what it takes itself is completed, and its own commands are not
         own = [
             replace(command, name=command.name.removeprefix(f"{group} "))
             for command in commands
@@ -171,9 +180,12 @@ def fish(root: Command, commands: list[Command]) -> str:
         lines.append(
             f"complete -c logtool -n __fish_use_subcommand -a {name} -d {_fish_quote(summary)}"
         )
+    alone = {command.name for command in commands}
     for group, names in _groups(commands).items():
         when = f"'__fish_seen_subcommand_from {group}; and not __fish_seen_subcommand_from "
-        lines.append(f"complete -c logtool -f -n {when}{' '.join(names)}' -a '{' '.join(names)}'")
+        files = "" if group in alone else "-f "
+        names_there = " ".join(names)
+        lines.append(f"complete -c logtool {files}-n {when}{names_there}' -a '{names_there}'")
     for command in commands:
         seen = (f"__fish_seen_subcommand_from {word}" for word in command.name.split())
         when = f"'{'; and '.join(seen)}'"
@@ -208,7 +220,7 @@ def _first_words(commands: list[Command]) -> dict[str, str]:
     """Return what may follow the program's name: commands and groups, each with a summary."""
     groups = _groups(commands)
     alone = {c.name: c.summary for c in commands if " " not in c.name}
-    return alone | {group: ", ".join(names) for group, names in groups.items()}
+    return {group: ", ".join(names) for group, names in groups.items()} | alone
 
 
 def _long_first(command: Command) -> list[str]:

@@ -1,6 +1,7 @@
 """``logtool watermark``: how far the replicas of each partition have come. Writes nothing."""
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,29 @@ Leader = Annotated[
         help="Judge as if this broker led; by default who led last, else the furthest in sync.",
     ),
 ]  # fmt: skip
+
+
+class RuleChoice(StrEnum):
+    """By what followers cut their logs; see `logtool.replication.TruncationRule`."""
+
+    SCENARIO = "scenario"
+    HIGH_WATERMARK = "high-watermark"
+    LEADER_EPOCH = "leader-epoch"
+
+
+ScenarioArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO", help="A TOML file, or the name of one that comes along.",
+        show_default=False,
+    ),
+]  # fmt: skip
+Rule = Annotated[
+    RuleChoice,
+    typer.Option(
+        "--truncation", help="By what a follower cuts its log; by default as the scenario says.",
+    ),
+]  # fmt: skip
 _WITH_NODE = re.compile(r"([0-9]+)=(.+)", re.DOTALL)
 
 
@@ -80,6 +104,9 @@ def watermark(
     its high watermark as before Kafka 0.11, and by leader epochs as since then. acknowledged_lost
     counts the committed offsets of a follower that the leader lacks. Who is in sync is taken from
     the metadata log with the highest offset among the dirs; without one all are.
+
+    'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
+    ./simulate.)
 
     Examples:
       logtool watermark /var/lib/kafka/data
@@ -138,6 +165,83 @@ def watermark(
     for line in printer.last_lines():
         report.note(line, "warning" if job.summary.to_do else "good")
     raise typer.Exit(report.exit_status(fail_on))
+
+
+def simulate(
+    scenario: ScenarioArgument,
+    truncation: Rule = RuleChoice.SCENARIO,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Play a scenario of replication, and show log ends and high watermarks after every event.
+
+    Three scenarios come along: walk-through (one record, two rounds of fetching), kip-101-loss and
+    kip-101-divergence (what goes wrong where followers cut their logs by high watermark). Others
+    are written in TOML: replicas, leader and events must be there, the settings before them need
+    not.
+
+      truncation = "leader-epoch"  # or "high-watermark"
+      replica_lag_time_max_ms = 30000
+      min_insync_replicas = 1
+      checkpoint_high_watermarks = true
+      replicas = [1, 2, 3]
+      leader = 1
+      events = [
+        { produce = ["m0", "m1"] },
+        { fetch = 2 },
+        { fetch = 2, most = 1 },
+        { fetch = 2, response = "lost" },
+        { wait = 30001 },
+        { checkpoint = 2 },
+        { crash = 1, unflushed = 1 },
+        { notice = 1 },
+        { restart = 1 },
+        { elect = 3, unclean = true },
+      ]
+
+    High watermark and log end are exclusive. remote_log_end_offset is what the leader knows of a
+    follower: the offset of its last fetch. looked_at says on which of the four occasions the leader
+    looked whether its high watermark may rise: it became leader, the replicas in sync shrank, a
+    produce, a fetch. After 'crash' the leader stays in place until 'notice' or 'elect'.
+
+    Examples:
+      logtool watermark simulate walk-through
+      logtool watermark simulate kip-101-loss --truncation leader-epoch
+      logtool watermark simulate my.toml -f csv
+
+    Exit status:
+      0    all committed records are there, and no follower differs from its leader
+      1    committed records are lost, or logs differ
+      2    the command line or the scenario makes no sense
+      130  interrupted
+
+    """
+    from logtool.commands import watermark_views
+    from logtool.commands.output import Report
+    from logtool.replication import TruncationRule
+    from logtool.scenario import play, read, verdict
+    from logtool.summary import ActionSummary
+
+    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    chosen = read(scenario)
+    rule = None if truncation is RuleChoice.SCENARIO else TruncationRule(truncation)
+    # Played before anything is printed: a scenario that makes no sense is wrong usage.
+    states = []
+    for step in play(chosen, rule):
+        states += list(step.states())
+    outcome = verdict(step.replicas)
+    summary = ActionSummary(to_do=bool(outcome["lost_offsets"] or outcome["diverged"]))
+    report = Report(settings, watermark_views.of_states(), summary)
+    if verbose:
+        report.note(f"{chosen.title}\n{chosen.about}")
+    with report:
+        for obj in (*states, outcome):
+            report.item(obj)
+    report.note(watermark_views.outcome(outcome), "warning" if summary.to_do else "good")
+    raise typer.Exit(report.exit_status())
 
 
 def _node_and_dir(given: Path) -> tuple[int | None, Path]:

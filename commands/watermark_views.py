@@ -43,6 +43,12 @@ _CSV = columns(
 )  # fmt: skip
 
 
+_STATE = columns(
+    "step", "event", "node", "role", "leader_epoch", "log_end_offset", "remote_log_end_offset",
+    "high_watermark", "in_sync", "looked_at", "records",
+)  # fmt: skip
+
+
 def of_replicas() -> View:
     """Return the view of `watermark`."""
     return View(SCHEMA, _CSV, _layout, row_types=frozenset(_LAYOUTS), sparse=True)
@@ -50,6 +56,25 @@ def of_replicas() -> View:
 
 def _layout(obj: Object) -> Columns | str | None:
     return str(obj["text"]) if obj["type"] == "title" else _LAYOUTS.get(obj["type"])
+
+
+def of_states() -> View:
+    """Return the view of `watermark simulate`."""
+    return View(
+        SCHEMA, _STATE, lambda obj: _STATE if obj["type"] == "state" else None,
+        row_types=frozenset({"state"}),
+    )  # fmt: skip
+
+
+def outcome(verdict: Object) -> str:
+    """Return for people what a simulation came to."""
+    parts = [f"by {verdict['truncation']}: {verdict['committed_offset']} committed"]
+    parts += [f"offset {offset} LOST" for offset in verdict["lost_offsets"]]
+    parts += [
+        f"replica {one['node']} DIFFERS from its leader from offset {one['from_offset']} on"
+        for one in verdict["diverged"]
+    ]
+    return ", ".join(parts)
 
 
 class Printer:

@@ -3,6 +3,8 @@
 complete -c logtool -n __fish_use_subcommand -f
 complete -c logtool -n __fish_use_subcommand -s V -l version -d 'Print the version.'
 complete -c logtool -n __fish_use_subcommand -s h -l help -d 'Show the help and exit.'
+complete -c logtool -n __fish_use_subcommand -a watermark -d 'Show high watermark, log end and leader epoch of replicas, and what a new leader would cost'
+complete -c logtool -n __fish_use_subcommand -a checkpoint -d 'show, lint, rebuild, set'
 complete -c logtool -n __fish_use_subcommand -a verify -d 'Check log dirs, partition dirs or files; the verdict is the exit status'
 complete -c logtool -n __fish_use_subcommand -a dump -d 'Print what the files of a data directory hold, record by record where they hold records'
 complete -c logtool -n __fish_use_subcommand -a dump-index -d 'Print offset, time and transaction indexes of files, partition dirs or log dirs'
@@ -12,10 +14,9 @@ complete -c logtool -n __fish_use_subcommand -a recover -d 'Recover log dirs or 
 complete -c logtool -n __fish_use_subcommand -a rebuild-index -d 'Build indexes and producer snapshots anew, byte by byte as a broker\'s recovery would'
 complete -c logtool -n __fish_use_subcommand -a undo -d 'Put back what a command with --apply changed: every byte, name, mode, owner and time'
 complete -c logtool -n __fish_use_subcommand -a gaps -d 'List every missing offset of log dirs, partition dirs or logs, with the reason'
-complete -c logtool -n __fish_use_subcommand -a watermark -d 'Show high watermark, log end and leader epoch of replicas, and what a new leader would cost'
 complete -c logtool -n __fish_use_subcommand -a txns -d 'Show producers and transactions of log dirs, partition dirs or logs, and what is stuck'
 complete -c logtool -n __fish_use_subcommand -a explain -d 'Explain what a finding means, what a broker does about it, and what to do'
-complete -c logtool -n __fish_use_subcommand -a checkpoint -d 'show, lint, rebuild, set'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and not __fish_seen_subcommand_from simulate' -a 'simulate'
 complete -c logtool -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from show lint rebuild set' -a 'show lint rebuild set'
 
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l files-from -r -F -d 'Take more paths from FILE, one a line; - is standard input.'
@@ -206,6 +207,14 @@ complete -c logtool -n '__fish_seen_subcommand_from watermark' -l progress -l no
 complete -c logtool -n '__fish_seen_subcommand_from watermark' -s q -l quiet -d 'On standard error, print errors and nothing else.'
 complete -c logtool -n '__fish_seen_subcommand_from watermark' -s v -l verbose -d 'Print more for people.'
 complete -c logtool -n '__fish_seen_subcommand_from watermark' -s h -l help -d 'Show the help and exit.'
+
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -l truncation -x -a 'scenario high-watermark leader-epoch' -d 'By what a follower cuts its log; by default as the scenario says.'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'How standard output looks.'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -l json -d 'The same as --format json.'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -l color -x -a 'auto always never' -d 'auto: on a terminal, unless NO_COLOR is set or TERM is dumb.'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -s q -l quiet -d 'On standard error, print errors and nothing else.'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -s v -l verbose -d 'Print more for people.'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -s h -l help -d 'Show the help and exit.'
 
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l files-from -r -F -d 'Take more paths from FILE, one a line; - is standard input.'
 complete -c logtool -n '__fish_seen_subcommand_from txns' -l null -d 'In --files-from, paths end with NUL, not with a line end.'

@@ -27,7 +27,7 @@ from logtool.commands.stat import stat
 from logtool.commands.txns import txns
 from logtool.commands.undo import undo
 from logtool.commands.verify import verify
-from logtool.commands.watermark import watermark
+from logtool.commands.watermark import simulate, watermark
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.exits import Exit
 
@@ -93,6 +93,7 @@ for _name, _function in (
     ("undo", undo),
     ("gaps", gaps),
     ("watermark", watermark),
+    ("watermark simulate", simulate),
     ("txns", txns),
     ("explain", explain),
 ):
@@ -121,6 +122,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
+    arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
             output.trouble(context.get_help())
@@ -148,6 +150,16 @@ def _run(arguments: Sequence[str]) -> int:
             return _usage_error(error.format_message(), path)
         return _bug(error, arguments)
     return Exit.OK
+
+
+def _with_two_words(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the command line with a command of two words as one argument.
+
+    `watermark` takes paths, so it can be no group with a command `simulate` in it.
+    """
+    both = " ".join(arguments[:2])
+    known = len(arguments) > 1 and any(both == one.name for one in app.registered_commands)
+    return [both, *arguments[2:]] if known else arguments
 
 
 def _command_path(arguments: Sequence[str]) -> str:

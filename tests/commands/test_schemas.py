@@ -105,12 +105,13 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "watermark": [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],
             [scenario("4.3.1/torn"), tmp_path / "missing"],
+            ["simulate", "kip-101-divergence"],
         ],
     }
 
     def printed(name):
         for arguments in runs[name]:
-            at = 1 if name in GROUPS else 0
+            at = 1 if name in GROUPS or arguments[:1] == ["simulate"] else 0
             words = [name, *arguments[:at], "-f", "ndjson", *arguments[at:]]
             yield from run(*words).objects
 

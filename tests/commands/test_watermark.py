@@ -106,3 +106,58 @@ def test_no_dir_is_wrong_usage(run):
 def test_time_may_run_out(run, nodes):
     result = run("watermark", "--max-duration", "0.000001", *nodes)
     assert result.status == 6
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_simulation_ends_well_or_not(run, format):
+    assert run("watermark", "simulate", "walk-through", "-f", format).status == 0
+    assert run("watermark", "simulate", "kip-101-loss", "-f", format).status == 1
+    by_epoch = run("watermark", "simulate", "kip-101-loss", "--truncation", "leader-epoch")
+    assert by_epoch.status == 0
+    assert by_epoch.stderr == "by leader-epoch: 2 committed\n"
+
+
+def test_a_simulation_has_a_row_for_each_replica_behind_each_event(run):
+    result = run("watermark", "simulate", "walk-through", "-f", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["event"], row["node"]) for row in rows] == [
+        (event, node) for event in ("start", "produce m0", "fetch 2", "fetch 2") for node in "12"
+    ]
+    told = [(r["log_end_offset"], r["remote_log_end_offset"], r["high_watermark"]) for r in rows]
+    assert told[-2:] == [("1", "", "1"), ("1", "1", "1")]
+    assert told[-4:-2] == [("1", "", "0"), ("1", "0", "0")]
+
+
+def test_what_a_simulation_came_to_is_told_in_words(run):
+    result = run("watermark", "simulate", "kip-101-divergence", "-v")
+    assert "KIP-101, scenario 2" in result.stderr
+    assert result.stderr.splitlines()[-1] == (
+        "by high-watermark: 2 committed, offset 1 LOST, "
+        "replica 1 DIFFERS from its leader from offset 1 on"
+    )
+    verdict = run("watermark", "simulate", "kip-101-divergence", "-f", "ndjson").objects[-2]
+    assert verdict["diverged"] == [{"node": 1, "from_offset": 1}]
+
+
+def test_a_scenario_may_be_a_file(run, tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text('replicas = [7]\nleader = 7\nevents = [{ produce = ["a"] }]\n')
+    assert run("watermark", "simulate", path).status == 0
+    path.write_text("replicas = [7]\nleader = 7\nevents = [{ restart = 7 }]\n")
+    result = run("watermark", "simulate", path)
+    assert (result.status, result.stdout) == (2, "")
+    assert "event 1, restart 7: 7 is up" in result.stderr
+    assert "Try 'logtool watermark simulate --help'." in result.stderr
+
+
+def test_the_help_of_simulate_stands_under_its_two_words(run):
+    text = run("watermark", "simulate", "--help").stdout
+    assert text.startswith("Usage: logtool watermark simulate [OPTIONS]")
+    assert "  Examples:\n    logtool watermark simulate" in text
+    assert "\n  watermark simulate " in run("--help").stdout
+
+
+def test_a_dir_may_be_called_simulate(run, scenario, tmp_path, monkeypatch):
+    (tmp_path / "simulate").symlink_to(scenario("4.3.1/clean"))
+    monkeypatch.chdir(tmp_path)
+    assert run("watermark", "./simulate").status == 0

@@ -1,0 +1,1 @@
+"""Scenarios for `logtool watermark simulate` that come with the program."""
