@@ -1,6 +1,7 @@
 """``logtool gaps``: every missing offset and why. Writes nothing but --output."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from logtool.commands.options import (
     Topics,
     Verbose,
 )
+from logtool.errors import UsageError
 
 
 class LevelChoice(StrEnum):
@@ -73,6 +75,21 @@ PolicyOption = Annotated[
 GhostsOption = Annotated[
     bool, typer.Option("--ghosts", help="Print the batches that would fill the gaps, one by one.")
 ]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", metavar="FILE",
+        help="Write one partition with its gaps filled as a log of its own; must not exist.",
+    ),
+]  # fmt: skip
+FollowerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--follower", metavar="DIR",
+        help="Show what the replica in the partition dir DIR would be sent from PATH, and how it "
+        "would number it without ghosts.",
+    ),
+]  # fmt: skip
 
 
 def gaps(
@@ -86,6 +103,8 @@ def gaps(
     isolation: IsolationOption = IsolationChoice.READ_UNCOMMITTED,
     cleanup_policy: PolicyOption = None,
     ghosts: GhostsOption = False,
+    output: OutputOption = None,
+    follower: FollowerOption = None,
     jobs: Jobs = None,
     max_rate: MaxRate = None,
     max_duration: MaxDuration = None,
@@ -111,16 +130,28 @@ def gaps(
     sends them: 61 bytes each, none behind the last batch. A ghost has the leader epoch that
     leader-epoch-checkpoint gives its offsets where that is sound, else that of the batch behind.
 
+    --output writes the log of one partition with them as one segment that 'logtool verify' accepts
+    and whose offsets have no gap; every real batch stays byte by byte as it is, and what is damaged
+    is left out. Kafka has no type for ghosts: they are written as what its cleaner leaves of an
+    emptied batch, a header with 0 records, here of no producer and no time, which every broker and
+    client reads and steps over. FILE is called by its first offset, as a segment is.
+
+    --follower tells what a replica that numbers batches as they arrive, as Redpanda's does, would
+    make of the log. A Kafka follower keeps the leader's offsets and needs no ghosts.
+
     Examples:
       logtool gaps /var/lib/kafka/data
       logtool gaps -v --level records --topic 'changelog*' /var/lib/kafka/data
       logtool gaps --ghosts --format ndjson data/orders-0 | jq 'select(.type == "ghost")'
+      logtool gaps --output /tmp/filled/00000000000000000000.log data/orders-0
+      logtool gaps --follower /mnt/b/orders-0 /mnt/a/orders-0
 
     Exit status:
       0    complete, and no gap that may mean loss
       1    complete, with gaps that may mean loss
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or --output not be written
+      5    refused: --output is there, lies among files of a broker, or would be no sound log
       6    --max-duration ran out; nothing said of the rest
       130  interrupted
 
@@ -129,8 +160,8 @@ def gaps(
     from logtool.commands.output import Report
     from logtool.data_dir import Selection
     from logtool.errors import UnreadableError
+    from logtool.gaps import fill, objects
     from logtool.gaps import ghosts as ghosts_of
-    from logtool.gaps import objects
     from logtool.gaps.run import Gaps, Wanted
     from logtool.summary import ActionSummary
     from logtool.workers import Pace, available_cpus
@@ -155,8 +186,14 @@ def gaps(
         ),
         on_progress=report.show_progress,
     )
+    if output:
+        fill.check_target(output)
     totals = objects.Totals()
+    brief = settings.format == "table" and not verbose
     with report:
+        if (output or follower) and job.partitions > 1:
+            raise UsageError(f"--output and --follower take one partition, not {job.partitions}")
+        replica = job.log_end_of(follower) if follower else None
         for item in job:
             if isinstance(item, UnreadableError):
                 summary.add(item)
@@ -166,10 +203,15 @@ def gaps(
             about = objects.partition_object(item, found)
             totals.add(about)
             report.item(about)
-            for obj in objects.gap_objects(item, found):
+            for obj in objects.gap_objects(item, found, losses_only=brief):
                 report.item(obj)
             for obj in objects.ghost_objects(item, found) if ghosts else ():
                 report.item(obj)
+            for obj in () if replica is None else objects.stretch_objects(item, found, replica):
+                report.item(obj)
+            if output:
+                size = fill.write(item, found, output)
+                report.note(gaps_view.written(output, size, about))
             summary.partitions += 1
             summary.segments += item.segments
             summary.batches += item.ledger.batches

@@ -1,6 +1,7 @@
 """How gaps look: partitions, what is missing in them, topics, ghosts."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from logtool.commands import output, text
 from logtool.commands.output import Settings, View
@@ -52,6 +53,14 @@ def last_lines(total: Object) -> Iterator[str]:
         f"{verdict}; {total['missing']:,} of {text.count(total['offsets'], 'offset')} missing"
         f"{_percent(total['missing_share'])} in {text.count(total['partitions'], 'partition')}"
     )
+
+
+def written(path: Path, size: int, partition: Object) -> str:
+    """Return what is said of a log that was written, for people."""
+    line = f"{path}: {text.size(size)}, {text.count(partition['ghosts'], 'ghost')}"
+    if partition["losses"]:
+        line += "; gaps that may mean loss are filled too, and it does not tell which"
+    return line
 
 
 def _lines(obj: Object, settings: Settings) -> str | None:

@@ -178,6 +178,8 @@ complete -c logtool -n '__fish_seen_subcommand_from gaps' -l level -x -a 'batche
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l isolation -x -a 'read_uncommitted read_committed' -d 'read_committed: list the offsets of markers and of aborted records too.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l cleanup-policy -x -d 'What the topics are, or were, set to; by default as the metadata log in the log dir says.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l ghosts -d 'Print the batches that would fill the gaps, one by one.'
+complete -c logtool -n '__fish_seen_subcommand_from gaps' -l output -r -F -d 'Write one partition with its gaps filled as a log of its own; must not exist.'
+complete -c logtool -n '__fish_seen_subcommand_from gaps' -l follower -x -d 'Show what the replica in the partition dir DIR would be sent from PATH, and how it would number it without ghosts.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -s j -l jobs -x -d 'Threads; by default one for each processor.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l max-rate -x -d 'Read at most SIZE a second, such as 200M, in all.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l max-duration -x -d 'Stop after TIME, such as 90s, 10m or 2h, and report what was checked.'

@@ -16,7 +16,15 @@ from logtool.checks.batches import BatchRules
 from logtool.errors import FormatError
 from logtool.files import LogFile
 from logtool.formats import compression, legacy_batch, record
-from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column, concat, empty_table
+from logtool.formats.record_batch import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    MAGIC,
+    BatchTable,
+    Column,
+    concat,
+    empty_table,
+)
 from logtool.gaps import table as gap_table
 from logtool.gaps.table import GapTable, Kind
 from logtool.scan import Chunk, Reason, scan
@@ -61,6 +69,10 @@ class Coverage:
     control: int = 0
     """Of `records`, those of control batches."""
     bytes: int = 0
+    first_base: int | None = None
+    """Base offset of the first batch, which may lie below the start."""
+    stretches: list[tuple[int, int]] = field(default_factory=list)
+    """Bytes from and to which nothing but the batches that count lies."""
     first_visible: int | None = None
     """Offset of the first record that a consumer is given."""
     last_visible: int | None = None
@@ -145,6 +157,7 @@ class _Pass:
         if edge is None:
             coverage.damaged_head = bool(damaged[0])
             coverage.first = _edge(table, 0, int(bases[0]))
+            coverage.first_base = int(whole[0])
         before = _highest_before(table.last_offset, edge.offset if edge else int(bases[0]) - 1)
         first = np.maximum(bases, before + 1)
         room = np.maximum(table.last_offset - first + 1, 0)
@@ -161,6 +174,7 @@ class _Pass:
         self._gaps.append(self._between(table, bases, before, damaged))
         self._gaps.append(self._inside(table, first, room - counts, offsets))
         self._count(table, counts, room)
+        self._stretch(table)
         self._see(chunk, rows, first, counts, room, offsets)
         highest = max(int(before[-1]), int(table.last_offset[-1]))
         coverage.last = _edge(table, len(table) - 1, highest)
@@ -190,13 +204,17 @@ class _Pass:
         exact = self._task.exact
         plain = holes > 0
         tables = []
-        for row, found in offsets.items() if exact else ():
-            plain[row] = False
-            edges = np.concatenate(([first[row] - 1], found, [table.last_offset[row] + 1]))
-            at = np.flatnonzero(np.diff(edges) > 1)
-            tables.append(
-                self._holes(table, np.full(len(at), row), edges[at] + 1, edges[at + 1] - 1)
-            )
+        if exact and offsets:
+            rows = np.array(list(offsets))
+            plain[rows] = False
+            # What is there, with the offsets before and behind each batch: holes lie between.
+            edges = np.concatenate([
+                part for row, found in offsets.items()
+                for part in (first[row : row + 1] - 1, found, table.last_offset[row : row + 1] + 1)
+            ])  # fmt: skip
+            owner = np.repeat(rows, [len(found) + 2 for found in offsets.values()])
+            at = np.flatnonzero((np.diff(edges) > 1) & (owner[1:] == owner[:-1]))
+            tables.append(self._holes(table, owner[at], edges[at] + 1, edges[at + 1] - 1))
         at = np.flatnonzero(plain)
         # What holds records and could not be decoded, in a run that decodes, is damaged.
         damaged = (table.record_count[at] > 0) & exact
@@ -224,6 +242,16 @@ class _Pass:
         coverage.horizons += int(table.has_delete_horizon.sum())
         coverage.legacy += int((table.magic < MAGIC).sum())
         coverage.with_holes += int((counts < room).sum())
+
+    def _stretch(self, table: BatchTable) -> None:
+        """Add the bytes of batches, as one stretch where they lie side by side."""
+        starts, ends = table.position, table.end_position
+        cuts = np.flatnonzero(starts[1:] != ends[:-1])
+        stretches = self.coverage.stretches
+        firsts, lasts = [starts[0], *starts[cuts + 1]], [*ends[cuts], ends[-1]]
+        for start, end in zip(map(int, firsts), map(int, lasts), strict=True):
+            before = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
+            stretches.append((before, end))
 
     def _see(
         self, chunk: Chunk, rows: Column, first: Column, counts: Column, room: Column,
@@ -273,7 +301,9 @@ def record_offsets(chunk: Chunk, row: int, limit: int) -> Column | None:
         if table.magic[row] < MAGIC:
             found = [message.offset for message in legacy_batch.parse_messages(batch, limit)]
             return np.unique(np.array(found, np.int64))
-        payload = compression.decompress(int(table.codec[row]), batch[HEADER_SIZE:], limit)
+        payload = compression.decompress(
+            int(table.attributes[row]) & CODEC_MASK, batch[HEADER_SIZE:], limit
+        )
         records, damage = record.parse(payload, int(table.record_count[row]))
     except FormatError:
         return None

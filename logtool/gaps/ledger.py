@@ -24,6 +24,8 @@ class Ledger:
     log_start: int
     log_end: int
     """The offset behind the last batch, or the base of an empty segment behind it."""
+    last_offset: int
+    """Of the last batch, or that before the log start."""
     gaps: GapTable
     """By offset; what lies below the log start too."""
     verdicts: tuple[Verdict, ...]
@@ -81,7 +83,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
 
     With `isolation` the offsets of markers and of aborted records are listed too.
     """
-    gaps, log_end = _joined(segments, facts)
+    gaps, behind, log_end = _joined(segments, facts)
     inner = (gaps.kind == Kind.BATCHES) & (gaps.damaged == 0)
     traces = Traces(
         sum(one.horizons for one in segments), sum(one.with_holes for one in segments),
@@ -113,7 +115,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     seen = [one for one in segments if one.first_visible is not None]
     control = sum(one.control for one in segments)
     return Ledger(
-        facts.log_start, log_end, every[order], tuple(verdicts), which[order],
+        facts.log_start, log_end, behind - 1, every[order], tuple(verdicts), which[order],
         sum(one.records for one in segments) - control, control, int(aborted[3].sum()),
         seen[0].first_visible if seen else None, seen[-1].last_visible if seen else None,
         sum(one.batches for one in segments), sum(one.damages for one in segments),
@@ -121,8 +123,8 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     )  # fmt: skip
 
 
-def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int]:
-    """Return the gaps inside segments and between them, and the log end."""
+def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, int]:
+    """Return the gaps inside segments and between them, the offset behind all batches, the end."""
     parts: list[GapTable] = []
     end, last, damaged = facts.log_start, None, False
     for one in segments:
@@ -139,7 +141,7 @@ def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int]:
         parts.append(_at_end(last, end, log_end - 1, segments[-1].base_offset, damaged=damaged))
     elif damaged and not (segments and segments[-1].tail in _TORN and not facts.clean):
         parts.append(_at_end(last, end, None, segments[-1].base_offset, damaged=True))
-    return gap_table.concat(parts), log_end
+    return gap_table.concat(parts), end, log_end
 
 
 def _behind(last: Coverage | None, one: Coverage, end: int, *, damaged: bool) -> GapTable:

@@ -1,16 +1,16 @@
 """What is printed of gaps: JSON-ready objects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from logtool.dump.values import rfc3339
 from logtool.formats.record_batch import HEADER_SIZE
-from logtool.gaps.follower import Stretch
+from logtool.gaps.follower import stretches
 from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result
-from logtool.gaps.table import Kind
+from logtool.gaps.table import Kind, Reason
 
 Object = dict[str, Any]
 _SUMS = ("offsets", "visible", "control", "aborted", "missing")
@@ -47,18 +47,22 @@ def partition_object(result: Result, ghosts: Ghosts) -> Object:
     }
 
 
-def gap_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
-    """Yield the gaps of a partition by offset."""
+def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) -> Iterator[Object]:
+    """Yield the gaps of a partition by offset: all, or those that may mean loss."""
     ledger, found = result.ledger, result.subject.found
     gaps = ledger.gaps
-    filled = np.bincount(ghosts.gap, minlength=len(gaps)).tolist()
+    filled = np.bincount(ghosts.gap, minlength=len(gaps))
+    verdict_of = ledger.verdict
+    if losses_only:
+        rows = ledger.having([reason for reason in Reason if reason.is_loss])
+        gaps, filled, verdict_of = gaps[rows], filled[rows], verdict_of[rows]
     names = ("first_offset", "last_offset", "missing", "kind", "before_segment", "after_segment",
              "position", "epoch", "before_ms", "after_ms")  # fmt: skip
-    columns = [getattr(gaps, name).tolist() for name in names]
-    for number, (first, last, missing, kind, before, after, position, epoch, old, new) in enumerate(
-        zip(*columns, strict=True)
+    columns = [*(getattr(gaps, name) for name in names), verdict_of, filled]
+    for first, last, missing, kind, before, after, position, epoch, old, new, number, count in zip(
+        *(column.tolist() for column in columns), strict=True
     ):
-        verdict = ledger.verdicts[ledger.verdict[number]]
+        verdict = ledger.verdicts[number]
         yield {
             "type": "gap",
             "path": str(found.path),
@@ -79,8 +83,8 @@ def gap_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
             "before_timestamp": rfc3339(_known(old)),
             "after_timestamp_ms": _known(new),
             "after_timestamp": rfc3339(_known(new)),
-            "ghosts": filled[number],
-            "ghost_bytes": filled[number] * HEADER_SIZE,
+            "ghosts": count,
+            "ghost_bytes": count * HEADER_SIZE,
         }
 
 
@@ -104,10 +108,13 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
         }
 
 
-def stretch_objects(result: Result, stretches: Sequence[Stretch]) -> Iterator[Object]:
-    """Yield what a follower would be sent, in order."""
-    found = result.subject.found
-    for one in stretches:
+def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterator[Object]:
+    """Yield what a follower whose log ends at an offset would be sent, in order."""
+    found, ledger = result.subject.found, result.ledger
+    behind = ledger.last_offset + 1
+    for one in stretches(
+        ghosts, leader_start=ledger.log_start, leader_end=behind, follower_end=follower_end
+    ):
         yield {
             "type": "stretch",
             "path": str(found.path),

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from logtool import data_dir, partition
 from logtool.checks import small_files
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.data_dir import PathKind, Selection
-from logtool.errors import UnreadableError
+from logtool.errors import UnreadableError, UsageError
 from logtool.findings import Severity
 from logtool.forecast import Home, Settings
 from logtool.formats import names
@@ -55,6 +56,15 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One segment that was read, and the bytes of it that are batches which count."""
+
+    path: Path
+    base_offset: int
+    stretches: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One partition and its gaps."""
 
@@ -63,6 +73,9 @@ class Result:
     segments: int
     records: int
     bytes: int
+    first_base: int
+    """Base offset of the first batch, which may lie below the log start; else the log start."""
+    parts: tuple[Part, ...]
 
 
 class Gaps:
@@ -83,14 +96,18 @@ class Gaps:
         self._path = Path()
         self.out_of_time = False
 
+    @cached_property
+    def _chosen(self) -> list[Subject | UnreadableError]:
+        return [one for path in dict.fromkeys(self._paths) for one in self._subjects(path)]
+
+    @property
+    def partitions(self) -> int:
+        """Return how many partitions are to be read."""
+        return sum(isinstance(one, Subject) for one in self._chosen)
+
     def __iter__(self) -> Iterator[Result | UnreadableError]:
-        subjects: list[Subject] = []
-        for path in dict.fromkeys(self._paths):
-            for one in self._subjects(path):
-                if isinstance(one, UnreadableError):
-                    yield one
-                else:
-                    subjects.append(one)
+        yield from (one for one in self._chosen if isinstance(one, UnreadableError))
+        subjects = [one for one in self._chosen if isinstance(one, Subject)]
         tasks = [task for one in subjects for task in one.looks(self._wanted)]
         sizes = {segment.log.path: segment.log.size for one in subjects
                  for segment in one.found.segments}  # fmt: skip
@@ -105,6 +122,20 @@ class Gaps:
                 found = [next(results) for _ in one.looks(self._wanted)]
                 yield from self._result(one, found)
 
+    def log_end_of(self, path: Path) -> int:
+        """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
+        other = Gaps([path], self._wanted, jobs=self._jobs, pace=self._pace)
+        ends = []
+        for item in other:
+            if isinstance(item, UnreadableError):
+                raise item
+            ends.append(item.ledger.log_end)
+        if other.out_of_time:
+            raise UnreadableError(path, "there was no time to read it")
+        if len(ends) != 1:
+            raise UsageError(f"{path}: expected one partition, found {len(ends)}")
+        return ends[0]
+
     def _result(
         self, subject: Subject, found: list[Coverage | UnreadableError | OutOfTimeError]
     ) -> Iterator[Result | UnreadableError]:
@@ -114,12 +145,17 @@ class Gaps:
         if any(isinstance(one, OutOfTimeError) for one in found):
             self.out_of_time = True
         elif not problems:
-            segments = _without_overlaps(subject.looks(self._wanted), segments)
+            looks = subject.looks(self._wanted)
+            segments = _without_overlaps(looks, segments)
             facts = _indexed(subject, segments)
             ledger = build(segments, facts, isolation=self._wanted.isolation)
             yield Result(
                 replace(subject, facts=facts), ledger, len(subject.found.segments),
                 sum(one.records for one in segments), sum(one.bytes for one in segments),
+                next((one.first_base for one in segments if one.first_base is not None),
+                     ledger.log_start),
+                tuple(Part(task.path, task.base_offset, tuple(one.stretches))
+                      for task, one in zip(looks, segments, strict=True)),
             )  # fmt: skip
 
     def _advance(self, count: int) -> None:

@@ -132,3 +132,91 @@ def test_a_flipped_byte_in_each_batch_is_told(run, log):
     result = run("gaps", log.parent)
     assert result.status == 1
     assert "[6,?] damage (end)" in result.stdout
+
+
+# --output and --follower
+
+
+@pytest.fixture
+def target(tmp_path):
+    """Return the path of a log that may be written."""
+    (tmp_path / "filled").mkdir()
+    return tmp_path / "filled" / f"{0:020d}.log"
+
+
+def test_the_filled_log_is_accepted_by_verify(run, holed, target):
+    result = run("gaps", "--cleanup-policy", "compact", "--output", target, holed)
+    assert result.status == 0
+    assert "1 ghost" in result.stderr
+    assert run("verify", "--level", "records", target).status == 0
+    batches = run("dump", "-f", "ndjson", target).of_type("batch")
+    assert [(b["base_offset"], b["last_offset"], b["record_count"]) for b in batches] == [
+        (0, 2, 3), (3, 5, 0), (6, 8, 3),
+    ]  # fmt: skip
+
+
+def test_a_filled_log_that_hides_a_loss_is_said_to(run, holed, target):
+    result = run("gaps", "--output", target, holed)
+    assert result.status == 1
+    assert "may mean loss are filled too" in result.stderr
+
+
+def test_a_file_that_is_there_is_left_alone(run, holed, target):
+    target.write_bytes(b"mine")
+    assert run("gaps", "--output", target, holed).status == 5
+    assert target.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("where", [".", ".."])
+def test_nothing_is_written_into_a_log_dir(run, holed, where):
+    (holed.parent / "meta.properties").write_text("version=1\n")
+    target = holed / where / f"{77:020d}.log"
+    assert run("gaps", "--output", target, holed).status == 5
+    assert not target.exists()
+
+
+def test_a_file_of_another_name_is_refused(run, holed, target):
+    assert run("gaps", "--output", target.with_name("filled.bin"), holed).status == 2
+    wrong = run("gaps", "--output", target.with_name(f"{7:020d}.log"), holed)
+    assert wrong.status == 2
+    assert target.name in wrong.stderr
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_makes_the_status_4(run, holed, tmp_path):
+    target = tmp_path / "none" / f"{0:020d}.log"
+    assert run("gaps", "--output", target, holed).status == 4
+
+
+def test_only_one_partition_can_be_written_or_compared(run, scenario, target):
+    result = run("gaps", "--output", target, scenario("4.3.1/clean"))
+    assert result.status == 2
+    assert "one partition" in result.stderr
+    home = scenario("4.3.1/clean")
+    assert run("gaps", "--follower", home, home / "codec-none-0").status == 2
+
+
+def test_a_follower_is_shown_with_and_without_ghosts(run, tmp_path, make_batch):
+    def replica(name, *spans):
+        folder = tmp_path / name / "orders-0"
+        folder.mkdir(parents=True)
+        made = [
+            make_batch(first, (), last_offset_delta=last - first, leader_epoch=epoch)
+            for first, last, epoch in spans
+        ]
+        (folder / f"{0:020d}.log").write_bytes(b"".join(made))
+        return folder
+
+    leader = replica("a", (0, 10, 1), (11, 20, 1), (33, 40, 3))
+    other = replica("b", (0, 10, 1))
+    result = run("gaps", "--follower", other, leader)
+    assert result.lines[-3:] == [
+        "  batches [11,20]",
+        "  ghost   [21,32]",
+        "  batches [33,40], without ghosts [21,28]: WRONG",
+    ]
+    stretches = run("gaps", "-f", "ndjson", "--follower", other, leader).of_type("stretch")
+    assert [(s["ghost"], s["without_ghosts_first_offset"]) for s in stretches] == [
+        (False, 11), (True, None), (False, 21),
+    ]  # fmt: skip
+    assert run("gaps", "--follower", tmp_path / "c", leader).status == 4

@@ -99,6 +99,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "gaps": [
             ["--isolation", "read_committed", "--ghosts", scenario("4.3.1/clean")],
+            ["--follower", partition, scenario("4.3.1/clean") / "compacted-tx-0"],
             [partition],
             [tmp_path / "missing"],
         ],

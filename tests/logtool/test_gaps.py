@@ -1,16 +1,21 @@
 """The ledger of missing offsets, the ghosts that would fill it, and the log that is filled."""
 
 import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import SCENARIOS
 from damage import flip
-from verification import batches, log_dirs, logs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verification import batches, log_dirs, logs, verify
 
 from logtool import files
+from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
-from logtool.gaps import follower, ghosts
+from logtool.gaps import fill, follower, ghosts
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Look, look, record_offsets
 from logtool.gaps.evidence import Facts
@@ -373,3 +378,156 @@ def test_a_table_alone_is_enough_for_a_ledger(topic):
     ledger = build([look(Look(path, 0))], Facts(policy="compact"))
     assert ledger.missing == 12
     assert np.array_equal(batches(path).base_offset, [0, 11, 33])
+
+
+# Filled
+
+
+def written(result, folder):
+    """Write the filled log of a partition; returns its path."""
+    folder.mkdir(exist_ok=True)
+    first = min(result.ledger.log_start, result.first_base)
+    target = folder / f"{first:020d}.log"
+    size = fill.write(result, ghosts.of(result.ledger, result.subject.facts), target)
+    assert size == target.stat().st_size
+    assert [path.name for path in folder.iterdir()] == [target.name]
+    return target
+
+
+def raw_batches(folder):
+    """Return the bytes of each sound batch of a partition, in order."""
+    found = []
+    for path in logs(folder):
+        data, table = path.read_bytes(), batches(path)
+        found += [
+            data[start:end] for start, end in zip(table.position, table.end_position, strict=True)
+        ]
+    return found
+
+
+def assert_filled(result, target):
+    """Check that a filled log has no gap, and each real batch byte by byte."""
+    table = batches(target)
+    assert (table.base_offset[1:] == table.last_offset[:-1] + 1).all()
+    assert int(table.base_offset[0]) == min(result.ledger.log_start, result.first_base)
+    assert int(table.last_offset[-1]) == result.ledger.last_offset
+    outcome = verify(target)
+    assert outcome.above_info() == []
+    filling = ghosts.of(result.ledger, result.subject.facts)
+    spans = set(zip(filling.first_offset.tolist(), filling.last_offset.tolist(), strict=True))
+    data = target.read_bytes()
+    real = [
+        data[start:end]
+        for start, end, first, last in zip(
+            table.position, table.end_position, table.base_offset, table.last_offset, strict=True
+        )
+        if (int(first), int(last)) not in spans
+    ]
+    folder = result.subject.found.path
+    kept = [raw for raw in raw_batches(folder) if last_offset(raw) >= result.ledger.log_start]
+    assert real == kept
+
+
+def last_offset(raw):
+    return int.from_bytes(raw[:8], "big") + int.from_bytes(raw[23:27], "big")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_filled_log_of_each_real_partition_has_no_gap_and_every_batch(scenario, tmp_path, name):
+    for number, home in enumerate(log_dirs(scenario(name))):
+        for result in Gaps([home], Wanted()):
+            folder = result.subject.found.path
+            if result.ledger.batches and (name.endswith("clean") or result.ledger.missing):
+                target = tmp_path / f"{number}-{folder.name}"
+                assert_filled(result, written(result, target))
+
+
+PIECES = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 1, 2, 7, 1000]),  # offsets missing before it
+        st.integers(0, 4),  # last offset delta
+        st.integers(0, 31),  # which offsets have a record
+        st.sampled_from([0, 0, 0, 1, 3]),  # rise of the leader epoch
+        st.booleans(),  # whether a segment begins here
+    ),
+    min_size=1, max_size=12,
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(PIECES, st.integers(0, 100), st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3000))))
+def test_any_log_is_filled_without_a_gap_and_keeps_each_batch(pieces, start, rows):
+    segments, offset, epoch = [(start, [])], start, 0
+    for gap, delta, mask, rise, roll in pieces:
+        offset, epoch = offset + gap, epoch + rise
+        if roll and offset > segments[-1][0]:
+            segments.append((offset, []))
+        held = [offset + n for n in range(delta + 1) if mask >> n & 1]
+        segments[-1][1].append(batch(offset, offset + delta, epoch=epoch, offsets=held))
+        offset += delta + 1
+    with tempfile.TemporaryDirectory() as home:
+        folder = write(Path(home) / "data" / "orders-0", *segments)
+        lines = [f"{first} {second}" for first, second in rows]
+        text = "\n".join(["0", str(len(lines)), *lines, ""])
+        (folder / "leader-epoch-checkpoint").write_text(text)
+        result = only(folder, policy="compact")
+        ledger = result.ledger
+        assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
+        filled = written(result, Path(home) / "filled")
+        assert_filled(result, filled)
+        again = only(filled)
+        assert again.ledger.visible == ledger.visible
+        assert (again.ledger.gaps.kind[again.ledger.gaps.missing > 0] == Kind.RECORDS).all() or (
+            start > 0
+        )
+
+
+def test_what_is_damaged_is_left_out_and_filled(topic, tmp_path):
+    folder = topic((0, [batch(0, 4), flip(batch(5, 9), 30), batch(10, 14)]))
+    result = only(folder, policy="compact")
+    target = written(result, tmp_path / "filled")
+    assert batches(target).base_offset.tolist() == [0, 5, 10]
+    assert_filled(result, target)
+
+
+def test_a_ghost_has_no_records_no_producer_and_no_time():
+    raw = ghosts.encode(21, 32, 3)
+    assert len(raw) == 61
+    table = record_batch.parse(memoryview(raw), [0])
+    row = table.row(0)
+    assert (row["base_offset"], row["last_offset"], row["leader_epoch"]) == (21, 32, 3)
+    assert row["record_count"] == row["attributes"] == 0
+    for name in ("producer_id", "producer_epoch", "base_sequence", "base_timestamp",
+                 "max_timestamp"):  # fmt: skip
+        assert row[name] == -1
+
+
+def test_a_log_that_overlaps_itself_is_not_written(topic, tmp_path):
+    result = only(topic((0, [batch(0, 9), batch(5, 14)])), policy="compact")
+    with pytest.raises(RefusedError, match="overlap"):
+        written(result, tmp_path / "filled")
+
+
+def test_more_offsets_than_a_segment_can_hold_are_not_written(topic, tmp_path):
+    folder = topic((0, [batch(0, 9)]), (2**31 + 5, [batch(2**31 + 5, 2**31 + 9)]))
+    with pytest.raises(RefusedError, match="more than one log can hold"):
+        written(only(folder, policy="compact"), tmp_path / "filled")
+
+
+def test_a_filled_log_is_called_by_its_first_offset(topic, tmp_path):
+    result = only(topic((3, [batch(5, 9)])), policy="compact")
+    with pytest.raises(UsageError, match=f"{3:020d}.log"):
+        fill.write(result, ghosts.of(result.ledger, Facts()), tmp_path / f"{5:020d}.log")
+
+
+def test_whatever_byte_is_flipped_or_cut_the_sums_hold(topic):
+    sound = b"".join([batch(0, 4, offsets=[0, 3]), batch(7, 9, epoch=1), batch(12, 14, epoch=2)])
+    variants = [flip(sound, at, mask) for at in range(len(sound)) for mask in (0x01, 0x80)]
+    variants += [sound[:size] for size in range(len(sound))]
+    for data in variants:
+        folder = topic((0, [data]), (20, [batch(20, 22, epoch=3)]))
+        for exact in (False, True):
+            ledger = only(folder, policy="compact", exact=exact).ledger
+            assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
+            assert (ledger.gaps.missing >= 0).all()
+            assert (ledger.gaps.first_offset >= 0).all()

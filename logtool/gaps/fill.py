@@ -1,0 +1,136 @@
+"""A log whose gaps are filled with ghosts, as one segment; every real batch byte by byte as it is.
+
+What is no sound batch is left out, and the offsets that went with it are filled too.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from logtool import files
+from logtool.apply import disk
+from logtool.errors import RefusedError, UnreadableError, UsageError
+from logtool.files import LogFile
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileState, Reception
+from logtool.formats.record_batch import HEADER_SIZE, MAX_SEGMENT_SIZE
+from logtool.gaps import ghosts as ghosts_of
+from logtool.gaps.ghosts import Ghosts
+from logtool.gaps.run import Part, Result
+
+MOST_OFFSETS = 2**31
+"""Of one segment: its indexes count from its base in 31 bits."""
+_BLOCK = 1024 * 1024
+
+
+def check_target(target: Path) -> None:
+    """RefusedError where `target` is there, or lies among the files of a broker."""
+    if os.path.lexists(target):
+        raise RefusedError(f"{target}: is there; nothing was written")
+    name = names.parse_partition_file(target.name)
+    good = name.state is FileState.LIVE and name.reception is Reception.EXACT
+    if name.kind is not FileKind.LOG or not good:
+        raise UsageError(f"--output {target}: expected the name of a log, such as {_name(0)}")
+    for folder in target.absolute().resolve().parents:
+        if _holds_files(folder):
+            raise RefusedError(f"{target}: lies in {folder}, which holds files of a broker")
+
+
+def write(result: Result, ghosts: Ghosts, target: Path) -> int:
+    """Write the filled log of a partition; returns its bytes.
+
+    RefusedError where it would be no log that a broker takes, UsageError where it must have another
+    name, UnwritableError where the disk does not take it. Until it is whole it has another name.
+    """
+    _check(result, ghosts, target)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        size, _ = disk.write_new(part, blocks(result, ghosts))
+        check_target(target)
+        if not disk.link(part, target):
+            disk.rename(part, target)
+    finally:
+        disk.remove(part)
+    disk.sync_dir(target.parent)
+    return size
+
+
+def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
+    """Yield the filled log piece by piece: batches, and where offsets are missing ghosts."""
+    gaps = result.ledger.gaps
+    columns = (gaps.after_segment[ghosts.gap], gaps.position[ghosts.gap], ghosts.first_offset,
+               ghosts.last_offset, ghosts.epoch)  # fmt: skip
+    waiting = zip(*(column.tolist() for column in columns), strict=True)
+    of_segment: dict[int, list[tuple[int, bytes]]] = {}
+    for segment, position, *span in waiting:
+        of_segment.setdefault(segment, []).append((position, ghosts_of.encode(*span)))
+    for part in result.parts:
+        yield from _segment(part, of_segment.get(part.base_offset, []))
+
+
+def _segment(part: Part, inserts: list[tuple[int, bytes]]) -> Iterator[bytes]:
+    """Yield the batches of one segment with each ghost before the batch at its position."""
+    if not part.stretches:
+        return
+    at = 0
+    with LogFile(part.path) as log:
+        for start, end in part.stretches:
+            while at < len(inserts) and inserts[at][0] < end:
+                position, ghost = inserts[at]
+                yield from _copy(log, start, position)
+                yield ghost
+                start, at = position, at + 1
+            yield from _copy(log, start, end)
+
+
+def _copy(log: LogFile, start: int, end: int) -> Iterator[bytes]:
+    while start < end:
+        buffer = bytearray(min(_BLOCK, end - start))
+        if log.read_into(memoryview(buffer), start) < len(buffer):
+            raise UnreadableError(log.path, "became shorter while it was read")
+        yield bytes(buffer)
+        start += len(buffer)
+
+
+def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
+    ledger = result.ledger
+    if ledger.overlaps:
+        raise RefusedError(f"{result.subject.found.path}: {ledger.overlaps} batches overlap others")
+    if ledger.legacy:
+        text = f"{ledger.legacy} entries are older than magic 2, beside which no ghost can stand"
+        raise RefusedError(f"{result.subject.found.path}: {text}")
+    first = min(ledger.log_start, result.first_base)
+    if target.name != _name(first):
+        raise UsageError(
+            f"--output {target}: a log that begins at offset {first} is called {_name(first)}"
+        )
+    held = sum(end - start for part in result.parts for start, end in part.stretches)
+    size = held + len(ghosts) * HEADER_SIZE
+    offsets = ledger.last_offset + 1 - first
+    if offsets > MOST_OFFSETS or size > MAX_SEGMENT_SIZE:
+        raise RefusedError(
+            f"{target}: {offsets} offsets in {size} bytes are more than one log "
+            f"can hold ({MOST_OFFSETS} offsets, {MAX_SEGMENT_SIZE} bytes)"
+        )
+
+
+def _name(offset: int) -> str:
+    return f"{offset:020d}{FileKind.LOG}"
+
+
+def _holds_files(folder: Path) -> bool:
+    """Return whether files of a broker stand in a folder: it is a log dir, or a partition dir.
+
+    Folders in it prove nothing: filled logs of several partitions may stand side by side.
+    """
+    try:
+        entries = [entry.name for entry in files.list_dir(folder)]
+    except UnreadableError:
+        return False
+    inside = [names.parse_partition_file(name) for name in entries]
+    return any(
+        one.kind is not FileKind.UNKNOWN and one.reception is Reception.EXACT for one in inside
+    ) or any(
+        names.parse_root_file(name).kind not in (FileKind.UNKNOWN, FileKind.LOCK)
+        for name in entries
+    )
