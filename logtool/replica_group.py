@@ -21,7 +21,7 @@ class Truncation:
     """Where one since then cuts."""
     requests: int
     unknown: bool
-    """Whether the leader epochs say nothing, so that the high watermark decides."""
+    """Whether the leader epochs of one of the two are gone, so that they say nothing."""
 
     @property
     def acknowledged_lost(self) -> int:
@@ -143,11 +143,12 @@ def _furthest(replicas: Sequence[Replica]) -> Replica:
 
 def _truncations(replicas: Sequence[Replica], leader: Replica, epoch: int) -> Iterator[Truncation]:
     """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
-    # A leader that never wrote an epoch is of a broker that knows none.
-    epochs = [*leader.epochs, (epoch, leader.log_end)] if leader.epochs else []
+    epochs = [*leader.epochs, (epoch, leader.log_end)]
     leading = LogState(epochs, leader.log_end, leader.high_watermark)
+    # Without its older epochs a leader takes whatever a follower has for its own.
+    blind = leader.log_end > 0 and not leader.epochs
     for one in replicas:
         if one is not leader:
             cut = by_leader_epoch(one.log, leading)
             old = by_high_watermark(one.log).offset
-            yield Truncation(one, leader, old, cut.offset, cut.requests, cut.unknown)
+            yield Truncation(one, leader, old, cut.offset, cut.requests, cut.unknown or blind)

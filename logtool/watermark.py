@@ -4,12 +4,13 @@ Each path is one broker's log dir. A replica is loaded on a shadow of its direct
 would load it, so its log end is that after recovery; nothing is written.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from logtool import data_dir
+from logtool import data_dir, partition
 from logtool.checks import root, small_files
 from logtool.checks.partition import PartitionFacts
 from logtool.data_dir import DataDir, PathKind, Selection
@@ -71,7 +72,7 @@ class Watermarks:
         leader: int | None = None, jobs: int = 1, pace: Pace | None = None,
         on_progress: Callable[[int, int, Path], None] = lambda *_: None,
     ) -> None:  # fmt: skip
-        self._places = places
+        self._places = _each_once(places)
         self._settings = settings
         self._selection = selection or Selection()
         self._leader = leader
@@ -134,11 +135,13 @@ class Watermarks:
         self, members: Iterator[tuple[_Work, Replica | UnreadableError | OutOfTimeError]]
     ) -> Iterator[Item]:
         """Yield all that is to be said of one partition."""
-        replicas = []
+        replicas: list[Replica] = []
+        whole = True
         for work, result in members:
             self._path = work.request.path
             if isinstance(result, OutOfTimeError):
                 self.summary.out_of_budget = True
+                whole = False
             elif isinstance(result, UnreadableError):
                 yield result
             else:
@@ -148,7 +151,9 @@ class Watermarks:
                 yield from result.findings
                 yield from _violations(work, result)
         self.summary.partitions += bool(replicas)
-        group = judge(replicas, self._known(replicas[0]), self._leader) if replicas else None
+        if not replicas or not whole:
+            return
+        group = judge(replicas, self._known(replicas[0]), self._leader)
         if group:
             self.summary.to_do |= group.acknowledged_lost > 0
             yield group
@@ -213,4 +218,12 @@ def _was_alone(replica: Replica, broker: _Broker) -> bool:
 
 def _size(path: Path) -> int:
     """Return about how much there is to read."""
-    return sum(file.stat().st_size for file in path.glob("*.log") if file.is_file())
+    try:
+        return sum(segment.log.size for segment in partition.read(path).segments)
+    except UnreadableError:
+        return 0
+
+
+def _each_once(places: Sequence[Place]) -> list[Place]:
+    """Return the places without those that lead to the same directory as one before."""
+    return list({os.path.realpath(one.path): one for one in reversed(places)}.values())[::-1]

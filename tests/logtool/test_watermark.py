@@ -168,6 +168,25 @@ def test_without_leader_epochs_the_high_watermark_decides(copy_of: Scenario) -> 
     assert (one.unknown, one.requests, one.by_leader_epoch) == (True, 0, 120)
 
 
+def test_a_leader_without_its_epochs_takes_what_a_follower_has_for_its_own(
+    copy_of: Scenario,
+) -> None:
+    home = copy_of("4.3.1/replicas")
+    remove_file(home / "node-3/replica.diverged-0/leader-epoch-checkpoint")
+    (home / "node-3/.kafka_cleanshutdown").write_text('{"version":0}')
+    (one,) = Seen(*nodes(home)).groups["replica.diverged-0"].truncations
+    # Up to the end of the leader's log nothing goes, though it holds others from 120 on.
+    assert (one.unknown, one.by_leader_epoch, one.diverges_from) == (True, 170, None)
+    assert one.acknowledged_lost == 200 - 170
+
+
+def test_a_dir_that_is_given_twice_counts_once(scenario: Scenario) -> None:
+    node = scenario("4.3.1/replicas") / "node-2"
+    seen = Seen(node, Place(node / ".." / "node-2", 9))
+    assert {one.node for one in seen.replicas.values()} == {2}
+    assert all(len(group.replicas) == 1 for group in seen.groups.values())
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_after_an_orderly_stop_everything_is_committed(scenario: Scenario, version: str) -> None:
     home, expected = scenario(f"{version}/clean"), scenario(f"{version}/clean.expected")
