@@ -23,6 +23,7 @@ from logtool.commands.options import help_text
 from logtool.commands.plan import plan
 from logtool.commands.rebuild_index import rebuild_index
 from logtool.commands.recover import recover
+from logtool.commands.sanity import sanity
 from logtool.commands.stat import stat
 from logtool.commands.txns import txns
 from logtool.commands.undo import undo
@@ -92,6 +93,7 @@ for _name, _function in (
     ("rebuild-index", rebuild_index),
     ("undo", undo),
     ("gaps", gaps),
+    ("sanity", sanity),
     ("watermark", watermark),
     ("watermark simulate", simulate),
     ("txns", txns),

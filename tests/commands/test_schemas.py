@@ -12,6 +12,7 @@ from logtool.commands import (
     explain,
     findings_view,
     gaps_view,
+    sanity_view,
     stat_view,
     txns_view,
     watermark_views,
@@ -23,6 +24,7 @@ SCHEMAS = {
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
+    "sanity": sanity_view.SCHEMA,
     "txns": txns_view.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
     "stat": stat_view.SCHEMA,
@@ -82,6 +84,10 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
         "explain": [[], ["batch/crc"]],
+        "sanity": [
+            [scenario("4.3.1/killed")],
+            [tmp_path / "missing"],
+        ],
         "txns": [
             ["--all", scenario("4.3.1/killed")],
             [scenario("4.3.1/killed") / "replication-offset-checkpoint"],

@@ -1,0 +1,140 @@
+"""``logtool sanity``: what index sanity checks cost at a start, and what they see."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    ExcludeTopics,
+    FilesFrom,
+    Format,
+    FormatOption,
+    MaxDuration,
+    Null,
+    Partitions,
+    Paths,
+    Quiet,
+    Topics,
+    Verbose,
+)
+
+
+class ModeChoice(StrEnum):
+    """Which kind of start to time."""
+
+    EAGER = "eager"
+    LAZY = "lazy"
+    BOTH = "both"
+
+
+ModeOption = Annotated[
+    ModeChoice,
+    typer.Option(
+        "--mode", help="eager: as brokers before 2.3; lazy: as brokers since.", show_default=True
+    ),
+]
+Threads = Annotated[
+    int,
+    typer.Option(
+        "--threads", metavar="N", min=1,
+        help="num.recovery.threads.per.data.dir of the broker.", show_default=True,
+    ),
+]  # fmt: skip
+Repeat = Annotated[
+    int,
+    typer.Option(
+        "--repeat", metavar="N", min=1, help="Time each N times and take the median.",
+        show_default=True,
+    ),
+]  # fmt: skip
+Cold = Annotated[
+    bool,
+    typer.Option(
+        "--cold",
+        help="Before each run, ask the system to drop the indexes from the page cache; whether it "
+        "did is told by what then came from the disk.",
+    ),
+]
+
+
+def sanity(
+    paths: Paths = None,
+    files_from: FilesFrom = None,
+    null: Null = False,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    mode: ModeOption = ModeChoice.BOTH,
+    threads: Threads = 1,
+    repeat: Repeat = 1,
+    cold: Cold = False,
+    max_duration: MaxDuration = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Time the sanity checks of indexes at a broker's start, eager and lazy; say what each misses.
+
+    Brokers before 2.3 opened, mapped and checked every index at every start (eager). Since then
+    (KIP-263, KAFKA-7283) they open those of active segments alone (lazy), and only transaction
+    indexes are checked; the rest is opened by its first reader. Both are done here on the real
+    files, with Kafka's own checks, and counted: files, bytes, page faults, time by kind of index.
+    The log files themselves, which every broker opens, are left alone.
+
+    What the checks pass over is then held against the index rules of `verify --level quick`.
+
+    Examples:
+      logtool sanity /var/lib/kafka/data
+      logtool sanity --cold --repeat 5 --threads 4 /data1/kafka /data2/kafka
+      logtool sanity --json /var/lib/kafka/data | jq '.items[] | select(.seen_by == "eager")'
+
+    Exit status:
+      0    complete, nothing found
+      1    complete: a check of Kafka's fails, or the rules of verify find an index bad
+      2    the command line makes no sense
+      4    incomplete: some input could not be read
+      6    --max-duration ran out; what was not finished is not printed
+      130  interrupted
+
+    """
+    from logtool.commands import sanity_view
+    from logtool.commands.output import Report
+    from logtool.data_dir import Selection
+    from logtool.errors import UnreadableError
+    from logtool.sanity.results import Mode
+    from logtool.sanity.run import Sanity, Settings
+    from logtool.workers import Pace
+
+    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    job = Sanity(
+        options.all_paths(paths, files_from, null),
+        Settings(
+            modes=(Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),),
+            threads=threads,
+            repeat=repeat,
+            cold=cold,
+        ),
+        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        pace=Pace.starting_now(
+            None, options.parse_duration("--max-duration", max_duration) if max_duration else None
+        ),
+    )
+    report = Report(settings, sanity_view.make(settings), job.summary)
+    said = []
+    with report:
+        for item in job:
+            if isinstance(item, UnreadableError):
+                report.unreadable(item)
+                continue
+            said.append(item.as_json())
+            report.item(said[-1])
+    for line in sanity_view.last_lines(said, report):
+        report.note(line, None if report.exit_status() else "good")
+    raise typer.Exit(report.exit_status())

@@ -1,0 +1,79 @@
+"""The log dirs and partition dirs given, listed before anything is timed."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool import broker, data_dir, partition
+from logtool.data_dir import PathKind, Selection
+from logtool.errors import UnreadableError
+from logtool.formats.names import INDEX_KINDS
+from logtool.partition import Partition
+from logtool.sanity.indexes import MAPPED_KINDS
+from logtool.sanity.results import Directory
+from logtool.workers import Pace
+
+_MOST_MAPS = Path("/proc/sys/vm/max_map_count")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A log dir, or a partition dir alone."""
+
+    path: Path
+    partitions: Sequence[Partition]
+    unread: Sequence[UnreadableError]
+    """Partitions that could not be listed."""
+    clean: bool
+    in_use: bool
+    """Whether a broker holds it."""
+
+    @property
+    def segments(self) -> int:
+        """Return the number of segments."""
+        return sum(len(found.segments) for found in self.partitions)
+
+    def described(self) -> Directory:
+        """Return what there is to check."""
+        segments = [segment for found in self.partitions for segment in found.segments]
+        files = [
+            segment.indexes[kind]
+            for segment in segments
+            for kind in INDEX_KINDS
+            if kind in segment.indexes
+        ]
+        most = None
+        with suppress(OSError, ValueError):
+            most = int(_MOST_MAPS.read_text())
+        return Directory(
+            self.path,
+            partitions=len(self.partitions),
+            segments=len(segments),
+            index_files=len(files),
+            index_bytes=sum(file.size for file in files),
+            maps=sum(file.size > 0 and file.name.kind in MAPPED_KINDS for file in files),
+            most_maps=most,
+        )
+
+
+def read(path: Path, selection: Selection, pace: Pace) -> Home:
+    """List a path; UnreadableError when it is nothing that a broker starts from."""
+    kind = data_dir.classify(path)
+    if kind is PathKind.FILE:
+        raise UnreadableError(path, "expected a log dir or a partition dir")
+    if kind is PathKind.PARTITION_DIR:
+        holder = broker.holder(Path(path.resolve()).parent)
+        return Home(path, [partition.read(path)], [], clean=False, in_use=holder is not None)
+    root = data_dir.read(path)
+    found: list[Partition] = []
+    unread: list[UnreadableError] = []
+    for folder, directory in root.partitions:
+        if not selection.takes(directory):
+            continue
+        pace.spend(0)
+        try:
+            found.append(partition.read(folder))
+        except UnreadableError as error:
+            unread.append(error)
+    return Home(path, found, unread, root.is_clean, broker.holder(path) is not None)

@@ -1,0 +1,148 @@
+"""Opening and checking the indexes of one segment as a broker does, and what that took.
+
+Offset and time indexes are mapped, transaction indexes are read. A broker keeps its maps; here each
+is let go at once, for a process may have only so many (``vm.max_map_count``). Under a running
+broker nothing is mapped: it cuts an index when it rolls the segment, and to touch a page that is
+gone would kill this process.
+"""
+
+import mmap
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from logtool import files
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.names import FileKind
+from logtool.partition import File, Segment
+from logtool.sanity import kafka_check
+
+INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
+MAPPED_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+
+Item = Finding | UnreadableError
+
+
+@dataclass(slots=True)
+class Cost:
+    """What was done, and how long that took by kind of index."""
+
+    segments: int = 0
+    """Of which some index was opened."""
+    files: int = 0
+    """Opened."""
+    filled: int = 0
+    """Opened and not empty: of each at least one page is read."""
+    maps: int = 0
+    bytes: int = 0
+    """Looked at, of the bytes of the files."""
+    ns: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEX_KINDS, 0))
+
+    def add(self, other: "Cost") -> None:
+        """Add what was done elsewhere."""
+        self.segments += other.segments
+        self.files += other.files
+        self.filled += other.filled
+        self.maps += other.maps
+        self.bytes += other.bytes
+        for kind, ns in other.ns.items():
+            self.ns[kind] += ns
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """Opens indexes; `mapped` says whether by ``mmap``, as a broker does."""
+
+    mapped: bool = True
+
+    def check_segment(
+        self, segment: Segment, cost: Cost, kinds: Iterable[FileKind] = INDEX_KINDS
+    ) -> list[Item]:
+        """Check the indexes of a segment in Kafka's order, up to the first that fails."""
+        if not _has_offset_index(segment):
+            # A broker asks for this file alone, and makes all three anew.
+            return [replace(missing(segment), segment=segment.base_offset)]
+        opened = cost.files
+        found: list[Item] = []
+        for kind in kinds:
+            file = segment.indexes.get(kind)
+            if file:
+                found += self.check(file, segment, cost)
+            if found and isinstance(found[-1], Finding):
+                break  # the broker recovers the segment, which makes the others anew too
+        cost.segments += cost.files > opened
+        return found
+
+    def open_segment(self, segment: Segment, cost: Cost) -> list[Item]:
+        """Open the offset and the time index without a check."""
+        opened = cost.files
+        found: list[Item] = []
+        for kind in MAPPED_KINDS:
+            file = segment.indexes.get(kind)
+            if file:
+                found += self.check(file, segment, cost, judge=False)
+        cost.segments += cost.files > opened
+        return found
+
+    def check(self, file: File, segment: Segment, cost: Cost, *, judge: bool = True) -> list[Item]:
+        """Open one index and check it, or only open it; count and time that."""
+        kind = file.name.kind
+        started = time.perf_counter_ns()
+        try:
+            found = self._check(file, segment, cost, judge=judge)
+        except UnreadableError as error:
+            return [error]
+        finally:
+            cost.ns[kind] += time.perf_counter_ns() - started
+        if found is None:
+            return []
+        if found.code == "time-index/padding" and segment.is_active:
+            found = replace(found, code="time-index/preallocated")
+        return [replace(found, path=file.path, segment=segment.base_offset)]
+
+    def _check(self, file: File, segment: Segment, cost: Cost, *, judge: bool) -> Finding | None:
+        kind = file.name.kind
+        fd = files.open_readonly(file.path)
+        content: mmap.mmap | None = None
+
+        def read(position: int, size: int) -> bytes:
+            if content is not None:
+                data = content[position : position + size]
+            else:
+                data = os.pread(fd, size, position)
+            if len(data) < size:
+                raise UnreadableError(file.path, "was cut while it was read")
+            cost.bytes += size
+            return data
+
+        try:
+            size = os.fstat(fd).st_size
+            cost.files += 1
+            cost.filled += size > 0
+            if self.mapped and kind in MAPPED_KINDS and size:
+                content = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ)
+                cost.maps += 1
+            if judge:
+                return kafka_check.CHECKS[kind](read, size, segment.base_offset)
+            kafka_check.read_last_entry(read, size, kafka_check.ENTRY_SIZES[kind])
+            return None
+        except OSError as error:
+            raise UnreadableError(file.path, error.strerror or str(error)) from error
+        finally:
+            if content is not None:
+                content.close()
+            os.close(fd)
+
+
+def missing(segment: Segment) -> Finding:
+    """Return the finding for a segment without an offset index."""
+    text = f"segment {segment.base_offset} has no .index file"
+    return Finding("offset-index/missing", text, path=segment.log.path)
+
+
+def _has_offset_index(segment: Segment) -> bool:
+    """Ask the system, as a broker does for each segment at every kind of start."""
+    file = segment.indexes.get(FileKind.OFFSET_INDEX)
+    return file is not None and file.path.exists()

@@ -1,0 +1,89 @@
+"""What Kafka's checks pass over: the rules of `verify --level quick` for what they found sound."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from logtool import files
+from logtool.checks import indexes
+from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.segment import judge_indexes, open_indexes
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import transaction_index
+from logtool.formats.names import FileKind
+from logtool.partition import Partition, Segment
+from logtool.sanity.indexes import Item
+
+
+class SeenBy(StrEnum):
+    """Which kind of start sees a finding first."""
+
+    LAZY = "lazy"
+    """Both."""
+    EAGER = "eager"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A finding, and who sees it."""
+
+    finding: Finding
+    by: SeenBy
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding of the contract with one more key."""
+        return {**self.finding.as_json(), "seen_by": str(self.by)}
+
+
+def seen_by(finding: Finding) -> SeenBy:
+    """Return who sees what one of Kafka's checks finds."""
+    # A broker of today looks for the offset index, and checks the transaction index.
+    lazy = finding.code == "offset-index/missing" or finding.code.startswith("transaction-index/")
+    return SeenBy.LAZY if lazy else SeenBy.EAGER
+
+
+def passed_over(found: Partition, failed: set[int], *, clean: bool) -> Iterator[Item]:
+    """Yield what the rules find in the segments whose base offsets are not among the `failed`."""
+    for segment in found.segments:
+        if segment.base_offset not in failed:
+            for item in _rules(segment, clean=clean):
+                yield placed(item, found) if isinstance(item, Finding) else item
+
+
+def placed(finding: Finding, found: Partition) -> Finding:
+    """Return a finding with its place and the command that shows more."""
+    path = finding.path or found.path
+    command = f"logtool dump-index {shlex.quote(str(path))}"
+    if path.suffix == FileKind.LOG.value:
+        command = f"logtool verify {shlex.quote(str(found.path))}"
+    return finding.placed(
+        path, topic=found.topic, partition=found.number, segment=finding.segment,
+        next_command=command,
+    )  # fmt: skip
+
+
+def _rules(segment: Segment, *, clean: bool) -> Iterator[Item]:
+    report = SegmentReport(segment.base_offset)
+    task = Task(segment, Level.QUICK, clean)
+    judge_indexes(task, report, open_indexes(segment, report), judged=False)
+    for item in (*report.findings, *indexes.missing(segment), *_transactions(segment)):
+        if isinstance(item, Finding):
+            item = replace(item, segment=segment.base_offset)
+        yield item
+
+
+def _transactions(segment: Segment) -> Iterator[Item]:
+    file = segment.indexes.get(FileKind.TRANSACTION_INDEX)
+    if not file:
+        return
+    try:
+        index = transaction_index.parse(files.read_small(file.path))
+    except UnreadableError as error:
+        yield error
+        return
+    for finding in transaction_index.check(index, base_offset=segment.base_offset):
+        yield replace(finding, path=file.path)

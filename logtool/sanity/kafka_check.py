@@ -1,0 +1,104 @@
+"""Kafka's own sanity checks of an index, no more and no less, as the first thing found wrong.
+
+They read little: the last entry, the first timestamp, and of transaction indexes everything.
+Every whole slot counts as an entry, zeros included, so that a zero-padded offset index passes and a
+zero-padded time index does not. Source: ``OffsetIndex.sanityCheck``, ``TimeIndex.sanityCheck``,
+``TransactionIndex.sanityCheck`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c; the same since 2.0).
+"""
+
+import struct
+from collections.abc import Callable
+
+from logtool.findings import Finding
+from logtool.formats import offset_index, time_index, transaction_index
+from logtool.formats.names import FileKind
+
+ReadAt = Callable[[int, int], bytes]
+"""From a position and a size to the bytes there."""
+Check = Callable[[ReadAt, int, int], Finding | None]
+"""From the bytes, the size of the file and the segment's base offset to what is wrong."""
+
+ENTRY_SIZES = {
+    FileKind.OFFSET_INDEX: offset_index.ENTRY_SIZE,
+    FileKind.TIME_INDEX: time_index.ENTRY_SIZE,
+    FileKind.TRANSACTION_INDEX: transaction_index.ENTRY_SIZE,
+}
+_OFFSET_ENTRY = struct.Struct(">ii")
+_TIME_ENTRY = struct.Struct(">qi")
+_TIMESTAMP = struct.Struct(">q")
+
+
+def check_offset_index(read: ReadAt, size: int, base_offset: int) -> Finding | None:
+    """Return what ``OffsetIndex`` finds wrong."""
+    entry = _last(read, size, offset_index.ENTRY_SIZE)
+    if entry and (relative := _OFFSET_ENTRY.unpack(entry)[0]) < 0:
+        return _below("offset-index/offset-range", relative, size, len(entry), base_offset)
+    return _length("offset-index/length", size, offset_index.ENTRY_SIZE)
+
+
+def check_time_index(read: ReadAt, size: int, base_offset: int) -> Finding | None:
+    """Return what ``TimeIndex`` finds wrong."""
+    entry = _last(read, size, time_index.ENTRY_SIZE)
+    if entry:
+        (first,) = _TIMESTAMP.unpack(read(0, _TIMESTAMP.size))
+        last, relative = _TIME_ENTRY.unpack(entry)
+        if last < first:
+            # An entry of zeros is padding, which this check takes for an entry.
+            rule = "timestamp-order" if any(entry) else "padding"
+            text = f"the last timestamp {last} is below the first, {first}"
+            at = _last_position(size, len(entry))
+            return Finding(f"time-index/{rule}", text, at, len(entry))
+        if relative < 0:
+            return _below("time-index/offset-range", relative, size, len(entry), base_offset)
+    return _length("time-index/length", size, time_index.ENTRY_SIZE)
+
+
+def check_transaction_index(read: ReadAt, size: int, base_offset: int) -> Finding | None:
+    """Return what ``TransactionIndex`` finds wrong; bytes behind the last whole entry are not."""
+    entry_size = transaction_index.ENTRY_SIZE
+    index = transaction_index.parse(read(0, size - size % entry_size))
+    stops, below = index.versions >> 8 > 0, index.last_offsets < base_offset
+    bad = stops | below
+    if not bad.any():
+        return None
+    row = int(bad.argmax())
+    at = row * entry_size
+    if stops[row]:
+        text = f"entry {row}: version {index.versions[row]} is not known"
+        return Finding("transaction-index/version", text, at, entry_size)
+    text = f"entry {row}: the last offset {index.last_offsets[row]} is below the base {base_offset}"
+    return Finding("transaction-index/below-base", text, at, entry_size)
+
+
+CHECKS: dict[FileKind, Check] = {
+    FileKind.OFFSET_INDEX: check_offset_index,
+    FileKind.TIME_INDEX: check_time_index,
+    FileKind.TRANSACTION_INDEX: check_transaction_index,
+}
+
+
+def read_last_entry(read: ReadAt, size: int, entry_size: int) -> None:
+    """Read what opening an offset or time index reads, and judge nothing."""
+    _last(read, size, entry_size)
+
+
+def _last(read: ReadAt, size: int, entry_size: int) -> bytes:
+    """Return the last whole entry; nothing of a file without one."""
+    return read(_last_position(size, entry_size), entry_size) if size >= entry_size else b""
+
+
+def _last_position(size: int, entry_size: int) -> int:
+    return size - size % entry_size - entry_size
+
+
+def _below(code: str, relative: int, size: int, entry_size: int, base_offset: int) -> Finding:
+    text = f"the last offset {base_offset + relative} is below the base {base_offset}"
+    return Finding(code, text, _last_position(size, entry_size), entry_size)
+
+
+def _length(code: str, size: int, entry_size: int) -> Finding | None:
+    rest = size % entry_size
+    if not rest:
+        return None
+    text = f"the size {size} is not divisible by {entry_size}"
+    return Finding(code, text, size - rest, rest)

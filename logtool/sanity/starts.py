@@ -1,0 +1,71 @@
+"""What each kind of start does with the indexes of one partition.
+
+Up to 2.2 a broker opened, mapped and checked every index. Since 2.3 (KAFKA-7283) it opens those of
+the active segment, to append to them, and checks neither; of the others it asks only whether the
+offset index is there. Transaction indexes it reads and checks at every start, then and now. Source:
+``LogSegment.sanityCheck``, ``LazyIndex``, ``LogLoader.loadSegmentFiles``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+
+from logtool.formats.names import FileKind
+from logtool.partition import Partition, Segment
+from logtool.sanity.indexes import MAPPED_KINDS, Cost, Item, Opener
+
+
+@dataclass(frozen=True, slots=True)
+class Eager:
+    """The start of a broker before 2.3."""
+
+    opener: Opener
+
+    def __call__(self, found: Partition, cost: Cost) -> list[Item]:
+        """Check every index of every segment."""
+        items: list[Item] = []
+        for segment in found.segments:
+            items += self.opener.check_segment(segment, cost)
+        return items
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """The start of a broker since 2.3."""
+
+    opener: Opener
+
+    def __call__(self, found: Partition, cost: Cost) -> list[Item]:
+        """Check the transaction indexes, and open the indexes of the active segment."""
+        items: list[Item] = []
+        for segment in found.segments:
+            items += self.opener.check_segment(segment, cost, (FileKind.TRANSACTION_INDEX,))
+            if segment.is_active:
+                items += self.opener.open_segment(segment, cost)
+        return items
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAccess:
+    """What a lazy start leaves to the first reader of an inactive segment."""
+
+    opener: Opener
+
+    def __call__(self, segment: Segment, cost: Cost) -> list[Item]:
+        """Check what the start has not."""
+        return self.opener.check_segment(segment, cost, MAPPED_KINDS)
+
+
+def readers(partitions: Sequence[Partition], count: int) -> list[tuple[Partition, int]]:
+    """Return which inactive segments the first `count` readers want: (partition, position).
+
+    They come to each partition in turn and begin with its oldest segment, as consumers do that
+    read from the start.
+    """
+    return list(islice(_in_turn(partitions), count))
+
+
+def _in_turn(partitions: Sequence[Partition]) -> Iterator[tuple[Partition, int]]:
+    inactive = ([(one, at) for at in range(len(one.segments) - 1)] for one in partitions)
+    for round_of in zip_longest(*inactive):
+        yield from (wanted for wanted in round_of if wanted is not None)

@@ -1,0 +1,63 @@
+import json
+
+import pytest
+
+
+def test_a_sound_directory_is_timed_both_ways(run, partition):
+    home = partition.parent
+    result = run("sanity", home)
+    assert result.status == 0
+    assert f"{home}: 1 partition, 1 segment, 2 index files of 20 B" in result.stdout
+    rows = [line.split() for line in result.lines if line.startswith(("eager", "lazy"))]
+    assert [row[0] for row in rows] == ["eager", "lazy"]
+    assert "nothing found; 1 partition, 1 segment" in result.stderr
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy"])
+def test_one_way_alone(run, partition, mode):
+    (measurement,) = run("sanity", "--mode", mode, "-f", "ndjson", partition).of_type("measurement")
+    assert measurement["mode"] == mode
+    assert measurement["files_opened"] == 2
+
+
+def test_an_index_that_only_an_eager_start_finds_bad_gives_status_1(run, partition):
+    index = partition / f"{0:020d}.index"
+    index.write_bytes(index.read_bytes() + b"x")
+    result = run("sanity", "-f", "ndjson", partition)
+    assert result.status == 1
+    (finding,) = result.of_type("finding")
+    assert (finding["code"], finding["seen_by"]) == ("offset-index/length", "eager")
+    eager, lazy = result.of_type("measurement")
+    assert (eager["seen"], eager["missed"], lazy["seen"], lazy["missed"]) == (1, 0, 0, 1)
+    lazily = run("sanity", "--mode", "lazy", "-f", "ndjson", partition)
+    assert (lazily.status, lazily.of_type("finding")) == (0, [])
+
+
+def test_every_format_is_printed(run, partition):
+    home = partition.parent
+    document = json.loads(run("sanity", "--json", home).stdout)
+    assert [item["type"] for item in document["items"]][:3] == [
+        "directory", "measurement", "measurement",
+    ]  # fmt: skip
+    header, *rows = run("sanity", "-f", "csv", home).lines
+    assert header.startswith("path,mode,threads") and len(rows) == 2
+    assert run("sanity", "-f", "tsv", home).lines[0].count("\t") == header.count(",")
+    assert "| eager" in run("sanity", "-f", "markdown", home).stdout
+
+
+def test_bad_input_is_one_clear_line(run, partition, log, tmp_path):
+    for path, reason in ((log, "expected a log dir"), (tmp_path / "no", "No such file")):
+        result = run("sanity", path)
+        assert result.status == 4
+        assert reason in result.stderr
+        assert result.stderr.startswith("logtool: ")
+    result = run("sanity")
+    assert (result.status, "no PATH" in result.stderr) == (2, True)
+    assert run("sanity", "--threads", "0", partition).status == 2
+    assert run("sanity", "--mode", "slow", partition).status == 2
+
+
+def test_when_time_is_over_it_says_so(run, partition):
+    result = run("sanity", "--max-duration", "0.000001", "-f", "ndjson", partition)
+    assert result.status == 6
+    assert result.of_type("summary")[0]["complete"] is False
