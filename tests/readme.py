@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 
 _BLOCK = re.compile(r"<!-- run -->\n```console\n(.*?)```", re.DOTALL)
-# What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and what
-# depends on how many producers have expired by now.
+# What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and
+# what depends on how many producers have expired by now.
 _VOLATILE = re.compile(
     r"in \d+\.\d s \([^)]*/s\)|changed \d+ s after|\"elapsed_s\": [0-9.]+"
     r"|\d+ files written anew|\d+ changes made"
