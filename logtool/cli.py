@@ -14,6 +14,7 @@ import typer.main
 
 from logtool import __version__
 from logtool.commands import checkpoint, output, text
+from logtool.commands.diff import diff
 from logtool.commands.dump import dump
 from logtool.commands.dump_index import dump_index
 from logtool.commands.explain import explain
@@ -88,6 +89,7 @@ for _name, _function in (
     ("dump", dump),
     ("dump-index", dump_index),
     ("stat", stat),
+    ("diff", diff),
     ("plan", plan),
     ("recover", recover),
     ("rebuild-index", rebuild_index),

@@ -17,7 +17,7 @@ HEAVY = (
     "numpy", "cramjam", "crc32c", "pyarrow", "pyspark", "pandas", "tabulate", "psutil", "rich",
     "javaproperties", "logtool.scan", "logtool.verify", "logtool.formats",
 )  # fmt: skip
-COMMANDS = ("verify", "dump", "dump-index", "explain", "stat")
+COMMANDS = ("verify", "dump", "dump-index", "explain", "stat", "diff")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from jsonschema import Draft202012Validator
 
 from logtool.commands import (
     checkpoint_views,
+    diff_view,
     dump,
     dump_index,
     explain,
@@ -28,6 +29,7 @@ SCHEMAS = {
     "txns": txns_view.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
     "stat": stat_view.SCHEMA,
+    "diff": diff_view.SCHEMA,
     "gaps": gaps_view.SCHEMA,
     "watermark": watermark_views.SCHEMA,
 }
@@ -98,6 +100,10 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
             ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
             ["show", tmp_path / "missing"],
+        ],
+        "diff": [
+            [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2", "node-3")],
+            [damaged_log.parent, tmp_path / "missing"],
         ],
         "stat": [
             ["--segments", "--level", "records", scenario("4.3.1/clean")],
