@@ -1,11 +1,13 @@
 """Missing offsets: which, why, and what would fill them.
 
     coverage   one segment's batches as offsets that are there: a function of plain data
+    decoding   which offsets of a batch have a record
     evidence   what tells a reason from another
     ledger     the segments of a partition put together: every gap with its reason
     ghosts     the batches that would fill the gaps
     fill       a log with the gaps filled
     follower   what a replica that numbers by arrival would make of it
+    subjects   what is known of a partition before it is read
     run        over paths
 
 Nothing is imported here, so that a worker loads no more than the part it needs.

@@ -13,12 +13,9 @@ import numpy as np
 
 from logtool import transactions
 from logtool.checks.batches import BatchRules
-from logtool.errors import FormatError
 from logtool.files import LogFile
-from logtool.formats import compression, legacy_batch, record
+from logtool.formats import compression
 from logtool.formats.record_batch import (
-    CODEC_MASK,
-    HEADER_SIZE,
     MAGIC,
     BatchTable,
     Column,
@@ -26,6 +23,7 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.gaps import table as gap_table
+from logtool.gaps.decoding import counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
 from logtool.scan import Chunk, Reason, scan
 
@@ -133,7 +131,7 @@ class _Pass:
         misplaced = self._rules.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
-        counts, bases = _counts(chunk, self._task.limit)
+        counts, bases = counts_and_bases(chunk, self._task.limit)
         rows = np.flatnonzero(good)
         skipped = np.diff(rows, prepend=-1) > 1
         if len(rows):
@@ -290,36 +288,6 @@ class _Pass:
         if coverage.tail is None and self._damaged:
             coverage.tail = Reason.CRC  # a batch with foreign offsets is the last
         return coverage
-
-
-def record_offsets(chunk: Chunk, row: int, limit: int) -> Column | None:
-    """Return the offsets of the records of a batch, int64 rising; None where it does not decode."""
-    table, batch = chunk.table, chunk.batch(row)
-    if len(batch) < table.size[row]:
-        return None
-    try:
-        if table.magic[row] < MAGIC:
-            found = [message.offset for message in legacy_batch.parse_messages(batch, limit)]
-            return np.unique(np.array(found, np.int64))
-        payload = compression.decompress(
-            int(table.attributes[row]) & CODEC_MASK, batch[HEADER_SIZE:], limit
-        )
-        records, damage = record.parse(payload, int(table.record_count[row]))
-    except FormatError:
-        return None
-    return None if damage else np.unique(table.base_offset[row] + records.offset_delta)
-
-
-def _counts(chunk: Chunk, limit: int) -> tuple[Column, Column]:
-    """Return how many records each batch holds, and its first offset."""
-    table = chunk.table
-    counts, bases = np.maximum(table.record_count, 0), table.base_offset.copy()
-    for row in np.flatnonzero(table.magic < MAGIC).tolist():
-        counts[row] = 1
-        found = record_offsets(chunk, row, limit) if table.codec[row] else None
-        if found is not None and len(found):
-            counts[row], bases[row] = len(found), found[0]
-    return counts, bases
 
 
 def _highest_before(last: Column, start: int) -> Column:

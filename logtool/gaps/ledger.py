@@ -1,6 +1,6 @@
 """The segments of one partition put together: every missing offset with its reason."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,24 +92,10 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     verdicts, chosen = decide(gaps, facts, traces)
     aborted = _aborted(segments)
     parts, numbers = [gaps], [chosen]
-
-    def add(more: GapTable, verdict: Verdict) -> None:
+    for more, verdict in _beside(segments, facts, aborted if isolation else None):
         parts.append(more)
         numbers.append(np.full(len(more), len(verdicts)))
         verdicts.append(verdict)
-
-    if facts.log_start > 0:
-        below = gap_table.make(1, first_offset=0, last_offset=facts.log_start - 1, kind=Kind.HEAD)
-        add(below, Verdict(Reason.RETENTION, f"the log starts at {facts.log_start}"))
-    if isolation:
-        markers = np.concatenate([_NO_MARKERS, *(one.markers for one in segments)], axis=1)
-        first, last, position = markers
-        add(
-            _inside(first, last, position), Verdict(Reason.CONTROL, "no consumer is given a marker")
-        )
-        text = "read_committed leaves out what a transaction wrote that was aborted"
-        _, first, last, count, position = aborted
-        add(_inside(first, last, position, count), Verdict(Reason.ABORTED, text))
     every, which = gap_table.concat(parts), np.concatenate(numbers)
     order = np.argsort(every.first_offset, kind="stable")
     seen = [one for one in segments if one.first_visible is not None]
@@ -121,6 +107,23 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
         sum(one.batches for one in segments), sum(one.damages for one in segments),
         sum(one.overlaps for one in segments), sum(one.legacy for one in segments),
     )  # fmt: skip
+
+
+def _beside(
+    segments: Sequence[Coverage], facts: Facts, aborted: Column | None
+) -> Iterator[tuple[GapTable, Verdict]]:
+    """Yield what counts as missing nowhere: below the start; with `aborted` what is invisible."""
+    if facts.log_start > 0:
+        below = gap_table.make(1, first_offset=0, last_offset=facts.log_start - 1, kind=Kind.HEAD)
+        yield below, Verdict(Reason.RETENTION, f"the log starts at {facts.log_start}")
+    if aborted is None:
+        return
+    markers = np.concatenate([_NO_MARKERS, *(one.markers for one in segments)], axis=1)
+    first, last, position = markers
+    yield _inside(first, last, position), Verdict(Reason.CONTROL, "no consumer is given a marker")
+    text = "read_committed leaves out what a transaction wrote that was aborted"
+    _, first, last, count, position = aborted
+    yield _inside(first, last, position, count), Verdict(Reason.ABORTED, text)
 
 
 def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, int]:

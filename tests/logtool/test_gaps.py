@@ -17,7 +17,8 @@ from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.gaps import fill, follower, ghosts
 from logtool.gaps import table as gap_table
-from logtool.gaps.coverage import Look, look, record_offsets
+from logtool.gaps.coverage import Look, look
+from logtool.gaps.decoding import record_offsets
 from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import Gaps, Wanted
@@ -522,12 +523,11 @@ def test_a_filled_log_is_called_by_its_first_offset(topic, tmp_path):
 
 def test_whatever_byte_is_flipped_or_cut_the_sums_hold(topic):
     sound = b"".join([batch(0, 4, offsets=[0, 3]), batch(7, 9, epoch=1), batch(12, 14, epoch=2)])
-    variants = [flip(sound, at, mask) for at in range(len(sound)) for mask in (0x01, 0x80)]
+    variants = [flip(sound, at, (0x01, 0x80)[at // 2 % 2]) for at in range(len(sound))]
     variants += [sound[:size] for size in range(len(sound))]
-    for data in variants:
+    for number, data in enumerate(variants):
         folder = topic((0, [data]), (20, [batch(20, 22, epoch=3)]))
-        for exact in (False, True):
-            ledger = only(folder, policy="compact", exact=exact).ledger
-            assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
-            assert (ledger.gaps.missing >= 0).all()
-            assert (ledger.gaps.first_offset >= 0).all()
+        ledger = only(folder, policy="compact", exact=number % 2 > 0).ledger
+        assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
+        assert (ledger.gaps.missing >= 0).all()
+        assert (ledger.gaps.first_offset >= 0).all()
