@@ -20,6 +20,7 @@ from logtool.commands.dump_index import dump_index
 from logtool.commands.explain import explain
 from logtool.commands.gaps import gaps
 from logtool.commands.generate import generate
+from logtool.commands.lookup import lookup
 from logtool.commands.options import help_text
 from logtool.commands.plan import plan
 from logtool.commands.rebuild_index import rebuild_index
@@ -99,6 +100,7 @@ for _name, _function in (
     ("watermark", watermark),
     ("watermark simulate", simulate),
     ("txns", txns),
+    ("lookup", lookup),
     ("explain", explain),
 ):
     app.command(_name, help=help_text(_function))(_function)

@@ -96,7 +96,7 @@ class IndexedLog:
         offsets go backwards the two do not find the same.
         """
         before: Header | None = None
-        for header in headers(self._log, max(self._lookup(offset), 0), self._log.size):
+        for header in headers(self._log, max(self.lookup(offset), 0), self._log.size):
             if not self._by_base:
                 if header.last_offset >= offset:
                     return header.position
@@ -119,7 +119,7 @@ class IndexedLog:
         entry = np.frombuffer(self._index.read(slot * size, size), offset_index.ENTRY)
         return self._base + int(entry["relative_offset"][0]), int(entry["position"][0])
 
-    def _lookup(self, offset: int) -> int:
+    def lookup(self, offset: int) -> int:
         """Return the position of the greatest entry at or below `offset`, by binary search.
 
         In an index out of order the path of the search decides, so it is that of the broker: the

@@ -13,6 +13,7 @@ from logtool.commands import (
     explain,
     findings_view,
     gaps_view,
+    lookup_view,
     sanity_view,
     stat_view,
     txns_view,
@@ -25,6 +26,7 @@ SCHEMAS = {
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
+    "lookup": lookup_view.SCHEMA,
     "sanity": sanity_view.SCHEMA,
     "txns": txns_view.SCHEMA,
     "checkpoint": checkpoint_views.SCHEMA,
@@ -86,6 +88,12 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
         "explain": [[], ["batch/crc"]],
+        "lookup": [
+            ["--offset", "4", partition],
+            ["--timestamp", "latest", scenario("4.3.1/clean") / "tx.mixed-0"],
+            ["--offset", "9999", partition],
+            ["--offset", "0", tmp_path / "missing"],
+        ],
         "sanity": [
             [scenario("4.3.1/killed")],
             [tmp_path / "missing"],
