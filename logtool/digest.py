@@ -171,7 +171,22 @@ def _checked(place: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{name} is {place[name]!r}")
     if not (isinstance(place["topic"], str) and isinstance(place["path"], str)):
         raise ValueError(f"topic is {place['topic']!r}")
+    if not isinstance(place["topic_id"], str | None):
+        raise ValueError(f"topic_id is {place['topic_id']!r}")
+    for damage in place["damages"]:
+        _check_damage(DamagedRange(**damage))
     return place
+
+
+def _check_damage(damage: DamagedRange) -> None:
+    numbers = damage.segment, damage.position, damage.length, damage.first_offset
+    texts = damage.reason, damage.message
+    if not (
+        all(type(number) is int for number in numbers)
+        and isinstance(damage.last_offset, int | None)
+        and all(isinstance(text, str) for text in texts)
+    ):
+        raise ValueError(f"damage is {damage!r}")
 
 
 class _Opened:

@@ -185,7 +185,10 @@ def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found |
                     yield error
     else:
         listed = partition.read(path)
-        home = _Home(data_dir.read(path.resolve().parent), node)
+        try:
+            home = _Home(data_dir.read(path.resolve().parent), node)
+        except UnreadableError:
+            home = _Home(DataDir(path, (), (), {}, (), (), ()), node)  # it stands alone
         key = listed.topic or path.resolve().name, listed.number or 0
         yield replace(home.copy(path, key), given=True)
 

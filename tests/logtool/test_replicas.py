@@ -1,5 +1,6 @@
 """Copies of partitions against each other: what real brokers left, damage, and made-up tables."""
 
+import json
 import shutil
 import zipfile
 from contextlib import suppress
@@ -210,6 +211,13 @@ def copies(path):
     return [found.copy(number) for number in range(len(found.partitions))]
 
 
+def rewritten(path, target, header):
+    """Copy a digest with another header."""
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("0.npy", source.read("0.npy"))
+        archive.writestr("header.json", json.dumps(header))
+
+
 def test_any_other_file_is_no_digest_and_every_cut_of_one_is_said(nodes, tmp_path):
     path = tmp_path / "x.npz"
     run(nodes[0], save=path)
@@ -223,6 +231,14 @@ def test_any_other_file_is_no_digest_and_every_cut_of_one_is_said(nodes, tmp_pat
         broken.write_bytes(flip(content, at))
         with suppress(UnreadableError):  # and nothing else
             copies(broken)
+    with zipfile.ZipFile(path) as archive:
+        header = json.loads(archive.read("header.json"))
+    for key in header["partitions"][0]:
+        for value in ([], "x", {}, 1.5, [{}]):
+            first = header["partitions"][0] | {key: value}
+            rewritten(path, broken, {**header, "partitions": [first]})
+            with suppress(UnreadableError):
+                judge(copies(broken))
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("header.json", "{}")
     with pytest.raises(UnreadableError):
