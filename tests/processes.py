@@ -27,18 +27,13 @@ sys.stdin.read()
 
 
 def as_nobody(*arguments: object) -> tuple[int, str, str]:
-    """Run a command line without the rights of root; returns its status and what it said."""
+    """Run a command line without the rights of root; returns its status and what it said.
+
+    The inputs must lie where anybody may go, as in `open_dir`.
+    """
     command = [sys.executable, "-c", _AS_NOBODY, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
-
-
-def let_anybody_reach(directory: Path) -> None:
-    """Open the way from pytest's own directories to `directory`, which anybody may then read."""
-    for path in directory.parents:
-        if path.owner() == directory.owner() and path.name.startswith(("pytest", "popen", "test")):
-            path.chmod(path.stat().st_mode | 0o011)
-    directory.chmod(0o755)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from importlib.resources import files
 import pytest
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from jsonschema import Draft202012Validator
-from processes import as_nobody, held, let_anybody_reach
+from processes import as_nobody, held
 from verification import fingerprint, small_log_dir
 
 from logtool import forecast
@@ -23,15 +23,15 @@ SCHEMA = Draft202012Validator(json.loads((files("logtool.schemas") / "plan.json"
 
 
 @pytest.fixture
-def killed(scenario, tmp_path):
+def killed(scenario, open_dir):
     """Return a log dir of three partitions whose broker was killed; no record is bad."""
-    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
 
 
 @pytest.fixture
-def clean(scenario, tmp_path):
+def clean(scenario, open_dir):
     """Return the same three partitions after an orderly stop."""
-    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/clean"), open_dir / "clean", *PARTITIONS)
 
 
 @pytest.fixture
@@ -344,10 +344,7 @@ def test_a_file_is_no_log_dir(run, clean, command):
         "codec-none-0/partition.metadata", "codec-none-0",
     ],
 )  # fmt: skip
-def test_what_may_not_be_read_is_named_and_is_no_word_about_the_broker(
-    cut, tmp_path, command, name
-):
-    let_anybody_reach(tmp_path)
+def test_what_may_not_be_read_is_named_and_is_no_word_about_the_broker(cut, command, name):
     (cut / name).chmod(0)
     status, said, complaints = as_nobody(command, "-f", "ndjson", cut)
     (cut / name).chmod(0o755)
@@ -360,8 +357,7 @@ def test_what_may_not_be_read_is_named_and_is_no_word_about_the_broker(
 
 
 @pytest.mark.parametrize("name", [POINTS, "meta.properties"])
-def test_a_file_of_the_log_dir_that_may_not_be_read_is_named(cut, tmp_path, name):
-    let_anybody_reach(tmp_path)
+def test_a_file_of_the_log_dir_that_may_not_be_read_is_named(cut, name):
     (cut / name).touch()
     (cut / name).chmod(0)
     status, said, complaints = as_nobody("plan", cut)
@@ -370,8 +366,7 @@ def test_a_file_of_the_log_dir_that_may_not_be_read_is_named(cut, tmp_path, name
 
 
 @pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.timeindex"])
-def test_an_index_that_no_broker_reads_must_be_readable_all_the_same(killed, tmp_path, name):
-    let_anybody_reach(tmp_path)
+def test_an_index_that_no_broker_reads_must_be_readable_all_the_same(killed, name):
     path = killed / "small-segments-0" / name
     path.chmod(0)
     status, _, complaints = as_nobody("plan", killed)
@@ -379,8 +374,7 @@ def test_an_index_that_no_broker_reads_must_be_readable_all_the_same(killed, tmp
     assert f"{path}: Permission denied" in complaints
 
 
-def test_a_log_dir_that_may_not_be_written_is_looked_at(killed, tmp_path):
-    let_anybody_reach(tmp_path)
+def test_a_log_dir_that_may_not_be_written_is_looked_at(killed):
     killed.chmod(0o555)
     for command, status in (("plan", 0), ("recover", 1)):
         assert as_nobody(command, killed)[0] == status

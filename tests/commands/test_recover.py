@@ -15,7 +15,7 @@ import pytest
 from changes import count, everything, failing
 from damage import damage_file, overwrite, remove_file
 from jsonschema import Draft202012Validator
-from processes import NOBODY, as_nobody, held, let_anybody_reach
+from processes import NOBODY, as_nobody, held
 from verification import set_offsets, small_log_dir
 
 POINTS = "recovery-point-offset-checkpoint"
@@ -32,15 +32,15 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def killed(scenario, tmp_path):
+def killed(scenario, open_dir):
     """Return a log dir of three partitions whose broker was killed; no record is bad."""
-    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
 
 
 @pytest.fixture
-def clean(scenario, tmp_path):
+def clean(scenario, open_dir):
     """Return the same three partitions after an orderly stop."""
-    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/clean"), open_dir / "clean", *PARTITIONS)
 
 
 @pytest.fixture
@@ -303,8 +303,7 @@ def test_damage_that_no_broker_would_read_keeps_it_from_being_marked_clean(run, 
     assert undo_dirs(killed) == []
 
 
-def test_a_log_that_may_not_be_read_keeps_it_from_being_marked_clean(killed, tmp_path):
-    let_anybody_reach(tmp_path)
+def test_a_log_that_may_not_be_read_keeps_it_from_being_marked_clean(killed):
     logs(killed)[2].chmod(0)
     status, _, complaints = as_nobody("recover", "--mark-clean", killed)
     assert status == 5
@@ -413,10 +412,9 @@ def test_a_broker_at_work_is_named_and_nothing_is_changed(run, killed):
 
 
 def test_one_log_dir_that_may_not_be_written_keeps_no_other_from_being_mended(
-    killed, clean, tmp_path
+    killed, clean, open_dir
 ):
-    let_anybody_reach(tmp_path)
-    other = tmp_path / "other"
+    other = open_dir / "other"
     other.mkdir()
     shutil.move(clean, other / "clean")
     if os.geteuid() == 0:
