@@ -109,9 +109,10 @@ def txns(
     from logtool.commands.output import Report
     from logtool.data_dir import Selection
     from logtool.dump.values import parse_time
+    from logtool.open_transactions import MAX_AGE_MS
     from logtool.schedule import Budget
     from logtool.summary import ActionSummary
-    from logtool.txns import MAX_AGE_MS, Audit
+    from logtool.txns import Audit
     from logtool.workers import Pace, available_cpus
 
     settings = options.settings(

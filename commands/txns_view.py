@@ -10,8 +10,8 @@ from logtool.commands.writers import Column, Columns, Object, columns
 from logtool.dump.values import or_null, rfc3339
 
 if TYPE_CHECKING:
+    from logtool.open_transactions import PartitionTransactions, Transaction
     from logtool.transactions import Producer
-    from logtool.txns import PartitionTransactions, Transaction
 
 SCHEMA = "logtool.txns/1"
 _ROWS = columns(
@@ -84,7 +84,9 @@ class Printer:
         ]
         findings = sum(self._report.summary.codes.values())
         parts += [text.count(findings, "finding")] if findings else []
-        yield ", ".join(parts), "warning" if hanging or findings else "good"
+        complete = self._report.summary.complete
+        style = "good" if complete and not (hanging or findings) else "warning"
+        yield ("" if complete else "incomplete: ") + ", ".join(parts), style
 
 
 def _partition(one: "PartitionTransactions") -> dict[str, Any]:
@@ -110,7 +112,7 @@ def _partition(one: "PartitionTransactions") -> dict[str, Any]:
 
 
 def _transaction(one: "PartitionTransactions", it: "Transaction", bootstrap: str) -> dict[str, Any]:
-    from logtool.txns import abort_command
+    from logtool.open_transactions import abort_command
 
     command = None
     if it.last_offset is None and one.topic is not None and one.partition is not None:

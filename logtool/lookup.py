@@ -129,8 +129,9 @@ class Lookup:
             reader = _reader(segment)
             position = reader.find(offset)
             if position is not None:
-                chunk = next(reader.batches(position, segment.log.size))
-                return find_in_batch(segment, chunk, 0, _from(offset))
+                # None where the file has shrunk meanwhile.
+                chunk = next(reader.batches(position, segment.log.size), None)
+                return find_in_batch(segment, chunk, 0, _from(offset)) if chunk else Place()
         return Place()
 
     def _offset_by_scan(self, offset: int) -> Place:

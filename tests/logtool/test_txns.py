@@ -12,8 +12,9 @@ from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.formats import producer_snapshot, transaction_index
 from logtool.formats.names import DirectoryKind
+from logtool.open_transactions import MAX_AGE_MS, State, abort_command
 from logtool.scan import scan
-from logtool.txns import MAX_AGE_MS, Audit, State, abort_command
+from logtool.txns import Audit
 
 NOW = 1_900_000_000_000
 TX_TOPICS = ("tx.mixed", "tx-interleaved_v2", "java-tx")
