@@ -4,8 +4,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from verification import small_log_dir
 
 from logtool.commands import (
+    actions_view,
     checkpoint_views,
     diff_view,
     dump,
@@ -26,6 +28,8 @@ SCHEMAS = {
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
+    "plan": actions_view.SCHEMA,
+    "recover": actions_view.SCHEMA,
     "lookup": lookup_view.SCHEMA,
     "sanity": sanity_view.SCHEMA,
     "txns": txns_view.SCHEMA,
@@ -37,10 +41,12 @@ SCHEMAS = {
 }
 GROUPS = ("checkpoint",)
 """Those that stand before another word."""
+FILES = {"recover": "plan"}
+"""Schemas that have the name of another command."""
 
 
 def schema(name):
-    return json.loads((files("logtool.schemas") / f"{name}.json").read_text())
+    return json.loads((files("logtool.schemas") / f"{FILES.get(name, name)}.json").read_text())
 
 
 def validator(name):
@@ -88,6 +94,15 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
         "explain": [[], ["batch/crc"]],
+        "plan": [[scenario("4.3.1/torn")], [scenario("4.3.1/killed"), tmp_path / "missing"]],
+        "recover": [
+            ["--mark-clean", scenario("4.3.1/torn"), tmp_path / "missing"],
+            [
+                "--apply",
+                small_log_dir(scenario("4.3.1/killed"), tmp_path / "small", "codec-none-0"),
+            ],
+            ["--undo-dir", scenario("4.3.1/torn") / "undo", scenario("4.3.1/torn")],
+        ],
         "lookup": [
             ["--offset", "4", partition],
             ["--timestamp", "latest", scenario("4.3.1/clean") / "tx.mixed-0"],
@@ -95,7 +110,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--offset", "0", tmp_path / "missing"],
         ],
         "sanity": [
-            [scenario("4.3.1/killed")],
+            ["--background-threads", "2", "--project", "segments=9", scenario("4.3.1/killed")],
             [tmp_path / "missing"],
         ],
         "txns": [
