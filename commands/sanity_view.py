@@ -30,6 +30,20 @@ _TITLES = {
     "transaction_index_seconds": "txn",
     "seconds_per_segment": "per segment",
 }
+_MODEL: Columns = (
+    Column("model of", lambda obj: obj["mode"]),
+    Column("per partition", lambda obj: _term(obj["seconds_per_partition"])),
+    Column("per segment", lambda obj: _term(obj["seconds_per_segment"])),
+    Column("per byte", lambda obj: _term(obj["seconds_per_byte"])),
+    Column("R2", lambda obj: obj["r_squared"]),
+    Column("samples", lambda obj: f"{obj['samples']:,}"),
+)
+_PROJECTION: Columns = (
+    Column("projected", lambda obj: obj["mode"]),
+    Column("partitions", lambda obj: f"{obj['partitions']:,}"),
+    Column("segments", lambda obj: f"{obj['segments']:,}"),
+    Column("time", lambda obj: short(obj["seconds"])),
+)
 _MEASUREMENT: Columns = (
     Column("start", lambda obj: obj["mode"]),
     _time("seconds"),
@@ -43,17 +57,18 @@ _MEASUREMENT: Columns = (
     _time("time_index_seconds"),
     _time("transaction_index_seconds"),
     _time("seconds_per_segment"),
+    Column("reader", lambda obj: _reader(obj)),
     Column("sees", lambda obj: obj["seen"]),
     Column("misses", lambda obj: obj["missed"]),
 )
 
 
-def make(settings: Settings) -> View:
-    """Return the view of `sanity`."""
+def make(settings: Settings, *, models: bool) -> View:
+    """Return the view of `sanity`; people want the models that something was projected by."""
     return View(
         SCHEMA,
         _COLUMNS,
-        lambda obj: _layout(obj, settings),
+        lambda obj: _layout(obj, settings, models or settings.verbose),
         row_types=frozenset({"measurement"}),
         sparse=True,
     )
@@ -109,9 +124,14 @@ _SEEN = {
 }
 
 
-def _layout(obj: Object, settings: Settings) -> Columns | str | None:
-    if obj["type"] == "measurement":
-        return _MEASUREMENT
+_TABLES = {"measurement": _MEASUREMENT, "model": _MODEL, "projection": _PROJECTION}
+
+
+def _layout(obj: Object, settings: Settings, models: bool) -> Columns | str | None:
+    if obj["type"] == "model" and not models:
+        return None
+    if obj["type"] in _TABLES:
+        return _TABLES[obj["type"]]
     if obj["type"] == "directory":
         return (
             f"{text.escape(obj['path'])}: {text.count(obj['partitions'], 'partition')}, "
@@ -121,6 +141,19 @@ def _layout(obj: Object, settings: Settings) -> Columns | str | None:
     if obj["type"] != "finding":
         return None
     return None if obj["severity"] == "info" and not settings.verbose else _FINDING
+
+
+def _reader(obj: Object) -> str:
+    """Return what a first reader waits, on average and at most."""
+    if obj["readers"] is None:
+        return ""
+    return f"{short(obj['reader_mean_seconds'])}, max {short(obj['reader_max_seconds'])}"
+
+
+def _term(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return short(seconds) if seconds >= 1e-6 else f"{seconds * 1e9:.1f} ns"
 
 
 def _disk(count: int | None) -> str:

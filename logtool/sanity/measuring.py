@@ -76,15 +76,30 @@ class Sample:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """What the first readers of inactive segments waited for."""
+
+    count: int
+    seconds: float
+    """All of them together."""
+    longest: float
+
+
 @dataclass(slots=True)
 class Run:
-    """One start over all partitions."""
+    """One start over all partitions, or what came after it."""
 
     seconds: float
     usage: Usage
     cost: Cost = field(default_factory=Cost)
     found: list[Item] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    service_seconds: float | None = None
+    """Until clients could be served; None for what comes after that."""
+    readers: Readers | None = None
+    forced: int | None = None
+    """Segments checked at once because a later one was found bad."""
 
     @property
     def cache(self) -> Cache:
@@ -128,6 +143,7 @@ def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace)
         watch = Stopwatch()
         results = list(workers.run(partitions, order=lambda _: 0))
         done = watch.stop()
+    done.service_seconds = done.seconds
     for found, result in zip(partitions, results, strict=True):
         if isinstance(result, OutOfTimeError):
             raise result

@@ -47,16 +47,6 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
-    """What the first readers of inactive segments waited for."""
-
-    count: int
-    seconds: float
-    """All of them together."""
-    longest: float
-
-
-@dataclass(frozen=True, slots=True)
 class Measurement:
     """One kind of start, or what it left to others: the run of median time."""
 
@@ -67,20 +57,15 @@ class Measurement:
     run: Run
     cache: Cache | None = None
     """None where the page cache was left as it was."""
-    service_seconds: float | None = None
-    """Until clients could be served; None for what comes after that."""
     speed_up: float | None = None
-    """Against eager."""
+    """Of the time until clients are served, against eager."""
     seen: int = 0
     missed: int | None = None
     """Findings that others see; None where nobody looked."""
-    readers: Readers | None = None
-    forced: int | None = None
-    """Segments checked at once because a later one was found bad."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object."""
-        cost, usage, readers = self.run.cost, self.run.usage, self.readers
+        cost, usage, readers = self.run.cost, self.run.usage, self.run.readers
         per_segment = self.run.seconds / cost.segments if cost.segments else None
         return {
             "type": "measurement",
@@ -96,7 +81,7 @@ class Measurement:
             "minor_faults": usage.minor_faults,
             "major_faults": usage.major_faults,
             "seconds": _micro(self.run.seconds),
-            "service_seconds": _micro(self.service_seconds),
+            "service_seconds": _micro(self.run.service_seconds),
             "offset_index_seconds": _micro(cost.ns[FileKind.OFFSET_INDEX] / 1e9),
             "time_index_seconds": _micro(cost.ns[FileKind.TIME_INDEX] / 1e9),
             "transaction_index_seconds": _micro(cost.ns[FileKind.TRANSACTION_INDEX] / 1e9),
@@ -107,7 +92,7 @@ class Measurement:
             "readers": None if readers is None else readers.count,
             "reader_mean_seconds": _micro(readers.seconds / readers.count if readers else None),
             "reader_max_seconds": _micro(readers.longest if readers else None),
-            "forced": self.forced,
+            "forced": self.run.forced,
         }
 
 

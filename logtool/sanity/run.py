@@ -9,17 +9,18 @@ from pathlib import Path
 from logtool.data_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.sanity import homes, judging, measuring
+from logtool.sanity import background, homes, judging, measuring, model
 from logtool.sanity.homes import Home
 from logtool.sanity.indexes import Opener
 from logtool.sanity.judging import Seen, SeenBy
 from logtool.sanity.measuring import Run, Start
+from logtool.sanity.model import Model, Projection, Target
 from logtool.sanity.results import Directory, Measurement, Mode
-from logtool.sanity.starts import Eager, Lazy
+from logtool.sanity.starts import Eager, Lazy, first_access
 from logtool.summary import ActionSummary
 from logtool.workers import OutOfTimeError, Pace
 
-Said = Directory | Measurement | Seen | UnreadableError
+Said = Directory | Measurement | Model | Projection | Seen | UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Settings:
     """Runs of each kind; the one of median time counts."""
     cold: bool = False
     """Whether the page cache is asked to forget the indexes before each run."""
+    readers: int = 0
+    """First readers of inactive segments."""
+    background_threads: int = 0
+    targets: tuple[Target, ...] = ()
+    """Sizes to project to."""
 
 
 class Sanity:
@@ -71,27 +77,50 @@ class Sanity:
         elif isinstance(item, Directory):
             summary.partitions += item.partitions
             summary.segments += item.segments
-        else:
+        elif isinstance(item, Measurement):
             summary.bytes += item.run.cost.bytes
 
     def _path(self, path: Path) -> Iterator[Said]:
         home = homes.read(path, self._selection, self._pace)
         yield home.described()
         yield from home.unread
-        opener = Opener(mapped=not home.in_use)
-        # Lazy first: it leaves less in the page cache for the other than vice versa.
-        starts: dict[Mode, Start] = {Mode.LAZY: Lazy(opener), Mode.EAGER: Eager(opener)}
         runs = {
-            mode: self._median(partial(self._run, start, home), home)
-            for mode, start in starts.items()
-            if mode in self._settings.modes
+            mode: self._median(once, home) for mode, once in self._wanted(home) if home.partitions
         }
         judged = self._judged(home, runs)
         yield from self._measurements(home, runs, judged)
+        models = [
+            fitted
+            for mode in (Mode.EAGER, Mode.LAZY)
+            if mode in runs and (fitted := model.fit(home.path, mode, runs[mode]))
+        ]
+        yield from models
+        yield from (one.at(target) for target in self._settings.targets for one in models)
         yield from judged
 
-    def _run(self, start: Start, home: Home) -> Run:
-        return measuring.run(start, home.partitions, self._settings.threads, self._pace)
+    def _wanted(self, home: Home) -> Iterator[tuple[Mode, Callable[[], Run]]]:
+        """Yield what is to be measured, in order."""
+        settings, pace = self._settings, self._pace
+        opener, partitions = Opener(mapped=not home.in_use), home.partitions
+        # Lazy first: it leaves less in the page cache for the other than vice versa.
+        starts: dict[Mode, Start] = {Mode.LAZY: Lazy(opener), Mode.EAGER: Eager(opener)}
+        for mode, start in starts.items():
+            if mode in settings.modes:
+                yield mode, partial(measuring.run, start, partitions, settings.threads, pace)
+        if settings.readers:
+            yield (
+                Mode.FIRST_ACCESS,
+                partial(first_access, opener, partitions, settings.readers, pace),
+            )
+        if settings.background_threads:
+            yield (
+                Mode.BACKGROUND,
+                partial(
+                    background.run, opener, partitions, threads=settings.threads,
+                    background_threads=settings.background_threads,
+                    reader_count=settings.readers, pace=pace,
+                ),
+            )  # fmt: skip
 
     def _median(self, once: Callable[[], Run], home: Home) -> Run:
         """Return the run of median time; of an even number the quicker one in the middle."""
@@ -129,16 +158,22 @@ class Sanity:
         self, home: Home, runs: dict[Mode, Run], judged: Sequence[Seen | UnreadableError]
     ) -> Iterator[Measurement]:
         by = [item.by for item in judged if isinstance(item, Seen)]
-        lazy, neither = by.count(SeenBy.LAZY), by.count(SeenBy.NEITHER)
         eager = runs.get(Mode.EAGER)
-        for mode in (mode for mode in (Mode.EAGER, Mode.LAZY) if mode in runs):
+        for mode in (mode for mode in Mode if mode in runs):
             run = runs[mode]
-            seen = len(by) - neither if mode is Mode.EAGER else lazy
+            seen = sum(isinstance(item, Finding) for item in run.found)
+            if mode is Mode.EAGER:
+                # What it did not get to in a bad segment is made anew with the rest.
+                seen = len(by) - by.count(SeenBy.NEITHER)
+            served = run.service_seconds
             yield Measurement(
-                home.path, mode, self._settings.threads, self._settings.repeat, run,
+                home.path,
+                mode,
+                self._settings.threads,
+                self._settings.repeat,
+                run,
                 cache=run.cache if self._settings.cold else None,
-                service_seconds=run.seconds,
-                speed_up=eager.seconds / run.seconds if eager else None,
+                speed_up=eager.seconds / served if eager and served else None,
                 seen=seen,
-                missed=len(by) - seen if eager else None,
-            )  # fmt: skip
+                missed=len(by) - seen if eager and mode is not Mode.FIRST_ACCESS else None,
+            )

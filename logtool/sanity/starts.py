@@ -6,13 +6,16 @@ offset index is there. Transaction indexes it reads and checks at every start, t
 ``LogSegment.sanityCheck``, ``LazyIndex``, ``LogLoader.loadSegmentFiles``.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from logtool.formats.names import FileKind
-from logtool.partition import Partition, Segment
+from logtool.partition import Partition
 from logtool.sanity.indexes import MAPPED_KINDS, Cost, Item, Opener
+from logtool.sanity.measuring import Readers, Run, Stopwatch
+from logtool.workers import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,20 @@ class Lazy:
         return items
 
 
-@dataclass(frozen=True, slots=True)
-class FirstAccess:
-    """What a lazy start leaves to the first reader of an inactive segment."""
-
-    opener: Opener
-
-    def __call__(self, segment: Segment, cost: Cost) -> list[Item]:
-        """Check what the start has not."""
-        return self.opener.check_segment(segment, cost, MAPPED_KINDS)
+def first_access(opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace) -> Run:
+    """Check, as the first readers one after the other, what a lazy start has left to them."""
+    wanted = readers(partitions, count)
+    cost, found, waits = Cost(), list[Item](), list[float]()
+    watch = Stopwatch()
+    for one, at in wanted:
+        pace.spend(0)
+        began = time.perf_counter()
+        found += opener.check_segment(one.segments[at], cost, MAPPED_KINDS)
+        waits.append(time.perf_counter() - began)
+    done = watch.stop()
+    done.cost, done.found = cost, found
+    done.readers = Readers(len(waits), sum(waits), max(waits)) if waits else None
+    return done
 
 
 def readers(partitions: Sequence[Partition], count: int) -> list[tuple[Partition, int]]:

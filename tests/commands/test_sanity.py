@@ -61,3 +61,38 @@ def test_when_time_is_over_it_says_so(run, partition):
     result = run("sanity", "--max-duration", "0.000001", "-f", "ndjson", partition)
     assert result.status == 6
     assert result.of_type("summary")[0]["complete"] is False
+
+
+def test_the_proposal_of_the_kip_its_readers_and_other_sizes(run, scenario):
+    result = run(
+        "sanity", "-f", "ndjson", "--first-access", "10", "--background-threads", "2",
+        "--project", "segments=31800,partitions=6360", "--project", "partitions=100",
+        scenario("4.3.1/clean"),
+    )  # fmt: skip
+    modes = {item["mode"]: item for item in result.of_type("measurement")}
+    assert list(modes) == ["eager", "lazy", "first-access", "background"]
+    assert modes["first-access"]["service_seconds"] is None
+    assert modes["background"]["service_seconds"] < modes["background"]["seconds"]
+    assert modes["background"]["files_opened"] == modes["eager"]["files_opened"]
+    assert modes["background"]["readers"] == modes["first-access"]["readers"] == 10
+    assert [item["mode"] for item in result.of_type("model")] == ["eager", "lazy"]
+    sizes = [(item["partitions"], item["segments"]) for item in result.of_type("projection")]
+    assert sizes[0] == sizes[1] == (6360, 31800)
+    table = run("sanity", "--first-access", "10", scenario("4.3.1/clean")).stdout
+    assert "max" in table and "model of" not in table
+    assert "model of" in run("sanity", "--project", "segments=9", scenario("4.3.1/clean")).stdout
+
+
+@pytest.mark.parametrize(
+    "size", ["segments", "segments=0", "segments=-1", "bytes=5", "segments=1,segments=2", ""]
+)
+def test_a_size_that_makes_no_sense_is_one_clear_line(run, partition, size):
+    result = run("sanity", "--project", size, partition)
+    assert result.status == 2
+    assert "expected segments=N or partitions=N" in result.stderr
+
+
+def test_help_shows_the_cluster_of_the_kip_and_the_exit_statuses(run):
+    page = run("sanity", "--help").stdout
+    assert "--project partitions=6360,segments=31800" in page
+    assert "Exit status:" in page

@@ -3,16 +3,21 @@
 import os
 import shutil
 import struct
+import threading
+import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from logtool import partition
 from logtool.data_dir import Selection
 from logtool.errors import UnreadableError
+from logtool.findings import Finding
 from logtool.formats.names import FileKind
-from logtool.sanity import homes, measuring
+from logtool.sanity import background, homes, measuring, model
+from logtool.sanity.background import GuardedPartition
 from logtool.sanity.indexes import Cost, Opener
 from logtool.sanity.judging import Seen
 from logtool.sanity.kafka_check import (
@@ -20,10 +25,12 @@ from logtool.sanity.kafka_check import (
     check_time_index,
     check_transaction_index,
 )
+from logtool.sanity.measuring import Cache, Run, Sample, Usage
+from logtool.sanity.model import Size, Target
 from logtool.sanity.results import Directory, Measurement, Mode
 from logtool.sanity.run import Sanity, Settings
-from logtool.sanity.starts import Eager, Lazy
-from logtool.workers import Pace
+from logtool.sanity.starts import Eager, Lazy, readers
+from logtool.workers import OutOfTimeError, Pace
 
 STAMP = 1_700_000_000_000
 PAIRS = ">ii"
@@ -258,3 +265,184 @@ def test_time_by_kind_is_a_part_of_the_whole(scenario):
     run = by_mode[Mode.EAGER].run
     assert 0 < sum(run.cost.ns.values()) / 1e9 < run.seconds
     assert all(run.cost.ns[kind] > 0 for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX))
+
+
+class Spy:
+    """Stands for the check of a segment: remembers the order, finds some segments bad."""
+
+    def __init__(self, *bad, seconds=0.0):
+        self.order = []
+        self._bad = bad
+        self._seconds = seconds
+
+    def __call__(self, segment, cost):
+        time.sleep(self._seconds)
+        number = segment.base_offset // 100
+        self.order.append(number)
+        return [Finding("offset-index/length", "bad")] if number in self._bad else []
+
+
+@pytest.fixture
+def ten(tmp_path):
+    """Return a partition with ten segments."""
+    return partition.read(tree(tmp_path / "data", 1, 10) / "t-0")
+
+
+def test_corruption_forces_the_check_of_every_earlier_segment(ten):
+    spy = Spy(5)
+    guarded = GuardedPartition(ten, spy)
+    guarded.access_active()
+    guarded.access(7)
+    assert spy.order == [9, 7]
+    guarded.access(5)
+    assert spy.order == [9, 7, 5, 0, 1, 2, 3, 4]
+    assert guarded.forced == 5
+    guarded.access_all()
+    assert spy.order == [9, 7, 5, 0, 1, 2, 3, 4, 8, 6]
+
+
+def test_a_bad_active_segment_forces_the_check_of_all_before_service(ten):
+    spy = Spy(9)
+    GuardedPartition(ten, spy).access_active()
+    assert spy.order == [9, 0, 1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_an_earlier_segment_that_is_bad_too_is_checked_once(ten):
+    spy = Spy(3, 6)
+    guarded = GuardedPartition(ten, spy)
+    guarded.access(6)
+    guarded.access_all()
+    assert sorted(spy.order) == list(range(10))
+
+
+def test_nobody_reads_the_partition_before_the_forced_checks_are_done(ten):
+    spy = Spy(5, seconds=0.02)
+    guarded = GuardedPartition(ten, spy)
+    guarded.access(8)
+    finder = threading.Thread(target=guarded.access, args=(5,))
+    finder.start()
+    while len(spy.order) < 2:
+        time.sleep(0.001)
+    guarded.access(8)  # long checked, and yet it has to wait
+    assert spy.order == [8, 5, 0, 1, 2, 3, 4]
+    finder.join()
+
+
+def test_in_the_end_the_background_has_checked_each_segment_once(tmp_path):
+    home = tree(tmp_path / "data", 20, 5)
+    bad = home / f"t-3/{200:020d}.index"
+    bad.unlink()
+    bad.write_bytes(OFFSETS + b"x")
+    by_mode, said = measured(home, background_threads=3, readers=30)
+    run = by_mode[Mode.BACKGROUND].run
+    # Of the bad one the time index is not looked at: all of it is made anew.
+    assert (run.cost.segments, run.cost.files) == (100, 199)
+    assert run.readers and run.readers.count == 30
+    assert 0 < run.service_seconds < run.seconds
+    assert run.forced in (0, 1, 2)
+    assert seen(said) == [("offset-index/length", "eager")]
+
+
+def test_first_readers_open_inactive_segments_only_and_come_to_each_partition_in_turn(tmp_path):
+    home = tree(tmp_path / "data", 3, 3)
+    found = homes.read(home, Selection(), Pace()).partitions
+    wanted = [(one.path.name, at) for one, at in readers(found, 5)]
+    assert wanted == [("t-0", 0), ("t-1", 0), ("t-2", 0), ("t-0", 1), ("t-1", 1)]
+    by_mode, _ = measured(home, readers=100)
+    run = by_mode[Mode.FIRST_ACCESS].run
+    assert run.readers and run.readers.count == 6
+    assert (run.cost.segments, run.cost.files) == (6, 12)
+    assert run.readers.longest <= run.readers.seconds
+
+
+def a_run(sizes, seconds):
+    samples = [Sample(n, size, seconds(n, size)) for n, size in sizes]
+    total = sum(sample.seconds for sample in samples)
+    return Run(total, Usage(0, 0, 0), samples=samples)
+
+
+def test_a_known_sum_is_found_and_extended():
+    sizes = [(n, 28 * n + 34 * (n * n % 7)) for n in range(1, 40)]
+    run = a_run(sizes, lambda n, size: 1e-4 + 5e-5 * n + 1e-8 * size)
+    fitted = model.fit(Path("data"), Mode.EAGER, run)
+    assert fitted.terms == pytest.approx((1e-4, 5e-5, 1e-8))
+    assert fitted.r_squared == pytest.approx(1)
+    projection = fitted.at(Target(partitions=100, segments=1000))
+    ratio = 1000 / fitted.measured.segments
+    expected = 100 * 1e-4 + 1000 * 5e-5 + 1e-8 * fitted.measured.bytes * ratio
+    assert projection.seconds == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "terms"), [(Mode.EAGER, (None, 5e-5, None)), (Mode.LAZY, (5e-4, None, None))]
+)
+def test_partitions_of_one_size_tell_one_term(mode, terms):
+    fitted = model.fit(Path("data"), mode, a_run([(10, 280)] * 50, lambda n, size: 5e-5 * n))
+    assert fitted.terms == pytest.approx(terms)
+    assert fitted.r_squared is None
+    assert fitted.at(Target(segments=1000)).seconds == pytest.approx(0.05)
+
+
+def test_a_term_is_never_below_zero():
+    fitted = model.fit(
+        Path("data"), Mode.EAGER, a_run([(n, 28 * n) for n in range(2, 9)], lambda n, _: n - 1.5)
+    )
+    assert all(term is None or term >= 0 for term in fitted.terms)
+
+
+def test_what_is_not_said_of_a_target_is_in_proportion():
+    have = Size(10, 100, 2800)
+    assert Target(segments=1000).size(have) == Size(100, 1000, 28_000)
+    assert Target(partitions=20).size(have) == Size(20, 200, 5600)
+    assert Target(partitions=5, segments=1000).size(have) == Size(5, 1000, 28_000)
+
+
+def test_an_empty_log_dir_has_no_model(tmp_path):
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    by_mode, said = measured(tmp_path, readers=5, background_threads=1)
+    assert (by_mode, len(said)) == ({}, 1)
+
+
+def test_a_cold_run_is_told_from_one_that_was_not_by_what_came_from_the_disk():
+    def cache(disk_bytes):
+        run = Run(1.0, Usage(0, 0, disk_bytes))
+        run.cost.filled = 100
+        return run.cache
+
+    page = measuring.PAGE
+    assert cache(100 * page) is cache(95 * page) is Cache.DROPPED
+    assert cache(50 * page) is Cache.PARTLY
+    assert cache(0) is Cache.KEPT
+    assert cache(None) is Cache.UNKNOWN
+
+
+def test_a_file_system_in_memory_drops_nothing_and_that_is_said(scenario):
+    memory = Path("/dev/shm")
+    assert memory.is_dir()
+    home = memory / f"logtool-sanity-{os.getpid()}"
+    try:
+        shutil.copytree(scenario("4.3.1/clean") / "tx.mixed-0", home / "tx.mixed-0")
+        by_mode, _ = measured(home, cold=True)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    assert by_mode[Mode.EAGER].cache in (Cache.KEPT, Cache.UNKNOWN)
+
+
+def test_dropping_the_cache_leaves_the_files_alone(copy_of):
+    home = copy_of("4.3.1/clean")
+    before = {path: path.read_bytes() for path in home.rglob("*index")}
+    by_mode, _ = measured(home, cold=True, repeat=2)
+    assert {path: path.read_bytes() for path in home.rglob("*index")} == before
+    assert by_mode[Mode.LAZY].cache is not None
+
+
+def test_no_partition_is_begun_once_time_is_over(ten):
+    pace = Pace.starting_now(None, 0.0)
+    for work in (
+        lambda: measuring.run(Eager(Opener()), [ten], 2, pace),
+        lambda: background.run(
+            Opener(), [ten], threads=1, background_threads=1, reader_count=1, pace=pace
+        ),
+    ):
+        with pytest.raises(OutOfTimeError):
+            work()

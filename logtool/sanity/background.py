@@ -1,0 +1,112 @@
+"""What KIP-263 proposed: active segments at the start, the others later, by whoever comes first.
+
+Before clients are served the active segment of each partition is checked. Then threads in the
+background check the inactive ones, and a reader that comes to one before them checks it itself.
+Where a segment is bad, every earlier one of its partition is checked before anybody else gets at
+the partition. Kafka did not build this: it stopped to check at all.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from logtool.findings import Finding
+from logtool.partition import Partition, Segment
+from logtool.sanity.indexes import Cost, Item, Opener
+from logtool.sanity.measuring import Readers, Run, Stopwatch
+from logtool.sanity.starts import readers
+from logtool.workers import OutOfTimeError, Pace, Workers
+
+Check = Callable[[Segment, Cost], list[Item]]
+
+
+class GuardedPartition:
+    """A partition whose segments are checked when somebody wants them, each once."""
+
+    def __init__(self, found: Partition, check: Check) -> None:
+        self._segments = found.segments
+        self._check = check
+        self._lock = threading.Lock()
+        self._checked: set[int] = set()
+        self.cost = Cost()
+        self.found: list[Item] = []
+        self.forced = 0
+        """Segments checked because a later one was bad."""
+
+    def access(self, at: int) -> None:
+        """Return once the segment `at` this position may be read."""
+        # Also for a segment that was checked: a later one may just have been found bad.
+        with self._lock:
+            if at in self._checked or not self._is_bad(at):
+                return
+            for earlier in range(at):
+                if earlier not in self._checked:
+                    self.forced += 1
+                    self._is_bad(earlier)
+
+    def access_active(self) -> None:
+        """Check the segment that a broker would append to."""
+        if self._segments:
+            self.access(len(self._segments) - 1)
+
+    def access_all(self) -> None:
+        """Check what nobody has yet, the newest first, which readers want soonest."""
+        for at in reversed(range(len(self._segments))):
+            self.access(at)
+
+    def _is_bad(self, at: int) -> bool:
+        self._checked.add(at)
+        items = self._check(self._segments[at], self.cost)
+        self.found += items
+        return any(isinstance(item, Finding) for item in items)
+
+
+def run(
+    opener: Opener, partitions: Sequence[Partition], *, threads: int, background_threads: int,
+    reader_count: int, pace: Pace,
+) -> Run:  # fmt: skip
+    """Do all of it, readers at the same time as the threads; OutOfTimeError when time is over."""
+    guarded = {found.path: GuardedPartition(found, opener.check_segment) for found in partitions}
+    everyone = list(guarded.values())
+    wanted = [(guarded[found.path], at) for found, at in readers(partitions, reader_count)]
+
+    def check_active(one: GuardedPartition, on_bytes: Callable[[int], None]) -> None:
+        one.access_active()
+
+    def check_rest(one: GuardedPartition) -> None:
+        pace.spend(0)
+        one.access_all()
+
+    watch = Stopwatch()
+    with Workers(check_active, threads, pace) as workers:
+        for result in workers.run(everyone, order=lambda _: 0):
+            if isinstance(result, OutOfTimeError):
+                raise result
+    service_seconds = watch.seconds
+    with ThreadPoolExecutor(background_threads) as pool:
+        try:
+            pending = [pool.submit(check_rest, one) for one in everyone]
+            waited = wait_as_readers(wanted)
+            for future in pending:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    done = watch.stop()
+    for one in everyone:
+        done.cost.add(one.cost)
+        done.found += one.found
+    done.service_seconds, done.readers = service_seconds, waited
+    done.forced = sum(one.forced for one in everyone)
+    return done
+
+
+def wait_as_readers(wanted: Sequence[tuple[GuardedPartition, int]]) -> Readers | None:
+    """Come to one segment after another; return how long that took. None without readers."""
+    waits = []
+    for one, at in wanted:
+        began = time.perf_counter()
+        one.access(at)
+        waits.append(time.perf_counter() - began)
+    return Readers(len(waits), sum(waits), max(waits)) if waits else None
