@@ -44,7 +44,7 @@ Threads = Annotated[
     int,
     typer.Option(
         "--threads", metavar="N", min=1,
-        help="num.recovery.threads.per.data.dir of the broker; they gain less here, for only one at "
+        help="num.recovery.threads.per.data.dir of the broker; they gain less here: only one at "
         "a time can wait for a page.",
         show_default=True,
     ),

@@ -217,7 +217,7 @@ complete -c logtool -n '__fish_seen_subcommand_from sanity' -l topic -x -d 'Of a
 complete -c logtool -n '__fish_seen_subcommand_from sanity' -l exclude-topic -x -d 'Leave out topics that match; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from sanity' -l partition -x -d 'Of a log dir, take only partitions N; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from sanity' -l mode -x -a 'eager lazy both' -d 'eager: as brokers before 2.3; lazy: as brokers since.'
-complete -c logtool -n '__fish_seen_subcommand_from sanity' -l threads -x -d 'num.recovery.threads.per.data.dir of the broker; they gain less here, for only one at a time can wait for a page.'
+complete -c logtool -n '__fish_seen_subcommand_from sanity' -l threads -x -d 'num.recovery.threads.per.data.dir of the broker; they gain less here: only one at a time can wait for a page.'
 complete -c logtool -n '__fish_seen_subcommand_from sanity' -l repeat -x -d 'Time each N times and take the median.'
 complete -c logtool -n '__fish_seen_subcommand_from sanity' -l cold -d 'Before each run, ask the system to drop the indexes from the page cache; whether it did is told by what then came from the disk.'
 complete -c logtool -n '__fish_seen_subcommand_from sanity' -l first-access -x -d 'Also time what the first N readers of inactive segments wait after a lazy start.'
