@@ -33,7 +33,7 @@ test-kernels: $(VENV)/dev.stamp $(CHECKED)  ## run what uses the kernels on thei
 	  tests/commands/test_dump_blocks.py $(PYTEST_ARGS)
 
 # The kernels with every index checked: what reads outside its bytes is an error there.
-build/checked/%.so: formats/%.py formats/%.pxd formats/_crc32.h $(VENV)/dev.stamp
+build/checked/%.so: formats/%.py formats/%.pxd $(wildcard formats/_*.h) $(VENV)/dev.stamp
 	mkdir -p build/checked
 	sed '1s/boundscheck=False/boundscheck=True/' formats/$*.py > build/checked/$*.py
 	cp formats/$*.pxd build/checked/

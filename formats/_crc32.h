@@ -56,7 +56,7 @@ __attribute__((target("sse4.2,pclmul")))
 static uint32_t crc32c_sse42(uint32_t crc, const unsigned char *data, size_t size)
 {
     uint64_t word, a = crc;
-    while (size >= 256) {
+    while (size >= 160) {
         size_t words = size / 24, i;
         uint64_t b = 0, c = 0;
         const unsigned char *second, *third;

@@ -1,11 +1,16 @@
 # The C types of _kernels.py, and in C what _uncompiled.py is in plain Python.
 cimport cython
-from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "_crc32.h":
     void crc32_init() noexcept nogil
     uint32_t crc32c_of(const unsigned char *data, size_t size) noexcept nogil
     uint32_t crc32_of(const unsigned char *data, size_t size) noexcept nogil
+
+cdef extern from "_loads.h":
+    uint16_t load16(const unsigned char *at, const unsigned char *last) noexcept nogil
+    uint32_t load32(const unsigned char *at, const unsigned char *last) noexcept nogil
+    uint64_t load64(const unsigned char *at, const unsigned char *last) noexcept nogil
 
 cdef inline uint32_t crc32c(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
     return crc32c_of(&data[0] + start, <size_t>(end - start))
@@ -14,10 +19,7 @@ cdef inline uint32_t crc32(const unsigned char[::1] data, Py_ssize_t start, Py_s
     return crc32_of(&data[0] + start, <size_t>(end - start))
 
 cdef inline uint32_t uint32(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
-    return (
-        (<uint32_t>data[position] << 24) | (<uint32_t>data[position + 1] << 16)
-        | (<uint32_t>data[position + 2] << 8) | <uint32_t>data[position + 3]
-    )
+    return load32(&data[position], &data[position + 3])
 
 cdef inline int64_t int32(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
     return <int32_t>uint32(data, position)
@@ -28,10 +30,10 @@ cdef inline int64_t zigzag(uint64_t raw, int most) noexcept nogil:
     return <int64_t>((raw >> 1) ^ -(raw & 1))
 
 cdef inline int64_t int16(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
-    return <int16_t>((<uint32_t>data[position] << 8) | <uint32_t>data[position + 1])
+    return <int16_t>load16(&data[position], &data[position + 1])
 
 cdef inline int64_t int64(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
-    return <int64_t>((<uint64_t>uint32(data, position) << 32) | uint32(data, position + 4))
+    return <int64_t>load64(&data[position], &data[position + 7])
 
 cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
     return <int64_t>(<uint64_t>a + <uint64_t>b)
@@ -43,6 +45,14 @@ cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
 cpdef (Py_ssize_t, Py_ssize_t, int) walk_batches(
     const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base,
     int64_t[:, ::1] rows, Py_ssize_t first
+) noexcept
+
+@cython.locals(
+    last=int64_t, epoch=int64_t, newest=int64_t, producer=int64_t, producer_epoch=int64_t,
+    records=int64_t, largest=int64_t, rising=int, producers=int, row=Py_ssize_t, base=int64_t
+)
+cpdef bint plain_facts(
+    const int64_t[:, ::1] rows, Py_ssize_t count, int64_t[::1] facts
 ) noexcept
 
 @cython.locals(base_offset=int64_t)

@@ -48,6 +48,10 @@ RECORD_VARINT = 3
 RECORD_HEADERS = 4
 
 BATCH_COLUMNS = 16
+CONTROL_COLUMNS = 2
+"""How many of them, the last ones, no walk writes: they are for who reads control records."""
+FACTS = 5
+"""How many facts `plain_facts` finds."""
 SMALLEST_RECORD = 7
 """Bytes of a record with no key, value or header."""
 RECORD_COLUMNS = 11
@@ -59,9 +63,9 @@ def walk_batches(
     """Find the sound batches in ``data[start:end]``, one behind the other.
 
     Writes a column of `rows` (int64, `BATCH_COLUMNS` rows, in the order of the fields of
-    `record_batch.BatchTable`) for each batch, from column `first` on, until they are full or
-    something is not a whole and sound batch; `base` is the file position of ``data[0]``. Returns
-    (batches found, position where it stopped, reason). Source of the rules:
+    `record_batch.BatchTable`, without the `CONTROL_COLUMNS`) for each batch, from column `first`
+    on, until they are full or something is not a whole and sound batch; `base` is the file position
+    of ``data[0]``. Returns (batches found, position where it stopped, reason). Source of the rules:
     ``FileLogInputStream``, ``DefaultRecordBatch.ensureValid``, ``LegacyRecord.ensureValid``.
     """
     position = start
@@ -104,8 +108,60 @@ def walk_batches(
     return row - first, position, reason
 
 
+def plain_facts(rows: Any, count: int, facts: Any) -> bool:
+    """Return whether the first `count` batches are plain: nothing can be wrong with them.
+
+    Plain are batches of magic 2 that hold data and no transaction, with rising offsets of which
+    none is missing inside a batch, epochs that do not fall, timestamps, and sequence numbers with
+    every producer id. Of such writes to `facts`, int64: their records, the size of the largest, the
+    largest timestamp, whether timestamps never fall (0 or 1), and whether there is no producer (0),
+    one with one epoch (1) or more (2).
+    """
+    last = epoch = newest = producer = producer_epoch = -1
+    records = 0
+    largest = 0
+    rising = 1
+    producers = 0
+    for row in range(count):
+        base = rows[2, row]
+        if not (
+            base > last
+            and rows[3, row] >= base
+            and rows[13, row] == rows[3, row] - base + 1
+            and rows[4, row] >= epoch
+            and rows[5, row] == 2
+            # A codec that exists and no other bit.
+            and 0 <= rows[7, row] <= 4
+            and rows[8, row] >= -1
+            and rows[9, row] >= -1
+            and (rows[10, row] < 0 or rows[12, row] >= 0)
+        ):
+            return False
+        last = rows[3, row]
+        epoch = rows[4, row]
+        records += rows[13, row]
+        if rows[1, row] > largest:
+            largest = rows[1, row]
+        if rows[9, row] >= newest:
+            newest = rows[9, row]
+        else:
+            rising = 0
+        if row == 0:
+            producer = rows[10, row]
+            producer_epoch = rows[11, row]
+            producers = 1 if producer >= 0 else 0
+        elif rows[10, row] != producer or rows[11, row] != producer_epoch:
+            producers = 2
+    facts[0] = records
+    facts[1] = largest
+    facts[2] = newest
+    facts[3] = rising
+    facts[4] = producers
+    return True
+
+
 def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:
-    """Write the fields of a magic 2 header; the control columns are filled by who reads records."""
+    """Write the fields of a magic 2 header."""
     base_offset = int64(data, position)
     rows[2, row] = base_offset
     rows[3, row] = sum64(base_offset, int32(data, position + 23))
@@ -119,8 +175,6 @@ def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:
     rows[11, row] = int16(data, position + 51)
     rows[12, row] = int32(data, position + 53)
     rows[13, row] = int32(data, position + 57)
-    rows[14, row] = -1
-    rows[15, row] = -1
 
 
 def _write_legacy_header(data: memoryview, position: int, magic: int, rows: Any, row: int) -> None:
@@ -139,8 +193,6 @@ def _write_legacy_header(data: memoryview, position: int, magic: int, rows: Any,
     rows[11, row] = -1
     rows[12, row] = -1
     rows[13, row] = -1
-    rows[14, row] = -1
-    rows[15, row] = -1
 
 
 def decode_varint(data: memoryview, position: int, end: int, most: int) -> tuple[int, int]:

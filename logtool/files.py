@@ -35,8 +35,7 @@ def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
     with LogFile(path) as file:
         if file.size > limit:
             raise UnreadableError(path, f"is {file.size} bytes, more than the limit of {limit}")
-        data = bytearray(file.size)
-        return bytes(data[: file.read_into(memoryview(data), 0)])
+        return file.read(0, file.size)
 
 
 def list_dir(path: Path) -> list[os.DirEntry[str]]:
@@ -76,6 +75,11 @@ class LogFile:
                     break
                 done += count
         return done
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return `size` bytes from byte `position` on, fewer where the file ends."""
+        with _translated(self.path):
+            return os.pread(self._fd, size, position)
 
     def forget(self, position: int, size: int) -> None:
         """Tell the system that these bytes will not be read again and need no page cache."""

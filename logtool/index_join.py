@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from logtool.formats.offset_index import OffsetIndex
-from logtool.formats.record_batch import NO_TIMESTAMP, Column
+from logtool.formats.record_batch import NO_TIMESTAMP, BatchTable, Column
 from logtool.formats.time_index import TimeIndex
 from logtool.scan import Chunk
 
@@ -69,17 +69,22 @@ class OffsetIndexJoin:
             table = table[~misplaced]
         if not len(table):
             return
-        highest = _rising(table.last_offset, self._highest)
         ends = [table.position[0], table.position[-1] + 1]
         first, last = np.searchsorted(self._positions, ends)
         wanted, entries = self._positions[first:last], self._order[first:last]
         rows = np.searchsorted(table.position, wanted, "right") - 1
         hit = table.position[rows] == wanted
-        entries, rows = entries[hit], rows[hit]
+        if not hit.all():
+            entries, rows = entries[hit], rows[hit]
         self.batch_base[entries] = table.base_offset[rows]
         self.batch_last[entries] = table.last_offset[rows]
-        self._before[entries] = highest[rows]
-        self._highest = int(highest[-1])
+        if _goes_on(chunk, self._highest):
+            self._before[entries] = _before(table.last_offset, rows, self._highest)
+            self._highest = int(table.last_offset[-1])
+        else:
+            highest = _rising(table.last_offset, self._highest)
+            self._before[entries] = highest[rows]
+            self._highest = int(highest[-1])
 
     def _damage(self, begin: int, end: int) -> None:
         first, last = np.searchsorted(self._positions, [begin, end])
@@ -137,18 +142,33 @@ class TimeIndexJoin:
         table = chunk.table if misplaced is None else chunk.table[~misplaced]
         if not len(table):
             return
-        highest = np.maximum(_rising(table.last_offset, self._highest)[1:], self._highest)
-        stamps = _rising(table.max_timestamp, self.max_timestamp)
-        first, last = np.searchsorted(self._offsets, [self._highest, highest[-1]], "right")
+        offsets = table.last_offset
+        if not _goes_on(chunk, self._highest):
+            offsets = np.maximum(_rising(offsets, self._highest)[1:], self._highest)
+        first, last = np.searchsorted(self._offsets, [self._highest, offsets[-1]], "right")
         wanted, entries = self._offsets[first:last], self._order[first:last]
-        rows = np.searchsorted(highest, wanted, "left")
+        rows = np.searchsorted(offsets, wanted, "left")
         hit = table.base_offset[rows] <= wanted
-        entries, rows = entries[hit], rows[hit]
+        if not hit.all():
+            entries, rows = entries[hit], rows[hit]
         self.batch_base[entries] = table.base_offset[rows]
         self.batch_last[entries] = table.last_offset[rows]
         self.batch_timestamp[entries] = table.max_timestamp[rows]
-        self._before[entries] = stamps[rows]
-        self._highest, self.max_timestamp = int(highest[-1]), int(stamps[-1])
+        self._highest = int(offsets[-1])
+        self._feed_timestamps(chunk, table, entries, rows)
+
+    def _feed_timestamps(
+        self, chunk: Chunk, table: BatchTable, entries: Column, rows: Column
+    ) -> None:
+        """Note the largest timestamp before each of `rows`, which are those of `entries`."""
+        stamps = table.max_timestamp
+        if chunk.plain and chunk.plain.timestamps_rise and stamps[0] >= self.max_timestamp:
+            self._before[entries] = _before(stamps, rows, self.max_timestamp)
+            self.max_timestamp = int(stamps[-1])
+        else:
+            highest = _rising(stamps, self.max_timestamp)
+            self._before[entries] = highest[rows]
+            self.max_timestamp = int(highest[-1])
 
     def verdicts(self) -> Column:
         """Return int8 `Verdict`s, one an entry."""
@@ -159,6 +179,17 @@ class TimeIndexJoin:
         # Behind damage an offset may have stood in what is lost.
         verdicts[~found] = Verdict.UNKNOWN if self._damaged else Verdict.NO_BATCH
         return verdicts
+
+
+def _goes_on(chunk: Chunk, highest: int) -> bool:
+    """Return whether all offsets of a chunk rise, and from above `highest`."""
+    return chunk.plain is not None and bool(chunk.table.base_offset[0] > highest)
+
+
+def _before(values: Column, rows: Column, start: int) -> Column:
+    """Return the values before `rows` where values rise from `start`."""
+    before: Column = np.where(rows > 0, values[rows - 1], start)
+    return before
 
 
 def _rising(values: Column, start: int) -> Column:

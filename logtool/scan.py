@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from crc32c import crc32c
@@ -29,7 +29,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 
-BUFFER_SIZE = 1024 * 1024
+BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
 MOST_ROWS = 8200
 """Batches in a chunk: few enough for the columns to stay in a processor's cache, and no power of
@@ -89,6 +89,20 @@ class Damage:
     """Whether the size field still frames exactly this one batch."""
 
 
+class Plain(NamedTuple):
+    """What plain batches come to; see `_kernels.plain_facts`."""
+
+    records: int
+    largest_batch: int
+    """Bytes."""
+    max_timestamp: int
+    """Milliseconds."""
+    timestamps_rise: int
+    """1 where no batch has a smaller largest timestamp than one before it, else 0."""
+    producers: int
+    """0 for none, 1 for one with one epoch, 2 for more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A stretch of sound batches, or one range of damage and no batches.
@@ -104,6 +118,8 @@ class Chunk:
     damage: Damage | None
     control_errors: list[tuple[int, FormatError]]
     """(row, error) for each control batch with a producer id that a broker cannot read."""
+    plain: Plain | None = None
+    """Set where all batches are plain, and no rule can find anything but at the edges."""
 
     @property
     def end_position(self) -> int:
@@ -131,10 +147,6 @@ def scan(
     return _Scanner(source, base_offset, payload, end).run(start)
 
 
-def _fresh_rows() -> Column:
-    return np.empty((_kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
-
-
 class _Scanner:
     def __init__(self, source: Source, base_offset: int, payload: bool, end: int) -> None:
         self._source = source
@@ -145,9 +157,10 @@ class _Scanner:
         self._end = end
         self._budget = SEARCH_BUDGET
         self._buffer = bytearray()
-        self._rows = _fresh_rows()
+        self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
+        self._facts = np.empty(_kernels.FACTS, np.int64)
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
 
@@ -199,6 +212,7 @@ class _Scanner:
         first = self._count
         found, stop, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, first)
         self._count += found
+        self._rows[-_kernels.CONTROL_COLUMNS :, first : self._count] = -1
         if (
             found
             and int(np.bitwise_or.reduce(self._rows[_ATTRIBUTES, first : self._count])) & CONTROL
@@ -240,8 +254,11 @@ class _Scanner:
     def _chunk(self, data: memoryview, base: int) -> Chunk:
         """Return what was found since the last chunk, and begin the next."""
         table = BatchTable(*self._rows[:, : self._count])
-        errors = self._control_errors
-        self._rows, self._count, self._control_errors = _fresh_rows(), 0, []
+        errors, plain = self._control_errors, None
+        if _kernels.plain_facts(self._rows, self._count, self._facts):
+            plain = Plain(*self._facts.tolist())
+        self._rows, self._count = self._fresh_rows(), 0
+        self._control_errors = []
         last = table.last_offset
         if self._base_offset <= last[-1] <= self._highest_offset:
             self._last_offset = int(last[-1])
@@ -249,7 +266,12 @@ class _Scanner:
             possible = last[(last >= self._base_offset) & (last <= self._highest_offset)]
             if len(possible):
                 self._last_offset = int(possible[-1])
-        return Chunk(table, data if self._payload else data[:0], base, None, errors)
+        return Chunk(table, data if self._payload else data[:0], base, None, errors, plain)
+
+    def _fresh_rows(self) -> Column:
+        """Return room for the batches of a chunk: no more than the file can hold."""
+        most = self._end // MIN_ENTRY_SIZE + 1
+        return np.empty((_kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
     def _damage(self, at: int, reason: Reason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""

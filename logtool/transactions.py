@@ -133,6 +133,11 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
     return concat(parts)
 
 
+def ends(table: BatchTable) -> BatchTable:
+    """Return the `significant` rows where one producer, in one epoch, wrote plain data alone."""
+    return table[np.array([0, len(table) - 1] if len(table) > 1 else [0])]
+
+
 def _significant(table: BatchTable) -> BatchTable:
     ids, epochs = table.producer_id, table.producer_epoch
     if (
@@ -142,8 +147,7 @@ def _significant(table: BatchTable) -> BatchTable:
         and 0 <= ids.min() == ids.max()
         and epochs.min() == epochs.max()
     ):
-        ends = [0, len(table) - 1] if len(table) > 1 else [0]
-        return table[np.array(ends)]  # one producer writes plain data
+        return ends(table)
     marker = _is_marker(table)
     data = (table.producer_id >= 0) & (table.magic >= MAGIC) & ~table.is_control
     rows = np.flatnonzero(marker | data)

@@ -35,8 +35,7 @@ class Entries:
 
     def read(self, entries: range) -> bytes:
         """Return the bytes of neighbouring entries."""
-        data = bytearray(len(entries) * self._size)
-        return bytes(data[: self._file.read_into(memoryview(data), entries.start * self._size)])
+        return self._file.read(entries.start * self._size, len(entries) * self._size)
 
     def _first(self, wanted: float) -> int:
         return bisect_left(range(self._count), wanted, key=self._value)

@@ -97,7 +97,8 @@ class OffsetIndexRules:
         if log_end <= most:
             return
         positions = self._index.positions.astype(np.int64)
-        inside = np.sort(positions[(positions > 0) & (positions < log_end)])
+        # They are sorted already in all but a damaged index, which a stable sort makes use of.
+        inside = np.sort(positions[(positions > 0) & (positions < log_end)], kind="stable")
         widest = int(np.diff(inside, prepend=0, append=log_end).max())
         if widest > most:
             text = f"{widest} bytes of log have no entry, an append brings {most} at most"

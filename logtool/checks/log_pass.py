@@ -1,5 +1,7 @@
 """What the batches of a log add up to, chunk after chunk."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from logtool import transactions
@@ -8,7 +10,7 @@ from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.findings import Finding
 from logtool.formats.record_batch import MAGIC, BatchTable, concat
-from logtool.scan import Chunk
+from logtool.scan import Chunk, Plain
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""
@@ -29,15 +31,25 @@ class LogPass:
             found += check_records(chunk, self._task.limit)
         misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
-        self._rows.append(transactions.significant(placed, self._task.cuts))
-        if len(self._rows) >= _CHUNKS_OF_ROWS:
-            self._rows = [transactions.significant(concat(self._rows), self._task.cuts)]
-        _count(self._report, chunk.table)
+        self._add_rows(placed, chunk.plain)
+        _count(self._report, chunk)
         if foreign is not None:
             trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
             placed = chunk.table[trusted]
         _add_epochs(self._report, placed)
         return found
+
+    def _add_rows(self, table: BatchTable, plain: Plain | None) -> None:
+        """Keep the rows of producers; of plain batches most that `significant` asks is known."""
+        cuts = self._task.cuts
+        if plain and plain.producers == 0:
+            return
+        if plain and plain.producers == 1 and not cuts:
+            self._rows.append(transactions.ends(table))
+        else:
+            self._rows.append(transactions.significant(table, cuts))
+        if len(self._rows) >= _CHUNKS_OF_ROWS:
+            self._rows = [transactions.significant(concat(self._rows), cuts)]
 
     def finish(self) -> None:
         """Complete the report, but for the findings."""
@@ -48,22 +60,27 @@ class LogPass:
         report.end_known = rules.end_known
 
 
-def _count(report: SegmentReport, table: BatchTable) -> None:
+def _count(report: SegmentReport, chunk: Chunk) -> None:
+    table, plain = chunk.table, chunk.plain
     if not len(table):
         return
     report.batches += len(table)
     report.end_position = int(table.position[-1] + table.size[-1])
-    report.largest_batch = max(report.largest_batch, int(table.size.max()))
-    report.records += int(np.maximum(table.record_count, 0).sum())
-    report.records += int((table.magic < MAGIC).sum())
+    if plain:
+        records, largest = plain.records, plain.largest_batch
+    else:
+        records = int(np.maximum(table.record_count, 0).sum() + (table.magic < MAGIC).sum())
+        largest = int(table.size.max())
+    report.records += records
+    report.largest_batch = max(report.largest_batch, largest)
 
 
 def _add_epochs(report: SegmentReport, table: BatchTable) -> None:
     if not len(table):
         return
     epochs = table.leader_epoch
-    starts = np.concatenate(([0], np.flatnonzero(epochs[1:] != epochs[:-1]) + 1))
-    for first, end in zip(starts, [*starts[1:], len(table)], strict=True):
+    edges = (np.flatnonzero(epochs[1:] != epochs[:-1]) + 1).tolist()
+    for first, end in pairwise([0, *edges, len(table)]):
         report.add_epoch(
             int(epochs[first]), int(table.base_offset[first]), int(table.last_offset[end - 1])
         )

@@ -201,6 +201,4 @@ def _relative_offset(segment: Segment, log: LogFile, position: int) -> float:
     """Return the base offset of the batch at `position`, relative; that of the end is endless."""
     if position in (0, log.size):
         return inf if position else -inf
-    data = bytearray(8)
-    log.read_into(memoryview(data), position)
-    return int.from_bytes(data, "big", signed=True) - segment.base_offset
+    return int.from_bytes(log.read(position, 8), "big", signed=True) - segment.base_offset

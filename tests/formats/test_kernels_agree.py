@@ -89,6 +89,21 @@ def test_they_agree_on_any_batches(data, columns):
 
 
 @quick
+@given(batches.filter(bool), st.integers(0, 2**20), st.sampled_from([-1, 0, 2, 5, 2**63 - 1]))
+def test_they_agree_on_which_batches_are_plain(data, place, value):
+    outcomes = []
+    for kernels in (compiled, plain):
+        rows = np.zeros((kernels.BATCH_COLUMNS, 10), np.int64)
+        count, _, _ = kernels.walk_batches(memoryview(data), 0, len(data), 7, rows, 0)
+        # Offsets that rise, so that more than one batch is looked at, and one value of any kind.
+        rows[2] = rows[3] = np.arange(10)
+        rows[place % 14, place % 3] = value
+        facts = np.zeros(kernels.FACTS, np.int64)
+        outcomes.append((bool(kernels.plain_facts(rows, count, facts)), facts.tolist()))
+    assert outcomes[0] == outcomes[1]
+
+
+@quick
 @given(st.binary(max_size=200), st.lists(st.integers(0, 30), min_size=1, max_size=4))
 def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)

@@ -1,0 +1,136 @@
+"""Chunks of plain batches take short ways; they lead where the long ones do."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logtool.checks.log_pass import LogPass
+from logtool.checks.report import SegmentReport, Task
+from logtool.formats import _kernels, names, offset_index, time_index
+from logtool.formats.record_batch import BatchTable
+from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.partition import File, Segment
+from logtool.scan import Chunk, Plain
+from logtool.transactions import ProducerState
+
+BASE, SIZE = 20, 100
+quick = settings(max_examples=400, deadline=None, derandomize=True, database=None)
+LOG = "00000000000000000020.log"
+TASK = Task(Segment(BASE, File(Path(LOG), names.parse_partition_file(LOG), 0, 0), {}, None))
+
+usual = st.tuples(
+    st.sampled_from([1, 1, 1, 2]),  # step from the batch before
+    st.integers(1, 3),  # records
+    st.sampled_from([0, 0, 0, 1]),  # rise of the epoch
+    st.integers(0, 5),  # timestamp
+    st.sampled_from([-1, 5, 5, 6]),  # producer
+)
+odd = st.sampled_from([
+    None, None, None, ("base_offset", -3), ("last_offset", 1), ("leader_epoch", -2), ("magic", -1),
+    ("attributes", 5), ("attributes", 16), ("attributes", 32), ("attributes", -32768),
+    ("base_timestamp", -7000), ("max_timestamp", -7000), ("producer_epoch", 1),
+    ("base_sequence", -8), ("record_count", -1), ("leader_epoch", 1),
+])  # fmt: skip
+
+
+@st.composite
+def tables(draw) -> BatchTable:
+    columns = {field.name: [] for field in fields(BatchTable)}
+    last, epoch = BASE - 1, 0
+    for number, (step, count, rise, stamp, producer) in enumerate(
+        draw(st.lists(usual, min_size=2, max_size=8))
+    ):
+        first, last, epoch = last + step, last + step + count - 1, epoch + rise
+        row = {
+            "position": number * SIZE, "size": SIZE, "base_offset": first, "last_offset": last,
+            "leader_epoch": epoch, "magic": 2, "crc": 0, "attributes": 0, "base_timestamp": 1000,
+            "max_timestamp": 1000 + stamp, "producer_id": producer, "producer_epoch": 0,
+            "base_sequence": -1 if producer < 0 else 3, "record_count": count,
+            "control_type": -1, "coordinator_epoch": -1,
+        }  # fmt: skip
+        change = draw(odd)
+        if change:
+            row[change[0]] += change[1]
+        for name, value in row.items():
+            columns[name].append(value)
+    return BatchTable(*(np.array(column, np.int64) for column in columns.values()))
+
+
+def facts_of(table: BatchTable) -> Plain | None:
+    rows = np.array([getattr(table, field.name) for field in fields(BatchTable)])
+    facts = np.zeros(_kernels.FACTS, np.int64)
+    if not _kernels.plain_facts(rows, len(table), facts):
+        return None
+    return Plain(*facts.tolist())
+
+
+def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
+    report = SegmentReport(BASE)
+    log_pass = LogPass(TASK, report)
+    by_offset = OffsetIndexJoin(offset_index.parse(offsets), BASE)
+    by_time = TimeIndexJoin(time_index.parse(times), BASE)
+    found = []
+    for chunk in chunks:
+        found += log_pass.feed(chunk)
+        by_offset.feed(chunk, log_pass.rules.misplaced)
+        by_time.feed(chunk, log_pass.rules.misplaced)
+    log_pass.finish()
+    state = ProducerState()
+    told = state.apply(report.producer_rows)
+    columns = by_offset.batch_base, by_offset.batch_last, by_time.batch_base, by_time.verdicts()
+    seen = [column.tolist() for column in (*columns, by_offset.verdicts())]
+    plain_data = [
+        getattr(report, field.name) for field in fields(report) if field.name != "producer_rows"
+    ]
+    return found, plain_data, told[0], state, seen, by_time.max_timestamp
+
+
+@quick
+@given(tables(), st.data())
+def test_short_ways_lead_where_the_long_ones_do(table, data):
+    cut = data.draw(st.integers(1, len(table) - 1))
+    parts = [table[:cut], table[cut:]]
+    chunks = [Chunk(part, memoryview(b""), 0, None, [], facts_of(part)) for part in parts]
+    entry = st.tuples(st.integers(1, 12), st.integers(1, 8).map(lambda row: row * SIZE))
+    entries = sorted(data.draw(st.lists(entry, max_size=4)))
+    stamps = sorted(data.draw(st.lists(st.tuples(st.integers(1000, 1006), st.integers(0, 12)))))
+    offsets = np.array(entries, offset_index.ENTRY).tobytes()
+    times = np.array(stamps, time_index.ENTRY).tobytes()
+
+    short = outcome(chunks, offsets, times)
+
+    assert short == outcome([replace(chunk, plain=None) for chunk in chunks], offsets, times)
+
+
+@quick
+@given(tables())
+def test_plain_batches_are_those_in_which_no_rule_can_find_anything(table):
+    facts = facts_of(table)
+    if facts is None:
+        return
+    report = SegmentReport(BASE)
+
+    assert not LogPass(TASK, report).feed(Chunk(table, memoryview(b""), 0, None, []))
+    assert facts.records == report.records == table.record_count.sum()
+    assert facts.largest_batch == SIZE
+    assert facts.max_timestamp == table.max_timestamp.max()
+    assert facts.timestamps_rise == bool((np.diff(table.max_timestamp) >= 0).all())
+    kinds = set(zip(table.producer_id.tolist(), table.producer_epoch.tolist(), strict=True))
+    assert facts.producers == (2 if len(kinds) > 1 else int(min(kinds)[0] >= 0))
+
+
+def test_what_the_benchmark_writes_is_plain():
+    count = 50
+    rows = np.full((_kernels.BATCH_COLUMNS, count), -1, np.int64)
+    rows[1] = SIZE
+    rows[2] = rows[3] = np.arange(count)
+    rows[4] = rows[7] = 0
+    rows[5], rows[8], rows[9], rows[13] = 2, 1000, np.arange(count), 1
+    facts = np.zeros(_kernels.FACTS, np.int64)
+
+    assert _kernels.plain_facts(rows, count, facts)
+    assert facts.tolist() == [count, SIZE, count - 1, 1, 0]
+    assert not _kernels.plain_facts(rows[:, ::-1].copy(), count, facts)
