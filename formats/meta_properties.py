@@ -21,8 +21,6 @@ Source: ``MetaProperties``, ``MetaPropertiesVersion``, ``PropertiesUtils`` (Kafk
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import javaproperties
-
 from logtool.findings import Finding
 from logtool.formats._java_text import Line, parse_int, parse_uuid, split_lines, uuid_bytes
 
@@ -88,6 +86,9 @@ class MetaProperties:
 
 def parse(data: bytes) -> MetaProperties:
     """Split `data` into elements. Never fails; see `check`."""
+    # Here, because it loads much and few runs read this file.
+    import javaproperties
+
     elements: list[Property] = []
     number, position = 1, 0
     reader = javaproperties.parse(data)

@@ -17,17 +17,14 @@ from logtool.errors import UnreadableError
 SMALL_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest file that is read whole: six times the largest default index."""
 
+_READ_AT_ONCE = 128 * 1024
+"""Bytes of a file that is read before reading ahead makes a difference."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def open_readonly(path: Path) -> int:
     """Return a file descriptor for reading a regular file."""
-    with _translated(path):
-        fd = os.open(path, _FLAGS)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise UnreadableError(path, "is not a regular file")
-    return fd
+    return _open(path)[0]
 
 
 def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
@@ -61,9 +58,9 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._fd = open_readonly(path)
-        self.size = os.fstat(self._fd).st_size
-        os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+        self._fd, self.size = _open(path)
+        if self.size > _READ_AT_ONCE:
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
@@ -97,6 +94,17 @@ class LogFile:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         os.close(self._fd)
+
+
+def _open(path: Path) -> tuple[int, int]:
+    """Return a file descriptor for reading a regular file, and its size."""
+    with _translated(path):
+        fd = os.open(path, _FLAGS)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise UnreadableError(path, "is not a regular file")
+    return fd, status.st_size
 
 
 @contextmanager

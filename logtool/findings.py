@@ -4,11 +4,9 @@ What each code means stands in ``catalogue.toml`` beside this module; `explain` 
 finding takes its severity and the broker's behaviour from it.
 """
 
-import tomllib
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +128,10 @@ class Finding:
 @cache
 def catalogue() -> dict[str, Rule]:
     """Return every rule by its code, in the order of the catalogue file."""
+    # Here, because a run that finds nothing needs none of it and they take a while to load.
+    import tomllib
+    from importlib.resources import files
+
     text = (files("logtool") / "catalogue.toml").read_text("utf-8")
     return {
         code: Rule(

@@ -67,7 +67,7 @@ class OffsetIndexJoin:
             for row in np.flatnonzero(misplaced):
                 self._damage(int(table.position[row]), int(table.end_position[row]))
             table = table[~misplaced]
-        if not len(table):
+        if not len(table) or not len(self._positions):
             return
         ends = [table.position[0], table.position[-1] + 1]
         first, last = np.searchsorted(self._positions, ends)

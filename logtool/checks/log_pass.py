@@ -36,7 +36,7 @@ class LogPass:
         if foreign is not None:
             trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
             placed = chunk.table[trusted]
-        _add_epochs(self._report, placed)
+        _add_epochs(self._report, placed, chunk.plain)
         return found
 
     def _add_rows(self, table: BatchTable, plain: Plain | None) -> None:
@@ -75,10 +75,13 @@ def _count(report: SegmentReport, chunk: Chunk) -> None:
     report.largest_batch = max(report.largest_batch, largest)
 
 
-def _add_epochs(report: SegmentReport, table: BatchTable) -> None:
+def _add_epochs(report: SegmentReport, table: BatchTable, plain: Plain | None) -> None:
     if not len(table):
         return
     epochs = table.leader_epoch
+    if plain and epochs[0] == epochs[-1]:
+        report.add_epoch(int(epochs[0]), int(table.base_offset[0]), int(table.last_offset[-1]))
+        return
     edges = (np.flatnonzero(epochs[1:] != epochs[:-1]) + 1).tolist()
     for first, end in pairwise([0, *edges, len(table)]):
         report.add_epoch(
