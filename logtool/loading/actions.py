@@ -54,7 +54,8 @@ def _place(change: Change) -> tuple[bool, bool, int, int]:
 
 def _recover(loaded: Loaded, one: RecoveredSegment) -> Action:
     log = names.format_partition_file(one.base_offset, FileKind.LOG)
-    text = f"is read from its first byte, its indexes are written anew: {one.why}"
+    done = "supplemented" if loaded.supplemented else "written anew"
+    text = f"is read from its first byte, its indexes are {done}: {one.why}"
     return Action("recover", loaded.shadow.path / log, text, segment=one.base_offset,
                   length=one.size)  # fmt: skip
 
@@ -136,4 +137,8 @@ def _why_written(name: FileName, loaded: Loaded) -> str:
         parts = {base for bases in loaded.split.values() for base in bases}
         return "part of a segment that is split" if name.offset in parts else "an empty segment"
     recovered = any(one.base_offset == name.offset for one in loaded.recovered)
-    return "is written anew from the log" if recovered else "was missing, and is made empty"
+    if not recovered:
+        return "was missing, and is made empty"
+    if loaded.supplemented:
+        return "keeps what can be believed, and gets from the log what is missing"
+    return "is written anew from the log"

@@ -56,6 +56,8 @@ class Why(StrEnum):
     UNFLUSHED = "unflushed"
     NO_INDEX = "no offset index"
     BAD_TRANSACTION_INDEX = "transaction index below the base offset"
+    TORN_INDEX = "an index is torn, padded or empty"
+    """No broker looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class RecoveredSegment:
     """Sound batches that go."""
     behind: Lost = field(default_factory=Lost)
     """Those of them that stand behind damage."""
+    batches: int = 0
     records: int = 0
     next_offset: int = 0
     """Behind what stays."""
@@ -377,7 +380,7 @@ class Loader:
         end = segment.base_offset if result.end_offset is None else result.end_offset
         return RecoveredSegment(
             segment.base_offset, why, log.size, result.valid_size, result.stop, lost=lost,
-            behind=behind, records=result.records, next_offset=end,
+            behind=behind, batches=result.batches, records=result.records, next_offset=end,
         )  # fmt: skip
 
     def _write_segment(self, segment: LoadedSegment, result: Recovered) -> None:

@@ -1,0 +1,223 @@
+"""What of a segment's indexes can be believed: held against its log while that is read once.
+
+An index is only ever appended to, so what a crash spoils is its end: the entries before the first
+one that is out of order, or that the log contradicts, stay. Behind them go the entries that a
+rebuilt index has there, for the rebuilt one is at hand when the log has been read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from logtool import transactions
+from logtool.errors import FormatError
+from logtool.findings import Finding
+from logtool.formats import control_record, offset_index, time_index
+from logtool.formats import transaction_index as txn_index
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
+from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.loading.epochs import EpochCache
+from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Recovery, count_records
+from logtool.loading.shadow import ShadowFile
+from logtool.scan import Chunk
+from logtool.transactions import AbortedTransaction, Producer, ProducerState
+
+_CHUNKS_OF_ROWS = 64
+"""Chunks whose rows are kept apart before they are reduced to one."""
+
+
+class _Rows(ProducerState):
+    """Keeps what would be applied, for it is not yet known from which offset on it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[BatchTable] = []
+
+    def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
+        self._parts.append(rows)
+        if len(self._parts) >= _CHUNKS_OF_ROWS:
+            self._parts = [transactions.significant(concat(self._parts))]
+        return [], []
+
+    def table(self) -> BatchTable:
+        return concat(self._parts) if self._parts else empty_table()
+
+
+class Reading(Recovery):
+    """Reads a segment once, by the rules of recovery, and then tells what of its indexes stays.
+
+    `indexes` are the bytes of its index files, `cuts` are offsets at which snapshots were taken.
+    """
+
+    def __init__(
+        self, base_offset: int, indexes: Mapping[FileKind, bytes], cuts: Sequence[int] = (), *,
+        epochs: EpochCache | None = None, interval: int = INDEX_INTERVAL,
+        max_index_size: int = MAX_INDEX_SIZE,
+    ) -> None:  # fmt: skip
+        self._rows = _Rows()
+        super().__init__(base_offset, producers=self._rows, epochs=epochs, interval=interval,
+                         max_index_size=max_index_size)  # fmt: skip
+        self._interval, self._most = interval, max_index_size
+        self._files = indexes
+        self._offsets = offset_index.parse(indexes.get(FileKind.OFFSET_INDEX, b""))
+        self._times = time_index.parse(indexes.get(FileKind.TIME_INDEX, b""))
+        self._joins = (
+            OffsetIndexJoin(self._offsets, base_offset),
+            TimeIndexJoin(self._times, base_offset),
+        )
+        self.unreadable: str | None = None
+        """The control batch that ended the reading; it stays, and no broker can replay it."""
+        self.inside: set[int] = set()
+        """The cuts that fall inside a batch."""
+        self.before: dict[int, tuple[int, int]] = dict.fromkeys(cuts, (0, 0))
+        """Bytes and records in front of each cut."""
+        self.kept_aborts = b""
+        """The transaction index as far as it is believed."""
+        self.covered = base_offset - 1
+        """The last offset up to which no entry of it is missing."""
+
+    def _take(self, table: BatchTable, errors: list[tuple[int, FormatError]]) -> BatchTable:
+        rest = super()._take(table, errors)
+        if errors:
+            row, error = errors[0]
+            self.unreadable = f"control record at offset {table.base_offset[row]}: {error.reason}"
+        taken = table[: len(table) - len(rest)]
+        if len(taken):
+            chunk = Chunk(taken, memoryview(b""), int(taken.position[0]), None, [])
+            for join in self._joins:
+                join.feed(chunk)
+            self._count(taken)
+        return rest
+
+    def _count(self, table: BatchTable) -> None:
+        for cut, (size, records) in self.before.items():
+            # Offsets may go backwards: each batch counts for itself.
+            before = table[table.last_offset < cut]
+            self.before[cut] = (size + int(before.size.sum()), records + count_records(before))
+            if ((table.base_offset < cut) & (table.last_offset >= cut)).any():
+                self.inside.add(cut)
+
+    @property
+    def rows(self) -> BatchTable:
+        """Return the batches that matter for the producer state."""
+        return self._rows.table()
+
+    def offset_index(self) -> bytes:
+        """Return the believable entries, and rebuilt ones from an interval behind them on."""
+        rebuilt = np.frombuffer(self.result.offset_index, offset_index.ENTRY)
+        found = offset_index.check(self._offsets)
+        count = _prefix(found, self._joins[0].verdicts() != 0, offset_index.ENTRY_SIZE)
+        if not count:
+            return self.result.offset_index
+        kept = self._files[FileKind.OFFSET_INDEX][: count * offset_index.ENTRY_SIZE]
+        behind = (rebuilt["relative_offset"] > self._offsets.relative_offsets[count - 1]) & (
+            rebuilt["position"] > int(self._offsets.positions[count - 1]) + self._interval
+        )
+        return self._fitting(kept + rebuilt[behind].tobytes(), self.result.offset_index)
+
+    def time_index(self) -> bytes:
+        """Return the believable entries, and rebuilt ones behind them: the last one is the closing
+        entry, with the largest timestamp of the segment and the first batch that has it.
+        """  # noqa: D205
+        rebuilt = np.frombuffer(self.result.time_index, time_index.ENTRY)
+        found = time_index.check(self._times)
+        count = _prefix(found, self._joins[1].verdicts() != 0, time_index.ENTRY_SIZE)
+        if not count:
+            return self.result.time_index
+        last = int(self._times.timestamps[count - 1])
+        behind = rebuilt[rebuilt["timestamp"] > last]
+        if not len(behind):
+            # Older brokers named the record, not the last offset of its batch.
+            count, behind = count - 1, rebuilt[-1:]
+        kept = self._files[FileKind.TIME_INDEX][: count * time_index.ENTRY_SIZE]
+        return self._fitting(kept + behind.tobytes(), self.result.time_index)
+
+    def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
+        """Return the index, or the rebuilt one where a broker would have no room for it."""
+        return index if len(index) <= self._most else rebuilt
+
+    def believe_aborts(self, recovery_point: int, *, none: bool = False) -> None:
+        """Fill `kept_aborts` and `covered` when the log was read; with `none` nothing is kept.
+
+        Each entry that is believed has its ABORT marker. No entry is missing up to the recovery
+        point, unless the file was cut or is not there: that nothing was aborted, and that the file
+        was lost, look the same.
+        """
+        if none:
+            return
+        data = self._files.get(FileKind.TRANSACTION_INDEX)
+        index = txn_index.parse(data or b"")
+        markers = self._aborts()
+        there = set(zip(markers.producer_id.tolist(), markers.base_offset.tolist(), strict=True))
+        entries = zip(index.producer_ids.tolist(), index.last_offsets.tolist(), strict=True)
+        wrong = np.array([entry not in there for entry in entries], np.bool_)
+        count = _prefix(txn_index.check(index, base_offset=self._base), wrong, txn_index.ENTRY_SIZE)
+        self.kept_aborts = (data or b"")[: count * txn_index.ENTRY_SIZE]
+        if count:
+            self.covered = int(index.last_offsets[count - 1])
+        if self.kept_aborts == data:
+            self.covered = max(self.covered, recovery_point - 1)
+
+    def first_missing(self) -> int:
+        """Return the offset of the first ABORT marker that may lack its entry."""
+        offsets = self._aborts().base_offset
+        return int(min(offsets[offsets > self.covered], default=2**63))
+
+    def _aborts(self) -> BatchTable:
+        """Return the ABORT markers."""
+        rows = self.rows
+        return rows[
+            rows.is_control & (rows.producer_id >= 0) & (rows.control_type == control_record.ABORT)
+        ]
+
+
+def _prefix(found: Iterable[Finding], wrong: Column, entry_size: int) -> int:
+    """Return how many entries stand before the first one that breaks a rule or is wrong."""
+    broken = [(finding.position or 0) // entry_size for finding in found]
+    return int(min([len(wrong), *broken, *np.flatnonzero(wrong)[:1].tolist()]))
+
+
+def is_behind(producers: Mapping[int, Producer], rows: BatchTable, expiration_ms: int) -> bool:
+    """Return whether a snapshot lacks what producers wrote in front of it.
+
+    It may know more, for compaction takes batches from the log. Who was idle for `expiration_ms`
+    may be missing.
+    """
+    data = rows[~rows.is_control]
+    ids, last = np.unique(data.producer_id[::-1], return_index=True)
+    latest = int(rows.max_timestamp.max()) if len(rows) else 0
+    for producer_id, row in zip(ids.tolist(), (len(data) - 1 - last).tolist(), strict=True):
+        known = producers.get(producer_id)
+        if known is None:
+            if latest - int(data.max_timestamp[row]) < expiration_ms:
+                return True
+        elif (known.epoch, known.last_offset) < (
+            int(data.producer_epoch[row]), int(data.last_offset[row])
+        ):  # fmt: skip
+            return True
+    return False
+
+
+def seems_whole(log: ShadowFile, indexes: Mapping[FileKind, ShadowFile]) -> bool:
+    """Return whether the ends of a flushed segment's indexes look as they should.
+
+    They were flushed with the log, so no more than this is looked at.
+    """
+    times = indexes.get(FileKind.TIME_INDEX)
+    return bool(times and times.size) >= bool(log.size) and all(
+        not _is_torn(file, size)
+        for kind, size in (
+            (FileKind.OFFSET_INDEX, offset_index.ENTRY_SIZE),
+            (FileKind.TIME_INDEX, time_index.ENTRY_SIZE),
+            (FileKind.TRANSACTION_INDEX, txn_index.ENTRY_SIZE),
+        )
+        if (file := indexes.get(kind))
+    )
+
+
+def _is_torn(file: ShadowFile, entry_size: int) -> bool:
+    """Return whether it ends within an entry or in zeros."""
+    if file.size % entry_size:
+        return True
+    return file.size > 0 and not any(file.read(file.size - entry_size))

@@ -1,0 +1,151 @@
+"""The producer state of a log whose indexes are supplemented, replayed from where it has to be.
+
+What has to be known is which entries the transaction indexes lack. They are made from the state in
+front of their markers, so the newest snapshot there is the one to begin with; with none missing it
+is the newest of all. A snapshot is believed where it fits the log that was read.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from logtool.formats import producer_snapshot
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import BatchTable, concat
+from logtool.loading.believable import Reading, is_behind
+from logtool.loading.loader import Loaded, Start
+from logtool.loading.producers import ProducerManager, decode
+from logtool.loading.reading import StartFailsError
+from logtool.loading.recovery import encode_aborted, replay
+from logtool.loading.segments import LoadedSegment
+from logtool.transactions import Producer
+
+_NO_LIMIT = 2**63
+
+
+class Replay:
+    """The replay through the segments of a log, some of which were read already.
+
+    No snapshot from behind `sound_end` is believed.
+    """
+
+    def __init__(
+        self, loaded: Loaded, start: Start, segments: Sequence[LoadedSegment],
+        readings: Mapping[int, Reading], sound_end: int,
+    ) -> None:  # fmt: skip
+        self._loaded = loaded
+        self._start = start
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self._readings = {base: readings[base] for base in self._bases if base in readings}
+        self._sound_end = sound_end
+        self._begin: int | None = None
+        """Of the snapshot that it begins with."""
+
+    def run(self, manager: ProducerManager) -> None:
+        """Replay, write what entries and snapshots are missing; delete the snapshots that go."""
+        loaded = self._loaded
+        for reading in self._readings.values():
+            if reading.unreadable:
+                raise StartFailsError(reading.unreadable)
+        self._begin = self._choose(manager)
+        befores, ends = [-1, *self._bases[:-1]], [*self._bases[1:], loaded.log_end]
+        for segment, before, end in zip(self._segments, befores, ends, strict=True):
+            if self._begin is None or end > self._begin:
+                self._enter(segment.base_offset, before, manager)
+                self._replay(segment, manager)
+        _take_snapshot(loaded.log_end, manager)
+        for offset in manager.offsets:
+            if offset <= loaded.log_start:
+                manager.delete(offset)
+        manager.remove_strays(self._bases)
+
+    # Snapshots
+
+    def _choose(self, manager: ProducerManager) -> int | None:
+        """Begin with the newest snapshot in front of every missing entry, and return its offset.
+
+        Newer ones need only be believable, and those that are not go; so do older ones in what
+        was read.
+        """
+        missing = min((reading.first_missing() for reading in self._readings.values()),
+                      default=_NO_LIMIT)  # fmt: skip
+        first_read = min(self._readings, default=_NO_LIMIT)
+        manager.begin(self._loaded.log_start, {})
+        begin = None
+        for offset in reversed(manager.offsets):
+            if begin is not None and offset < first_read:
+                break
+            producers = self._believed(offset, manager)
+            wanted = begin is None and offset <= missing
+            if producers is None or (wanted and self._is_behind(offset, producers)):
+                manager.delete(offset)
+            elif wanted:
+                manager.begin(offset, producers)
+                begin = offset
+        return begin
+
+    def _believed(self, offset: int, manager: ProducerManager) -> dict[int, Producer] | None:
+        """Return what a snapshot holds, or None where it does not fit the log."""
+        if not self._start.log_start < offset <= min(self._loaded.log_end, self._sound_end):
+            return None
+        if any(offset in reading.inside for reading in self._readings.values()):
+            return None
+        # Between the bases, only a log that was read tells whether a batch begins there.
+        base = max((base for base in self._bases if base <= offset), default=None)
+        if offset != base and base not in self._readings:
+            return None
+        data = manager.read(offset)
+        if any(producer_snapshot.check(producer_snapshot.parse(data), end_offset=offset)):
+            return None
+        return decode(data)
+
+    def _is_behind(self, offset: int, producers: Mapping[int, Producer]) -> bool:
+        parts: list[BatchTable] = []
+        for base in sorted(self._readings):
+            rows = self._readings[base].rows
+            parts.append(rows[rows.last_offset < offset])
+        return is_behind(producers, concat(parts), self._start.expiration_ms)
+
+    # Segments
+
+    def _enter(self, base: int, before: int, manager: ProducerManager) -> None:
+        """Come to the base of a segment; that in front of it has the base `before`."""
+        if base > manager.map_end:
+            # Unless segments overlap.
+            if all(one.last_offset < base for one in manager.state.producers.values()):
+                _take_snapshot(base, manager)
+            manager.map_end = base
+            if {before, base} <= self._readings.keys():
+                # A broker that recovers one after the other begins with the snapshot in between.
+                manager.forget_expired()
+        elif self._begin is None:
+            # At the log start there is none, and a broker begins with nothing.
+            manager.state.producers.clear()
+
+    def _replay(self, segment: LoadedSegment, manager: ProducerManager) -> None:
+        """Replay a segment from where the snapshot was taken, or from its start."""
+        reading = self._readings.get(segment.base_offset)
+        if reading is None:
+            log = segment.reader()
+            position = log.find(manager.map_end)
+            if position is not None:
+                manager.replay(log, position, segment.size)
+            return
+        rows, size, records = reading.rows, reading.result.valid_size, reading.result.records
+        if self._begin is not None and self._begin > segment.base_offset:
+            rows = rows[rows.last_offset >= self._begin]
+            size_before, records_before = reading.before[self._begin]
+            size, records = size - size_before, records - records_before
+        self._loaded.bytes_applied += size
+        self._loaded.records_applied += records
+        aborted = replay(manager.state, rows, ())
+        new = [one for one in aborted if one.last_offset > reading.covered]
+        if new:
+            name = segment.name(FileKind.TRANSACTION_INDEX)
+            self._loaded.shadow.write(name, reading.kept_aborts + encode_aborted(new))
+
+
+def _take_snapshot(offset: int, manager: ProducerManager) -> None:
+    """Write a snapshot unless a believable one is there."""
+    manager.map_end = offset
+    if offset not in manager.offsets:
+        manager.take_snapshot()
