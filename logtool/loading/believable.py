@@ -141,8 +141,8 @@ class Reading(Recovery):
         """Fill `kept_aborts` and `covered` when the log was read; with `none` nothing is kept.
 
         Each entry that is believed has its ABORT marker. No entry is missing up to the recovery
-        point, unless the file was cut or is not there: that nothing was aborted, and that the file
-        was lost, look the same.
+        point, unless the file was cut, is empty or is not there: that nothing was aborted, and that
+        the file was lost, look the same.
         """
         if none:
             return
@@ -156,7 +156,7 @@ class Reading(Recovery):
         self.kept_aborts = (data or b"")[: count * txn_index.ENTRY_SIZE]
         if count:
             self.covered = int(index.last_offsets[count - 1])
-        if self.kept_aborts == data:
+        if data and self.kept_aborts == data:
             self.covered = max(self.covered, recovery_point - 1)
 
     def first_missing(self) -> int:

@@ -102,7 +102,8 @@ class Replay:
         parts: list[BatchTable] = []
         for base in sorted(self._readings):
             rows = self._readings[base].rows
-            parts.append(rows[rows.last_offset < offset])
+            known = (rows.last_offset >= self._loaded.log_start) & (rows.last_offset < offset)
+            parts.append(rows[known])
         return is_behind(producers, concat(parts), self._start.expiration_ms)
 
     # Segments
