@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 NOBODY = 65534
+# What is loaded late is loaded before: the interpreter may lie where only root may read.
 _AS_NOBODY = f"""
 import os, sys
+import javaproperties, concurrent.futures
 from logtool import cli, recover, rebuild
 from logtool.commands import actions_view, rebuild_view
 from logtool.findings import catalogue
