@@ -60,13 +60,14 @@ def logtool(
         ),
     ] = False,
 ) -> None:
-    """Verify, dump and explain the log directories of Apache Kafka, with no broker running.
+    """Verify, dump, foretell and recover the log directories of Apache Kafka, with no broker.
 
-    Nothing is ever written to a data directory by a command that only reads, and no broker is
-    needed: a copy or a read-only mount is enough.
+    Nothing is ever written to a data directory without --apply: a copy or a read-only mount is
+    enough. What --apply changes, 'logtool undo' puts back.
 
     Examples:
       logtool verify /var/lib/kafka/data
+      logtool plan /var/lib/kafka/data
       logtool dump --records /var/lib/kafka/data/orders-0/00000000000000000000.log
       logtool explain batch/crc
 
