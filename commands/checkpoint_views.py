@@ -58,7 +58,7 @@ class Job:
         summary = ActionSummary()
         report = Report(self.settings, of_edits(self.settings, diffs), summary)
         none: list[Path] = []
-        with held(self.log_dir) if self.apply else nullcontext(none) as finished:
+        with held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none) as finished:
             for place in finished:
                 report.note(f"an earlier change was finished first; to undo it: {_undo(place)}")
             with report:

@@ -17,13 +17,14 @@ def log_dir_of(path: Path) -> Path:
 
 
 @contextmanager
-def held(log_dir: Path) -> Iterator[list[Path]]:
+def held(log_dir: Path, undo_dir: Path | None = None) -> Iterator[list[Path]]:
     """Hold the lock of a log dir; yields the undo directories of what was left unfinished there.
 
-    That is finished first: what is judged must not be half of a change.
+    That is finished first: what is judged must not be half of a change. `undo_dir` is one that was
+    asked for, which may hold such a change too.
     """
     with apply.locked(log_dir):
-        unfinished = apply.find_unfinished(log_dir)
+        unfinished = apply.find_unfinished(log_dir, undo_dir)
         for journal in unfinished:
             journal.finish()
         yield [journal.undo_dir for journal in unfinished]

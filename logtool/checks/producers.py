@@ -155,7 +155,3 @@ def _difference(
         if found == expected or began_before or (compacted and found != NONE != expected):
             return None
     return f"producer {producer_id}: {field} is {found}, the log says {expected}"
-
-
-def _same_batch(state: Producer, entry: Mapping[str, int]) -> bool:
-    return state.last_offset == entry["last_offset"]

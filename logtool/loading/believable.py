@@ -117,9 +117,11 @@ class Reading(Recovery):
         return self._fitting(kept + rebuilt[behind].tobytes(), self.result.offset_index)
 
     def time_index(self) -> bytes:
-        """Return the believable entries, and rebuilt ones behind them: the last one is the closing
-        entry, with the largest timestamp of the segment and the first batch that has it.
-        """  # noqa: D205
+        """Return the believable entries, and rebuilt ones behind them.
+
+        The last one is the closing entry: the largest timestamp of the segment, and the first
+        batch that has it.
+        """
         rebuilt = np.frombuffer(self.result.time_index, time_index.ENTRY)
         found = time_index.check(self._times)
         count = _prefix(found, self._joins[1].verdicts() != 0, time_index.ENTRY_SIZE)

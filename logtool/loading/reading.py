@@ -44,9 +44,10 @@ class Header:
 
 
 def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
-    """Yield what a broker takes for batches from byte `start` to `end`; StartFailsError on a size
-    that is too small for any.
-    """  # noqa: D205
+    """Yield what a broker takes for batches from byte `start` to `end`.
+
+    StartFailsError on a size that is too small for any.
+    """
     window, held = b"", start
     position = start
     while position < end - _UP_TO_MAGIC:
