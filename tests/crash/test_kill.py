@@ -82,9 +82,8 @@ def test_nothing_is_between_the_two_states_once_all_is_written(place):
 def test_a_sigkill_from_outside_at_any_time_loses_nothing(place, job, monkeypatch):
     monkeypatch.undo()  # with every fsync, as in earnest
     draw = random.Random(job)
-    taken = 0.0
-    hits = 0
-    for round_ in range(16):
+    latest, hits = 1.0, 0
+    for _ in range(100):
         place.reset()
         if job == "undo":
             with failing(0, lambda: None):
@@ -97,15 +96,17 @@ def test_a_sigkill_from_outside_at_any_time_loses_nothing(place, job, monkeypatc
                 os._exit(0)
             finally:
                 os._exit(1)
-        if round_:
-            time.sleep(draw.uniform(0, taken))
-            os.kill(child, signal.SIGKILL)
+        time.sleep(draw.uniform(0, latest))
+        os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status in (0, -signal.SIGKILL)
-        taken = taken or time.monotonic() - began
-        hits += status != 0
+        if status == 0:  # It was done before: how long it takes depends on the machine.
+            latest = min(latest, time.monotonic() - began) * 0.7
         with failing(0, lambda: None):
             if place.is_committed:
                 place.undo()
         place.assert_untouched()
-    assert hits, "the child was never killed"
+        hits += status != 0
+        if hits == 12:
+            return
+    pytest.fail("the child was never killed in time")

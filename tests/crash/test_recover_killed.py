@@ -106,14 +106,13 @@ def test_what_was_killed_ends_as_if_it_had_not_been_or_is_undone(command, part):
 def test_a_sigkill_from_outside_at_any_time_loses_nothing(command, monkeypatch):
     monkeypatch.undo()  # with every fsync, as in earnest
     command.reset()
-    began = time.monotonic()
     command.do()
-    taken = time.monotonic() - began
     expected = result(command.log_dir)
     draw = random.Random(command.words[0])
-    hits = 0
-    for _ in range(6):
+    latest, hits = 1.0, 0
+    for _ in range(60):
         command.reset()
+        began = time.monotonic()
         child = os.fork()
         if not child:
             try:
@@ -121,13 +120,18 @@ def test_a_sigkill_from_outside_at_any_time_loses_nothing(command, monkeypatch):
                 os._exit(0)
             finally:
                 os._exit(1)
-        time.sleep(draw.uniform(0, taken))
+        time.sleep(draw.uniform(0, latest))
         os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status in (0, -signal.SIGKILL)
-        hits += status != 0
+        if status == 0:  # It was done before: how long it takes depends on the machine.
+            latest = min(latest, time.monotonic() - began) * 0.7
+            continue
         with failing(0, lambda: None):
             command.do()
             assert result(command.log_dir) == expected
             command.undo()
-    assert hits, "the child was never killed"
+        hits += 1
+        if hits == 5:
+            return
+    pytest.fail("the child was never killed in time")

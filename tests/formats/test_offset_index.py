@@ -114,8 +114,8 @@ def test_a_full_index_parses_and_checks_in_milliseconds() -> None:
     rows["position"] = np.arange(1, len(rows) + 1) * 1000
     data = rows.tobytes()
 
-    start = time.perf_counter()
+    start = time.process_time()
     findings = list(offset_index.check(offset_index.parse(data), log_size=2**31 - 1))
 
     assert findings == []
-    assert time.perf_counter() - start < 1  # About 0.05 s; a loop over entries takes longer.
+    assert time.process_time() - start < 1  # About 0.05 s; a loop over entries takes longer.

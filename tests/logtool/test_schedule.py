@@ -90,7 +90,7 @@ def test_a_rate_is_kept():
     for _ in range(10):
         pace.spend(20_000)
 
-    assert 0.19 < time.monotonic() - begun < 1.0
+    assert 0.19 < time.monotonic() - begun < 5  # 0.2 s; a busy machine may take longer
 
 
 def test_time_that_is_over_ends_the_waiting_for_a_rate():

@@ -250,5 +250,5 @@ def test_one_run_is_short(small):
     start = time.process_time()
     for _ in range(10):
         verify(small, level=Level.BATCHES)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 5
     assert os.access(small, os.R_OK)
