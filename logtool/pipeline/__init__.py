@@ -1,0 +1,13 @@
+"""The data pipeline: log dirs as tables, by PySpark. The only place that imports it.
+
+    tables      the tables: their columns, types and units
+    rows        what one pass over a segment gives for them, in columns
+    session     the Spark session, and how a failure to start it is told
+    engine      the engine of `verify` on Spark: the same work, in executors
+    scan        log dirs to tables: one pass over the bytes, then the questions across segments
+    storage     where tables are kept: runs that are there as a whole or not at all
+    questions   what is asked across segments and brokers, in DataFrame operations
+    source      the data source ``kafka-log``, and the functions that return DataFrames
+
+Nothing is imported here, so that an executor loads no more than the part it needs.
+"""
