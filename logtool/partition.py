@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logtool import files
+from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
     BadDirectory,
@@ -107,6 +108,14 @@ def read(path: Path) -> Partition:
         if file:
             found.append(file)
     return _arrange(path, directory, found, tuple(odd))
+
+
+def read_or_error(path: Path) -> Partition | UnreadableError:
+    """List a partition directory, or return why that is not possible."""
+    try:
+        return read(path)
+    except UnreadableError as error:
+        return error
 
 
 def is_file(entry: os.DirEntry[str], name: FileName) -> bool:

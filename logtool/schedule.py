@@ -1,16 +1,18 @@
 """Which segments are looked at when, and in how many threads; the reports come in order."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from logtool.checks.pieces import PieceReport, check_tasks, cut, join
 from logtool.checks.report import SegmentReport, Task
+from logtool.errors import UnreadableError
+from logtool.partition import Partition
 from logtool.resume import Memory
-from logtool.workers import OutOfTimeError, Pace, Workers
+from logtool.workers import OnBytes, OutOfTimeError, Pace, Workers
 
 WORTH_A_POOL = 64 * 1024 * 1024
 """Bytes of log from which on several threads are quicker than one that need not start them."""
@@ -21,6 +23,41 @@ _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
 
 _Report = SegmentReport | PieceReport | None
 """What is known of a task; None where there was no time."""
+
+
+Unit = Sequence[Task]
+"""Whole segments, or one piece of a segment."""
+Reports = list[SegmentReport | PieceReport]
+
+
+class Runner(Protocol):
+    """What looks at units: `Workers` of this process, or executors elsewhere."""
+
+    jobs: int
+
+    def run(
+        self, work: Sequence[Unit], order: Callable[[Unit], Any]
+    ) -> Iterator[Reports | OutOfTimeError]:
+        """Yield the reports of each unit, in the order given."""
+
+    def again(self, piece: Unit) -> Reports | OutOfTimeError:
+        """Return the reports of a unit whose bytes were counted before."""
+
+
+class Engine(Protocol):
+    """What looks at segments in another place than this process."""
+
+    window: int
+    """Segments that are planned ahead."""
+
+    def piece_bytes(self, total: int) -> int:
+        """Return about how large the pieces of a segment are to be, of so many bytes in all."""
+
+    def partitions(self, paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
+        """Yield what `partition.read` says of each path."""
+
+    def runner(self, on_bytes: OnBytes) -> AbstractContextManager[Runner]:
+        """Return what looks at units, and tells `on_bytes` of the bytes dealt with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +71,8 @@ class Budget:
     """Whether pages of the page cache are given back once they are read."""
     memory: Memory | None = None
     """What was checked in earlier runs: the least recently checked comes first."""
+    engine: Engine | None = None
+    """Where else the segments are looked at; then `jobs` and `pace` say nothing."""
 
 
 @dataclass(slots=True)
@@ -58,8 +97,9 @@ class Schedule:
         self._on_bytes = on_bytes
         self._path = Path()
         self._stack = ExitStack()
-        self._workers: Workers[Sequence[Task], list[SegmentReport | PieceReport]] | None = None
-        self._parallel = False
+        self._workers: Runner | None = None
+        self._parallel = budget.engine is not None
+        self._piece_bytes: int | None = None
         self.out_of_time = False
         """Whether some segment was not looked at because time was over."""
 
@@ -99,16 +139,16 @@ class Schedule:
     def _windows(self, jobs: Iterable[Job]) -> Iterator[list[Job]]:
         if self._budget.memory:
             jobs = sorted(jobs, key=lambda job: min(map(self._age, job.tasks), default=0.0))
-        elif self._budget.jobs == 1:
+        elif self._budget.jobs == 1 and not self._budget.engine:
             for job in jobs:
                 yield [job]
             return
         window: list[Job] = []
-        segments = 0
+        segments, most = 0, self._budget.engine.window if self._budget.engine else WINDOW
         for job in jobs:
             window.append(job)
             segments += len(job.tasks)
-            if segments >= WINDOW:
+            if segments >= most:
                 yield window
                 window, segments = [], 0
         yield window
@@ -116,10 +156,16 @@ class Schedule:
     def _start(self, window: Sequence[Job]) -> None:
         """Start threads where there is enough to do; once started they stay."""
         budget = self._budget
+        if budget.engine:
+            self._piece_bytes = budget.engine.piece_bytes(sum(job.bytes for job in window))
+            if self._workers is None:
+                runner = budget.engine.runner(lambda n: self._on_bytes(n, self._path))
+                self._workers = self._stack.enter_context(runner)
+            return
         self._parallel |= budget.jobs > 1 and sum(job.bytes for job in window) >= WORTH_A_POOL
         wanted = budget.jobs if self._parallel else 1
         if self._workers is None or self._workers.jobs < wanted:
-            workers = Workers(
+            workers: Workers[Unit, Reports] = Workers(
                 check_tasks, wanted, budget.pace, lambda n: self._on_bytes(n, self._path)
             )
             self._workers = self._stack.enter_context(workers)
@@ -132,7 +178,7 @@ class Schedule:
         unit: list[Task] = []
         size = 0
         for task in tasks:
-            pieces = cut(task)
+            pieces = cut(task, self._piece_bytes)
             if len(pieces) > 1:
                 if unit:
                     yield unit

@@ -105,7 +105,8 @@ class Verification:
                     yield from self._log_dir(data_dir.read(path))
                 elif kind is PathKind.PARTITION_DIR:
                     request = self._request()
-                    yield from self._partitions([self._job(path, request)])
+                    found = partition.read_or_error(path)
+                    yield from self._partitions([self._job(path, found, request)])
                 else:
                     yield from self._file(path)
             except UnreadableError as error:
@@ -155,14 +156,16 @@ class Verification:
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
 
         def jobs() -> Iterator[Job]:
-            for path, directory in home.partitions:
-                if not self._selection.takes(directory):
-                    continue
+            chosen = [one for one in home.partitions if self._selection.takes(one[1])]
+            engine = self._budget.engine
+            paths = [path for path, _ in chosen]
+            listed = engine.partitions(paths) if engine else map(partition.read_or_error, paths)
+            for (path, directory), found in zip(chosen, listed, strict=True):
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
                 offset = start.offset if start else 0
                 request = self._request(home.is_clean, offset)
-                job = self._job(path, request, key)
+                job = self._job(path, found, request, key)
                 facts[directory] = job.subject.facts
                 yield job
 
@@ -182,12 +185,10 @@ class Verification:
         drop_cache = self._budget.drop_cache
         return Request(self._level, clean, log_start_offset, self._limit, drop_cache)
 
-    def _job(self, path: Path, request: Request, key: root.Key | None = None) -> Job:
-        found: Partition | UnreadableError
-        try:
-            found = partition.read(path)
-        except UnreadableError as error:
-            found = error
+    def _job(
+        self, path: Path, found: Partition | UnreadableError, request: Request,
+        key: root.Key | None = None,
+    ) -> Job:  # fmt: skip
         tasks = plan(found, request) if isinstance(found, Partition) else []
         job = Job(path, tasks, _Subject(found, request, PartitionFacts(), key))
         self._bytes_total += job.bytes

@@ -17,7 +17,13 @@ from logtool import scan
 from logtool.checks.index_entries import Entries
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import Level, SegmentReport, Task
-from logtool.checks.segment import check_segment, finish_log, judge_indexes, open_indexes
+from logtool.checks.segment import (
+    OnChunk,
+    check_segment,
+    finish_log,
+    judge_indexes,
+    open_indexes,
+)
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.findings import Finding
@@ -54,10 +60,10 @@ class PieceReport:
     last_batch_position: int = 0
 
 
-def cut(task: Task) -> list[Task]:
+def cut(task: Task, piece_bytes: int | None = None) -> list[Task]:
     """Return the pieces of a segment in order, or the one task where it is not worth it."""
     log, index = task.segment.log, task.segment.indexes.get(FileKind.OFFSET_INDEX)
-    count = round(log.size / PIECE_BYTES)
+    count = round(log.size / (piece_bytes or PIECE_BYTES))
     if count < 2 or index is None or task.level is Level.QUICK:
         return [task]
     edges = [0]
@@ -80,11 +86,14 @@ def check_tasks(tasks: Sequence[Task], on_bytes: OnBytes) -> list[SegmentReport 
     ]
 
 
-def check_piece(task: Task, on_bytes: OnBytes) -> PieceReport:
-    """Look at the piece of a task; gives up at the first thing that is out of the ordinary."""
+def check_piece(task: Task, on_bytes: OnBytes, on_chunk: OnChunk | None = None) -> PieceReport:
+    """Look at the piece of a task; gives up at the first thing that is out of the ordinary.
+
+    What `on_chunk` was given counts only if the piece does; see `join`.
+    """
     found = PieceReport(SegmentReport(task.segment.base_offset))
     with suppress(UnreadableError), LogFile(task.segment.log.path) as log:
-        found.ordinary = _is_ordinary(task, log, found, on_bytes)
+        found.ordinary = _is_ordinary(task, log, found, on_bytes, on_chunk)
     return found
 
 
@@ -145,7 +154,9 @@ def _add(whole: SegmentReport, part: SegmentReport) -> None:
         whole.add_epoch(*run)
 
 
-def _is_ordinary(task: Task, log: LogFile, found: PieceReport, on_bytes: OnBytes) -> bool:
+def _is_ordinary(
+    task: Task, log: LogFile, found: PieceReport, on_bytes: OnBytes, on_chunk: OnChunk | None
+) -> bool:
     segment, piece = task.segment, task.piece or range(0)
     if log.size != segment.log.size:
         return False
@@ -160,6 +171,8 @@ def _is_ordinary(task: Task, log: LogFile, found: PieceReport, on_bytes: OnBytes
             return False
         offsets.feed(chunk)
         times.feed(chunk)
+        if on_chunk:
+            on_chunk(chunk, log_pass.rules.misplaced)
         end = chunk.end_position
         if task.drop_cache:
             log.forget(at, end - at)

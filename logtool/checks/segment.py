@@ -13,15 +13,17 @@ from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
-from logtool.formats.record_batch import MAX_SEGMENT_SIZE
+from logtool.formats.record_batch import MAX_SEGMENT_SIZE, Column
 from logtool.partition import File, Segment
 
 __all__ = [
-    "Indexes", "Level", "SegmentReport", "Task", "check_segment", "finish_log", "judge_indexes",
-    "open_indexes", "vanished",
+    "Indexes", "Level", "OnChunk", "SegmentReport", "Task", "check_segment", "finish_log",
+    "judge_indexes", "open_indexes", "vanished",
 ]  # fmt: skip
 
 R = TypeVar("R", OffsetIndexRules, TimeIndexRules)
+
+OnChunk = Callable[[scan.Chunk, Column | None], None]
 
 _TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 
@@ -33,14 +35,19 @@ class Indexes(NamedTuple):
     time: TimeIndexRules | None
 
 
-def check_segment(task: Task, on_bytes: Callable[[int], None] = lambda _: None) -> SegmentReport:
-    """Look at one segment; `on_bytes` is told how many more bytes of log were dealt with."""
+def check_segment(
+    task: Task, on_bytes: Callable[[int], None] = lambda _: None, on_chunk: OnChunk | None = None
+) -> SegmentReport:
+    """Look at one segment; `on_bytes` is told how many more bytes of log were dealt with.
+
+    `on_chunk` is given each chunk, and which of its batches are not of this segment (None: none).
+    """
     report = SegmentReport(task.segment.base_offset)
     indexes = open_indexes(task.segment, report)
     judged = False
     if task.level is not Level.QUICK or task.segment.is_active:
         try:
-            judged = _read_log(task, report, indexes, on_bytes)
+            judged = _read_log(task, report, indexes, on_bytes, on_chunk)
         except UnreadableError as error:
             report.findings.append(vanished(error) if error.missing else error)
     judge_indexes(task, report, indexes, judged=judged)
@@ -91,8 +98,9 @@ def _open(
 
 
 def _read_log(
-    task: Task, report: SegmentReport, indexes: Indexes, on_bytes: Callable[[int], None]
-) -> bool:
+    task: Task, report: SegmentReport, indexes: Indexes, on_bytes: Callable[[int], None],
+    on_chunk: OnChunk | None,
+) -> bool:  # fmt: skip
     """Read the log once; returns whether its indexes can be held against it."""
     segment = task.segment
     log_pass = LogPass(task, report)
@@ -108,6 +116,8 @@ def _read_log(
             for index in indexes if start == 0 else ():
                 if index:
                     index.feed(chunk, rules.misplaced)
+            if on_chunk:
+                on_chunk(chunk, rules.misplaced)
             end = chunk.end_position
             if task.drop_cache:
                 log.forget(at, end - at)
