@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.lazy_group import help_text, new_app
 from logtool.commands.options import (
     AsJson,
     Color,
@@ -21,7 +22,6 @@ from logtool.commands.options import (
     Quiet,
     Topics,
     Verbose,
-    help_text,
 )
 from logtool.findings import Severity
 
@@ -286,6 +286,6 @@ def set_row(
     raise typer.Exit(Job(settings, log_dir_of(file), apply, undo_dir, command).run(edits))
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = new_app(help=help_text(checkpoint))
 for _name, _function in (("show", show), ("lint", lint), ("rebuild", rebuild), ("set", set_row)):
     app.command(_name, help=help_text(_function))(_function)

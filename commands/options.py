@@ -4,11 +4,10 @@ A command takes only those that it honours. Each is a type for a parameter; a de
 where the parameter stands.
 """
 
-import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -239,13 +238,6 @@ def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -
         where = f"{files_from} names none" if files_from else "give at least one"
         raise UsageError(f"no PATH: {where}")
     return found
-
-
-def help_text(function: Callable[..., None]) -> str:
-    """Return the docstring of a command for Typer, which leaves its indented blocks alone."""
-    blocks = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    # A line of \b tells the help formatter to leave a paragraph alone.
-    return "\n\n".join(f"\b\n{b}" if "\n  " in b or b.startswith("  ") else b for b in blocks)
 
 
 def _listed(files_from: str, end: bytes) -> list[Path]:

@@ -1,53 +1,74 @@
 """The command ``logtool``: its subcommands, and how the program ends.
 
-Nothing heavy is imported here: a command imports the engine when it runs.
+Nothing is imported here that the help of the program can do without: the module of a command when
+it is asked for, the engine when the command runs, and what prints when there is something to say.
 """
 
 import re
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import typer.main
 
 from logtool import __version__
-from logtool.commands import checkpoint, output, text
-from logtool.commands.diff import diff
-from logtool.commands.dump import dump
-from logtool.commands.dump_index import dump_index
-from logtool.commands.explain import explain
-from logtool.commands.gaps import gaps
-from logtool.commands.generate import generate
-from logtool.commands.lookup import lookup
-from logtool.commands.options import help_text
-from logtool.commands.plan import plan
-from logtool.commands.rebuild_index import rebuild_index
-from logtool.commands.recover import recover
-from logtool.commands.sanity import sanity
-from logtool.commands.stat import stat
-from logtool.commands.txns import txns
-from logtool.commands.undo import undo
-from logtool.commands.verify import verify
-from logtool.commands.watermark import simulate, watermark
+from logtool.commands.lazy_group import LazyGroup, help_text, new_app
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.exits import Exit
 
 NAME = "logtool"
 _VERBOSE = re.compile(r"-[a-zA-Z]*v[a-zA-Z]*|--verbose")
 
-app = typer.Typer(
+COMMANDS = {
+    "verify": "Check log dirs, partition dirs or files; the verdict is the exit status.",
+    "dump": "Print what the files of a data directory hold, record by record where they hold "
+    "records.",
+    "dump-index": "Print offset, time and transaction indexes of files, partition dirs or log "
+    "dirs.",
+    "stat": "Show sizes, counts, codecs, producers, time span and rate of partitions or segments.",
+    "diff": "Compare the copies of partitions on several brokers, batch by batch.",
+    "plan": "Say what a broker will do to log dirs or partition dirs at its next start, and how "
+    "long.",
+    "recover": "Recover log dirs or partition dirs as a broker would, with no broker; undoably.",
+    "rebuild-index": "Build indexes and producer snapshots anew, byte by byte as a broker's "
+    "recovery would.",
+    "undo": "Put back what a command with --apply changed: every byte, name, mode, owner and time.",
+    "gaps": "List every missing offset of log dirs, partition dirs or logs, with the reason.",
+    "sanity": "Time the sanity checks of indexes at a broker's start, eager and lazy; say what "
+    "each misses.",
+    "watermark": "Show high watermark, log end and leader epoch of replicas, and what a new leader "
+    "would cost.",
+    "watermark simulate": "Play a scenario of replication, and show log ends and high watermarks "
+    "after every event.",
+    "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
+    "stuck.",
+    "lookup": "Find the segment, the batch and the record of an offset or a timestamp in a "
+    "partition dir.",
+    "explain": "Explain what a finding means, what a broker does about it, and what to do.",
+    "checkpoint": "Show, check, mend and change the checkpoints of a log dir.",
+    "generate": "Write man/ and completions/ below DIR from the commands themselves.",
+}
+"""Every command with the first line of its docstring, in the order of the help."""
+HIDDEN = ("generate",)
+
+
+class _Commands(LazyGroup):
+    summaries = COMMANDS
+    hidden_names = HIDDEN
+
+
+app = new_app(
     name=NAME,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from logtool.commands import output
+
         output.plain(f"{NAME} {__version__}")
         raise typer.Exit
 
@@ -86,27 +107,6 @@ def logtool(
 
 
 app.callback(help=help_text(logtool))(logtool)
-for _name, _function in (
-    ("verify", verify),
-    ("dump", dump),
-    ("dump-index", dump_index),
-    ("stat", stat),
-    ("diff", diff),
-    ("plan", plan),
-    ("recover", recover),
-    ("rebuild-index", rebuild_index),
-    ("undo", undo),
-    ("gaps", gaps),
-    ("sanity", sanity),
-    ("watermark", watermark),
-    ("watermark simulate", simulate),
-    ("txns", txns),
-    ("lookup", lookup),
-    ("explain", explain),
-):
-    app.command(_name, help=help_text(_function))(_function)
-app.add_typer(checkpoint.app, name="checkpoint", help=help_text(checkpoint.checkpoint))
-app.command("generate", help=help_text(generate), hidden=True)(generate)
 
 
 def main() -> None:
@@ -122,6 +122,8 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
     except BrokenPipeError:
+        from logtool.commands import output
+
         output.discard_stdout()
         status = Exit.CLOSED_PIPE
     return status
@@ -132,6 +134,8 @@ def _run(arguments: Sequence[str]) -> int:
     arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
+            from logtool.commands import output
+
             output.trouble(context.get_help())
         return Exit.USAGE
     try:
@@ -140,13 +144,11 @@ def _run(arguments: Sequence[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except UsageError as error:
-        return _usage_error(str(error), _command_path(arguments))
+        return _usage_error(str(error), _command_path(command, arguments))
     except RefusedError as error:
-        output.error(str(error))
-        return Exit.REFUSED
+        return _failed(Exit.REFUSED, str(error))
     except LogtoolError as error:
-        output.error(str(error))
-        return Exit.INCOMPLETE
+        return _failed(Exit.INCOMPLETE, str(error))
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -165,29 +167,38 @@ def _with_two_words(arguments: Sequence[str]) -> Sequence[str]:
     `watermark` takes paths, so it can be no group with a command `simulate` in it.
     """
     both = " ".join(arguments[:2])
-    known = len(arguments) > 1 and any(both == one.name for one in app.registered_commands)
-    return [both, *arguments[2:]] if known else arguments
+    return [both, *arguments[2:]] if len(arguments) > 1 and both in COMMANDS else arguments
 
 
-def _command_path(arguments: Sequence[str]) -> str:
+def _command_path(command: Any, arguments: Sequence[str]) -> str:
     """Return the program and the command of a command line, as far as they can be told."""
-    at, path = app, [NAME]
+    path = [NAME]
     for argument in arguments:
-        groups = {group.name: group.typer_instance for group in at.registered_groups}
-        if argument in groups:
-            at = groups[argument] or at
+        if argument in getattr(command, "commands", ()):
+            command = command.commands[argument]
             path.append(argument)
-        elif any(argument == command.name for command in at.registered_commands):
-            return " ".join([*path, argument])
     return " ".join(path)
 
 
 def _usage_error(message: str, path: str) -> int:
+    from logtool.commands import output, text
+
     output.trouble(f"{path}: {text.escape(message)}\nTry '{path} --help'.")
     return Exit.USAGE
 
 
+def _failed(status: Exit, message: str) -> int:
+    from logtool.commands import output
+
+    output.error(message)
+    return status
+
+
 def _bug(error: Exception, arguments: Sequence[str]) -> int:
+    import traceback
+
+    from logtool.commands import output, text
+
     verbose = any(_VERBOSE.fullmatch(argument) for argument in arguments)
     if verbose:
         lines = "".join(traceback.format_exception(error)).splitlines()

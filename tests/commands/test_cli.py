@@ -7,11 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from logtool import __version__, cli
 from logtool.commands import explain as explain_module
 from logtool.commands import options
+from logtool.commands.lazy_group import LazyGroup
 
 HEAVY = (
     "numpy", "cramjam", "crc32c", "pyarrow", "pyspark", "pandas", "tabulate", "psutil", "rich",
@@ -34,6 +36,37 @@ def test_help_and_version_import_no_engine(line, child_environment):
         capture_output=True, text=True, check=False, env=child_environment(),
     )  # fmt: skip
     assert (done.returncode, done.stderr.split()) == (0, [])
+
+
+@pytest.mark.parametrize("name", [None, *cli.COMMANDS])
+def test_only_the_module_of_the_command_is_imported(name, child_environment):
+    code = (
+        "import sys; from logtool import cli; cli.run(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    words = name.split() if name else []
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words, "--help"],
+        capture_output=True, text=True, check=True, env=child_environment(),
+    )  # fmt: skip
+    modules = {f"logtool.commands.{one.split()[0].replace('-', '_')}" for one in cli.COMMANDS}
+    own = {f"logtool.commands.{words[0].replace('-', '_')}"} if words else set()
+    assert modules & set(done.stderr.split()) == own
+
+
+def test_the_help_of_the_program_says_of_each_command_what_its_docstring_says():
+    commands = typer.main.get_command(cli.app).commands
+    first_lines = {name: command.help.splitlines()[0] for name, command in commands.items()}
+    assert first_lines == cli.COMMANDS
+    assert {name for name, command in commands.items() if command.hidden} == set(cli.HIDDEN)
+
+
+def test_the_help_of_the_program_is_what_typer_makes_of_all_commands(monkeypatch):
+    program = typer.main.get_command(cli.app)
+    with program.make_context("logtool", [], resilient_parsing=True) as context:
+        ours = context.get_help()
+        monkeypatch.delattr(LazyGroup, "format_commands")
+        assert context.get_help() == ours
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,0 +1,83 @@
+"""Commands that are imported when they run: the help of the program knows them by their summaries.
+
+The function of a command is found by its name: `dump-index` is `dump_index` in the module
+`logtool.commands.dump_index`, and `watermark simulate` is `simulate` in that of `watermark`. A
+module with commands of its own has them in `app`.
+"""
+
+import importlib
+import inspect
+from collections import UserDict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+
+class LazyGroup(typer.core.TyperGroup):
+    """A group of such commands; a class of each group says which."""
+
+    summaries: Mapping[str, str] = {}
+    """The first line of the docstring of each, by its name, in the order of the help."""
+    hidden_names: Collection[str] = ()
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands(self.summaries, self.hidden_names)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names; Typer's own looks at each command."""
+        return list(self.summaries)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands as Typer would with all of them imported."""
+        names = [name for name in self.summaries if name not in self.hidden_names]
+        stubs = [typer.core.TyperCommand(name, help=self.summaries[name]) for name in names]
+        limit = formatter.width - 6 - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, stub.get_short_help_str(limit))
+                    for name, stub in zip(names, stubs, strict=True)
+                ]
+            )
+
+
+def new_app(**settings: Any) -> typer.Typer:
+    """Return an application that prints as all of logtool does."""
+    return typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **settings
+    )
+
+
+def help_text(function: Callable[..., None]) -> str:
+    """Return the docstring of a command for Typer, which leaves its indented blocks alone."""
+    blocks = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    # A line of \b tells the help formatter to leave a paragraph alone.
+    return "\n\n".join(f"\b\n{b}" if "\n  " in b or b.startswith("  ") else b for b in blocks)
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name, each imported when it is taken."""
+
+    def __init__(self, names: Collection[str], hidden: Collection[str]) -> None:
+        super().__init__(dict.fromkeys(names))
+        self._hidden = hidden
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _load(name, name in self._hidden)
+        return self.data[name]
+
+
+def _load(name: str, hidden: bool) -> Any:
+    words = name.replace("-", "_").split()
+    module = importlib.import_module(f"logtool.commands.{words[0]}")
+    app = getattr(module, "app", None)
+    if app is None:
+        function = getattr(module, words[-1])
+        app = new_app()
+        app.command(name, help=help_text(function), hidden=hidden)(function)
+    return typer.main.get_command(app)
