@@ -178,6 +178,19 @@ UndoDir = Annotated[
         help="Where to keep what is needed to go back; by default beside the log dir.",
     ),
 ]  # fmt: skip
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL",
+        help="Of Spark: where it runs; by default this machine, with a core for each processor.",
+    ),
+]  # fmt: skip
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf", metavar="NAME=VALUE", help="A setting of Spark, spark.NAME=VALUE; repeatable."
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("-q", "--quiet", help="On standard error, print errors and nothing else.")
 ]
@@ -216,6 +229,15 @@ def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) 
     if not found or found.group(2) not in units or float(found.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
     return float(found.group(1)) * units[found.group(2)]
+
+
+def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
+    """Return the settings of Spark."""
+    found = [setting.partition("=") for setting in settings or ()]
+    for name, _, value in found:
+        if not name.startswith("spark.") or not value:
+            raise UsageError(f"--conf {name}: expected spark.NAME=VALUE")
+    return {name: value for name, _, value in found}
 
 
 def parse_kafka_version(value: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """``logtool verify``: check everything that can be checked. Writes nothing."""
 
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +12,14 @@ from logtool.commands.options import (
     AsJson,
     Color,
     ColorOption,
+    Conf,
     ExcludeTopics,
     FailOn,
     FilesFrom,
     Format,
     FormatOption,
     Jobs,
+    Master,
     MaxDuration,
     MaxFindings,
     MaxRate,
@@ -28,6 +31,7 @@ from logtool.commands.options import (
     Topics,
     Verbose,
 )
+from logtool.errors import UsageError
 from logtool.findings import Severity
 
 
@@ -49,6 +53,19 @@ LevelOption = Annotated[
 ]
 
 
+class EngineChoice(StrEnum):
+    """Where segments are looked at."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+EngineOption = Annotated[
+    EngineChoice,
+    typer.Option(
+        "--engine", help="local: threads of this process; spark: executors (see --master)."
+    ),
+]
 Resume = Annotated[
     Path | None,
     typer.Option(
@@ -80,6 +97,9 @@ def verify(
     max_duration: MaxDuration = None,
     resume: Resume = None,
     drop_cache: DropCache = False,
+    engine: EngineOption = EngineChoice.LOCAL,
+    master: Master = None,
+    conf: Conf = None,
     format: FormatOption = Format.TABLE,
     as_json: AsJson = False,
     color: ColorOption = Color.AUTO,
@@ -91,6 +111,9 @@ def verify(
 
     Prints one line for each error and warning as it is found; what is only worth knowing is
     counted, and printed with -v. With another format than table, everything is printed.
+
+    With --engine spark the same is found, in the same order, by the executors of a Spark cluster.
+    It needs pip install 'kafka-logtool[spark]' and Java 17.
 
     Nothing is written, and no broker is needed. Under a running broker the newest data may look
     torn: that is said as info. SIGUSR1 prints a status line.
@@ -122,23 +145,41 @@ def verify(
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
+    local_only = {"--jobs": jobs, "--max-rate": max_rate, "--max-duration": max_duration,
+                  "--resume": resume}  # fmt: skip
+    spark_only = {"--master": master, "--conf": conf}
+    for name, value in (local_only if engine == "spark" else spark_only).items():
+        if value is not None:
+            raise UsageError(f"{name} says nothing to --engine {engine}")
+    budget = Budget(
+        jobs or available_cpus(),
+        Pace.starting_now(
+            options.parse_size("--max-rate", max_rate) if max_rate else None,
+            options.parse_duration("--max-duration", max_duration) if max_duration else None,
+        ),
+        drop_cache,
+        load(resume) if resume else None,
+    )
     job = Verification(
         options.all_paths(paths, files_from, null),
         level=Level(level),
         selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
-        budget=Budget(
-            jobs or available_cpus(),
-            Pace.starting_now(
-                options.parse_size("--max-rate", max_rate) if max_rate else None,
-                options.parse_duration("--max-duration", max_duration) if max_duration else None,
-            ),
-            drop_cache,
-            load(resume) if resume else None,
-        ),
+        budget=budget,
         on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
     )
+    settings_of_spark = options.parse_conf(conf)
     report = Report(settings, findings_view.make(settings), job.summary)
-    with report, status_on_signal(lambda: report.note(findings_view.status(job))):
+    with (
+        ExitStack() as stack,
+        report,
+        status_on_signal(lambda: report.note(findings_view.status(job))),
+    ):
+        if engine == "spark":
+            from logtool.pipeline.engine import SparkEngine
+            from logtool.pipeline.session import master_here, session
+
+            spark = stack.enter_context(session(master or master_here(), settings_of_spark))
+            job.use(SparkEngine(spark))
         printer = findings_view.Printer(report, max_findings)
         for item in job:
             printer.show(item)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool import data_dir, partition
@@ -19,7 +19,7 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.formats.offset_checkpoint import Row
 from logtool.partition import Partition
-from logtool.schedule import Budget, Job, Schedule
+from logtool.schedule import Budget, Engine, Job, Schedule
 from logtool.summary import Summary
 
 __all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]
@@ -82,6 +82,11 @@ class Verification:
         self._budget = budget or Budget()
         self._schedule = Schedule(self._budget, self._advance)
         self.summary = Summary()
+
+    def use(self, engine: Engine) -> None:
+        """Have the segments looked at elsewhere; before the first item."""
+        self._budget = replace(self._budget, engine=engine)
+        self._schedule = Schedule(self._budget, self._advance)
 
     def __iter__(self) -> Iterator[Item]:
         with self._schedule:

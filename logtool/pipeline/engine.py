@@ -1,0 +1,181 @@
+"""Segments looked at in Spark executors: the same function on the same units as local threads run.
+
+A window of segments is one job. Its units go to tasks of about the same number of bytes, the
+largest first, and what comes back is reports: plain data, no rows.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logtool import partition
+from logtool.checks.pieces import PIECE_BYTES, check_tasks
+from logtool.errors import UnreadableError
+from logtool.partition import Partition
+from logtool.pipeline.session import SparkError, told
+from logtool.schedule import Reports, Unit
+from logtool.workers import OnBytes
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+WINDOW = 65536
+"""Segments in a job: many enough for its own time to vanish, few enough for their reports to be
+held by the driver."""
+TASKS_PER_CORE = 3
+"""So that one slow task does not hold up the end for long."""
+LARGEST_TASK = 8 * 1024**3
+"""Bytes: what is lost at most where an executor is."""
+_LIST_AT_ONCE = 4096
+"""Directories in a job that lists them."""
+_WORTH_A_JOB = 64
+"""Directories from which on executors list them."""
+_POLL_SECONDS = 0.1
+
+Work = Callable[[list[tuple[int, Unit]]], Iterable[tuple[int, Any]]]
+"""What an executor does with one task: numbered units in, numbered results out."""
+
+
+def check_units(units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Reports]]:
+    """Look at units, as a thread of the local engine does."""
+    for number, unit in units:
+        yield number, check_tasks(unit, lambda _: None)
+
+
+class SparkEngine:
+    """The `logtool.schedule.Engine` of a Spark session."""
+
+    window = WINDOW
+
+    def __init__(self, spark: "SparkSession", work: Work = check_units) -> None:
+        self._context = spark.sparkContext
+        self._work = work
+
+    @property
+    def cores(self) -> int:
+        """Return the cores of the cluster, as far as the driver knows."""
+        return max(1, int(self._context.defaultParallelism))
+
+    def piece_bytes(self, total: int) -> int:
+        """Return the size of pieces: a share of a core's work, never below the local engine's."""
+        return max(PIECE_BYTES, total // (self.cores * TASKS_PER_CORE))
+
+    def partitions(self, paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
+        """List partition dirs, in executors where there are many."""
+        if len(paths) < _WORTH_A_JOB:
+            yield from map(partition.read_or_error, paths)
+            return
+        for at in range(0, len(paths), _LIST_AT_ONCE):
+            some = paths[at : at + _LIST_AT_ONCE]
+            slices = min(len(some), self.cores * TASKS_PER_CORE)
+            yield from (
+                self._context.parallelize(some, slices).map(partition.read_or_error).collect()
+            )
+
+    @contextmanager
+    def runner(self, on_bytes: OnBytes) -> Iterator["SparkRunner"]:
+        """Return what looks at units; jobs under way are given up with it."""
+        runner = SparkRunner(self._context, self.cores, self._work, on_bytes)
+        try:
+            yield runner
+        finally:
+            runner.stop()
+
+
+class SparkRunner:
+    """The `logtool.schedule.Runner` of a Spark session."""
+
+    def __init__(self, context: "SparkContext", cores: int, work: Work, on_bytes: OnBytes) -> None:
+        self.jobs = cores
+        self._context = context
+        self._work = work
+        self._on_bytes = on_bytes
+        self._group = f"logtool-{id(self)}"
+        # py4j answers in the thread that asked; this one stays free for progress and Ctrl-C.
+        self._thread = ThreadPoolExecutor(1)
+
+    def run(self, work: Sequence[Unit], order: Callable[[Unit], Any]) -> Iterator[Reports]:
+        """Yield the reports of each unit, in the order given; SparkError if the job fails."""
+        del order  # The largest first, always.
+        if not work:
+            return
+        results: list[Reports | None] = [None] * len(work)
+        for number, result in self._job(_shared_out(work, self.jobs * TASKS_PER_CORE)):
+            results[number] = self.take(work[number], result)
+        for number, reports in enumerate(results):
+            results[number] = None
+            if reports is None:
+                raise SparkError("Spark lost the result of a task and did not say so")
+            yield reports
+
+    def again(self, piece: Unit) -> Reports:
+        """Return the reports of one unit, whose bytes were counted before."""
+        ((_, result),) = self._job([[(0, piece)]], count=False)
+        return self.take(piece, result)
+
+    def take(self, unit: Unit, result: Any) -> Reports:
+        """Return the reports in what `work` made of a unit."""
+        reports: Reports = result
+        return reports
+
+    def stop(self) -> None:
+        """Give up the job that is under way."""
+        self._context.cancelJobGroup(self._group)
+        self._thread.shutdown()
+
+    def _job(
+        self, tasks: list[list[tuple[int, Unit]]], *, count: bool = True
+    ) -> list[tuple[int, Any]]:
+        """Run one job and return all its results; meanwhile tell of the bytes."""
+        work = self._work
+        total = sum(_size(unit) for task in tasks for _, unit in task) if count else 0
+        future = self._thread.submit(self._collect, tasks, work)
+        done = 0
+        while not wait([future], _POLL_SECONDS).done:
+            share = total * self._finished() // max(1, len(tasks))
+            if share > done:
+                self._on_bytes(share - done)
+                done = share
+        try:
+            results = future.result()
+        except Exception as error:
+            raise SparkError(f"the Spark job failed: {told(error)}") from error
+        self._on_bytes(total - done)
+        return results
+
+    def _collect(self, tasks: list[list[tuple[int, Unit]]], work: Work) -> list[tuple[int, Any]]:
+        self._context.setJobGroup(self._group, "logtool", interruptOnCancel=True)
+        found: list[tuple[int, Any]] = (
+            self._context.parallelize(tasks, len(tasks))
+            .mapPartitions(lambda some: (one for task in some for one in work(task)))
+            .collect()
+        )
+        return found
+
+    def _finished(self) -> int:
+        """Return how many tasks of the job are done."""
+        tracker = self._context.statusTracker()
+        stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+        return max((stage.numCompletedTasks for stage in stages if stage), default=0)
+
+
+def _shared_out(work: Sequence[Unit], wanted: int) -> list[list[tuple[int, Unit]]]:
+    """Return the numbered units as tasks of about the same size, each with its largest first."""
+    sizes = [_size(unit) for unit in work]
+    count = max(wanted, -(-sum(sizes) // LARGEST_TASK))
+    tasks: list[list[tuple[int, Unit]]] = [[] for _ in range(min(count, len(work)))]
+    # A unit costs something even when there is nothing in it.
+    free = [(0, number) for number in range(len(tasks))]
+    for number in sorted(range(len(work)), key=lambda number: -sizes[number]):
+        size, least = free[0]
+        tasks[least].append((number, work[number]))
+        heapq.heapreplace(free, (size + sizes[number] + 65536, least))
+    return tasks
+
+
+def _size(unit: Unit) -> int:
+    return sum(len(task.piece) if task.piece else task.segment.log.size for task in unit)

@@ -1,0 +1,141 @@
+"""The Spark session: started quietly, and what stops it told in one line."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logtool.errors import LogtoolError
+from logtool.workers import available_cpus
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+"""Of Spark 4."""
+_INSTALL = "pip install 'kafka-logtool[spark]'"
+_TRIES = 4
+"""Attempts at a task on this machine: with the one that is Spark's default a killed worker would
+end the job."""
+
+
+class SparkError(LogtoolError):
+    """Spark cannot be had, or gave up; exit status 4."""
+
+
+def master_here() -> str:
+    """Return the master for this machine: as many cores as this process may use."""
+    return f"local[{available_cpus()},{_TRIES}]"
+
+
+@contextmanager
+def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
+    """Start a session and stop it in the end; an active one, as under spark-submit, is used.
+
+    `settings` are any ``spark.*``; they win over what is set here. SparkError when there is no
+    pyspark, no fitting Java, or no master that answers.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkError(f"Spark needs pyspark: {_INSTALL} ({error})") from error
+    if active := SparkSession.getActiveSession():
+        yield active
+        return
+    _check_java()
+    if master.startswith("local"):
+        # Else Spark looks the machine's name up, and warns of a loopback address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("logtool").master(master)
+    for name, value in {**_settings(master), **settings}.items():
+        builder = builder.config(name, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    with _quiet() as said:
+        try:
+            spark = builder.getOrCreate()
+        except Exception as error:
+            # pyspark's, py4j's, the system's: whatever the JVM dies of.
+            raise SparkError(f"Spark does not start: {told(error, said())}") from error
+    with suppress(ValueError):  # not in the main thread: Spark left it alone too
+        signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield spark
+    finally:
+        with suppress(Exception):  # A broken connection must not hide what broke it.
+            spark.stop()
+
+
+def told(error: BaseException, said: str = "") -> str:
+    """Return the line that says most: Java's own where there is one, not its stack trace."""
+    text = f"{error}\n{said}"
+    for pattern in (
+        r"(?:Caused by|Exception in thread [^:]*): [\w.$]*?(\w+(?:Exception|Error): .+)",
+        r"[\w.$]*?(\w+(?:Exception|Error): .+)",
+    ):
+        if found := re.findall(pattern, text):
+            return str(found[-1]).strip()
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+def _settings(master: str) -> dict[str, str]:
+    log4j = resources.files("logtool.pipeline") / "log4j2.properties"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if re.fullmatch(r"local(\[.*\])?", master):
+        # The driver is the executor too. Its default of 1 GiB is little to sort in.
+        settings |= {
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": str(4 * available_cpus()),
+        }
+    return settings
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    if not shutil.which(java):
+        where = f"JAVA_HOME={home} has none" if home else "none is on the PATH"
+        raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {where}")
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    if found and int(found[1]) < OLDEST_JAVA:
+        raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {java} is Java {found[1]}")
+
+
+@contextmanager
+def _quiet() -> Iterator[Callable[[], str]]:
+    """Keep what is written to stderr meanwhile, by the JVM too; yields a function for it."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+
+        def said() -> str:
+            return (
+                ""
+                if file.closed
+                else os.pread(file.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+            )
+
+        os.dup2(file.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
