@@ -114,7 +114,12 @@ class Recover:
     def _log_dir(self, path: Path, log_dir: Path) -> Iterator[Item]:
         if self.consent.undo_dir:
             apply.check_place(self.consent.undo_dir, log_dir)
-        yield from self._finish(log_dir)
+        for action in apply.finish_earlier(
+            log_dir, self.consent.undo_dir, dry_run=not self.consent.apply
+        ):
+            if self.consent.apply:
+                self.undo_dirs.append(action.path)
+            yield action
         forecast = Forecast(
             [path], replace(self.settings, contents=True, verify=self.consent.mark_clean),
             selection=self.selection, points=self.points, jobs=self.jobs, pace=self.pace,
@@ -141,15 +146,6 @@ class Recover:
                 self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
                 work.journal.carry_out()
                 self.made += work.staged
-
-    def _finish(self, log_dir: Path) -> Iterator[Action]:
-        """Go on with what a kill interrupted, or say that this is to be done first."""
-        for journal in apply.find_unfinished(log_dir, self.consent.undo_dir):
-            text = f"was not finished, which is done first: {journal.command}"
-            yield Action("finish", journal.undo_dir, text)
-            if self.consent.apply:
-                self.undo_dirs.append(journal.undo_dir)
-                journal.finish()
 
 
 class _Work:

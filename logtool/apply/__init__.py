@@ -8,7 +8,7 @@ times. All of it stands inside of `locked`.
 """
 
 from logtool.apply.disk import sync
-from logtool.apply.journal import Journal, default_undo_dir, find_unfinished
+from logtool.apply.journal import Journal, default_undo_dir, find_unfinished, finish_earlier
 from logtool.apply.lock import locked
 from logtool.apply.outside import check_place
 from logtool.apply.records import State
@@ -19,6 +19,7 @@ __all__ = [
     "check_place",
     "default_undo_dir",
     "find_unfinished",
+    "finish_earlier",
     "locked",
     "sync",
 ]

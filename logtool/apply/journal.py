@@ -223,6 +223,21 @@ def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal
     return found
 
 
+def finish_earlier(
+    log_dir: Path, undo_dir: Path | None = None, *, dry_run: bool = False
+) -> Iterator[Action]:
+    """Go on with what a kill interrupted: what is judged must not be half of a change.
+
+    Yields before each that it is done, or with `dry_run` would be; its path is the undo directory.
+    The lock must be held but for a dry run.
+    """
+    for journal in find_unfinished(log_dir, undo_dir):
+        text = f"was not finished, which is done first: {journal.command}"
+        yield Action("finish", journal.undo_dir, text)
+        if not dry_run:
+            journal.finish()
+
+
 def _by_directory(found: Sequence[states.Found]) -> Iterator[states.Found]:
     """Yield what is to be done, and make names durable when a directory is left.
 

@@ -24,10 +24,7 @@ def held(log_dir: Path, undo_dir: Path | None = None) -> Iterator[list[Path]]:
     asked for, which may hold such a change too.
     """
     with apply.locked(log_dir):
-        unfinished = apply.find_unfinished(log_dir, undo_dir)
-        for journal in unfinished:
-            journal.finish()
-        yield [journal.undo_dir for journal in unfinished]
+        yield [action.path for action in apply.finish_earlier(log_dir, undo_dir)]
 
 
 def carry_out(edits: Sequence[Edit], log_dir: Path, undo_dir: Path | None, command: str) -> Path:

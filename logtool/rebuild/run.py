@@ -80,9 +80,9 @@ class Rebuild:
         with ExitStack() as stack:
             in_place = InPlace(self.consent, log_dir, stack)
             if self.consent.apply:
-                for journal in in_place.finish_earlier():
-                    self.undo_dirs.append(journal.undo_dir)
-                    yield Action("finish", journal.undo_dir, f"goes on with: {journal.command}")
+                for action in apply.finish_earlier(log_dir, self.consent.undo_dir):
+                    self.undo_dirs.append(action.path)
+                    yield action
             take = output.take if output else in_place.take if self.consent.apply else None
             for items in self._partitions(log_dir, places):
                 actions = [item for item in items if isinstance(item, Action)]

@@ -1,6 +1,6 @@
 """Where what was built goes: into a directory of its own, or in place through a journal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,9 +90,3 @@ class InPlace:
         if self.journal:
             self.journal.commit()
             self.journal.carry_out()
-
-    def finish_earlier(self) -> Iterator[Journal]:
-        """Go on with what a kill interrupted: what is judged must not be half of a change."""
-        for journal in apply.find_unfinished(self._log_dir, self._consent.undo_dir):
-            journal.finish()
-            yield journal
