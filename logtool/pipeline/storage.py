@@ -1,0 +1,339 @@
+"""Where tables are kept: runs beside runs, each there as a whole or not at all.
+
+    OUTPUT/
+      batches/run_id=ID/part-*.parquet     a table of a run
+      _runs/ID.json                        that the run is complete: its files, rows and versions
+      _staging/ID/                         a run under way
+
+Readers of Parquet pass over names that begin with an underscore. Tasks write under names of their
+own into the staging area, so that one that is tried again, or twice at once, disturbs nothing; only
+files that the driver was told of by a task that ended count. A run becomes visible by renaming its
+directories once everything is written. One of the same id that was there before is put aside until
+then, and put back should that fail.
+"""
+
+import contextlib
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+from pyarrow import parquet
+
+from logtool.errors import RefusedError, UnwritableError, UsageError
+from logtool.pipeline import tables
+
+ROW_GROUP_ROWS = 256 * 1024
+ROW_GROUP_BYTES = 64 * 1024 * 1024
+"""In memory; whichever comes first."""
+_ALL_ASIDE = "all-aside"
+"""File in a staging area: every visible table of this run id is a new one."""
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table."""
+
+    table: str
+    path: str
+    """Below the output, in the staging area of its run."""
+    rows: int
+    size: int
+    """Bytes."""
+
+
+@lru_cache(maxsize=4)
+def filesystem(url: str) -> tuple[Any, str]:
+    """Return the file system of a path or URL, and the path in it; UsageError for neither."""
+    if "://" not in url:
+        return pa.fs.LocalFileSystem(), url.rstrip("/") or "/"
+    try:
+        import fsspec
+    except ImportError as error:
+        text = f"{url} needs fsspec: pip install 'kafka-logtool[remote]'"
+        raise UsageError(text) from error
+    try:
+        found, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"{url}: {error}") from error
+    return pa.fs.PyFileSystem(pa.fs.FSSpecHandler(found)), path.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """The place of a run under way; goes to executors as it is."""
+
+    output: str
+    run_id: str
+
+    @property
+    def path(self) -> str:
+        """Return its path below the output."""
+        return f"_staging/{self.run_id}"
+
+    @contextlib.contextmanager
+    def writer(self, table: str, schema: Any = None) -> Iterator["Writer"]:
+        """Write one part of a table, if any row is given; UnwritableError when that fails."""
+        writer = Writer(self, table, schema or tables.schema(table))
+        try:
+            yield writer
+            writer.close()
+        except OSError as error:
+            raise _unwritable(writer.target, error) from error
+
+
+class Writer:
+    """One Parquet file under way; `parts` has it once it is closed."""
+
+    def __init__(self, staging: Staging, table: str, schema: Any) -> None:
+        self.parts: list[Part] = []
+        self._staging = staging
+        self._table, self._schema = table, schema
+        self._path = f"{staging.path}/{table}/part-{uuid.uuid4().hex}.parquet"
+        self._ready: list[Any] = []
+        self._rows = self._bytes = self._written = 0
+        self._file: Any = None
+        self._writer: Any = None
+
+    @property
+    def target(self) -> str:
+        """Return where it writes, for messages."""
+        return f"{self._staging.output}/{self._path}"
+
+    def write(self, rows: Any) -> None:
+        """Take a record batch of the table's schema."""
+        if not rows.num_rows:
+            return
+        self._ready.append(rows)
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        if self._rows >= ROW_GROUP_ROWS or self._bytes >= ROW_GROUP_BYTES:
+            self._flush()
+
+    def close(self, *, also_empty: bool = False) -> None:
+        """End the file; without rows there is none, unless it is asked for."""
+        if also_empty or self._ready:
+            self._flush()
+        if not self._writer:
+            return
+        self._writer.close()
+        size = self._file.tell()
+        self._file.close()
+        self._writer = None
+        self.parts.append(Part(self._table, self._path, self._written, size))
+
+    def _flush(self) -> None:
+        if not self._writer:
+            found, root = filesystem(self._staging.output)
+            path = f"{root}/{self._path}"
+            found.create_dir(path.rpartition("/")[0], recursive=True)
+            self._file = found.open_output_stream(path)
+            self._writer = parquet.ParquetWriter(
+                self._file, self._schema, compression="zstd", compression_level=1
+            )
+        self._writer.write_table(pa.Table.from_batches(self._ready, self._schema))
+        self._written += self._rows
+        self._ready, self._rows, self._bytes = [], 0, 0
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a pipeline into an output; use `begin`, then `commit` or `abandon`."""
+
+    staging: Staging
+    parts: list[Part] = field(default_factory=list)
+
+    def add(self, parts: Iterable[Part]) -> None:
+        """Take files that a task wrote and told of."""
+        self.parts += parts
+
+    def files(self, table: str) -> list[str]:
+        """Return paths or URLs of the files of a table."""
+        root = self.staging.output.rstrip("/")
+        return [f"{root}/{part.path}" for part in self.parts if part.table == table]
+
+    def rows(self, table: str) -> int:
+        """Return how many rows a table has."""
+        return sum(part.rows for part in self.parts if part.table == table)
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        found, root = filesystem(self.staging.output)
+        with contextlib.suppress(OSError):
+            found.delete_dir(f"{root}/{self.staging.path}")
+            _remove_if_empty(found, f"{root}/_staging")
+
+    def commit(self, names: Sequence[str], about: dict[str, Any]) -> None:
+        """Make the tables visible, all of them; UnwritableError with everything as before."""
+        found, root = filesystem(self.staging.output)
+        try:
+            for name in names:
+                if not self.rows(name):
+                    with self.staging.writer(name) as writer:
+                        writer.close(also_empty=True)
+                    self.add(writer.parts)
+            self._drop_the_rest(found, root)
+            _publish(found, root, self.staging, names, self._record(names, about))
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                if not _exists(found, f"{root}/{self.staging.path}/_before"):
+                    self.abandon()
+            raise _unwritable(self.staging.output, error) from error
+
+    def _record(self, names: Sequence[str], about: dict[str, Any]) -> dict[str, Any]:
+        files = [
+            {**asdict(part), "path": _final(self.staging, part)}
+            for part in self.parts
+            if part.table in names
+        ]
+        rows = {name: self.rows(name) for name in names}
+        return {
+            "run_id": self.staging.run_id, "tables_version": tables.VERSION, **about,
+            "rows": rows, "files": files,
+        }  # fmt: skip
+
+    def _drop_the_rest(self, found: Any, root: str) -> None:
+        """Remove files of tasks that were given up, tried again, or whose segment was read anew."""
+        counted = {part.path for part in self.parts}
+        place = f"{root}/{self.staging.path}"
+        for info in found.get_file_info(pa.fs.FileSelector(place, recursive=True)):
+            if info.type == pa.fs.FileType.File and info.path.endswith(".parquet"):
+                path = f"{self.staging.path}/{info.path.removeprefix(place).lstrip('/')}"
+                if path not in counted:
+                    found.delete_file(info.path)
+
+
+def begin(output: str, run_id: str) -> Run:
+    """Start a run, or start it anew; RefusedError where the output holds something else."""
+    if not _RUN_ID.fullmatch(run_id):
+        raise UsageError(f"--run-id {run_id}: expected letters, digits, dot, dash, underscore")
+    found, root = filesystem(output)
+    staging = Staging(output, run_id)
+    try:
+        _check_output(found, root, output)
+        _clean_up(found, root, staging)
+        found.create_dir(f"{root}/{staging.path}", recursive=True)
+        found.create_dir(f"{root}/_runs", recursive=True)
+    except OSError as error:
+        raise _unwritable(output, error) from error
+    return Run(staging)
+
+
+def runs(output: str) -> list[dict[str, Any]]:
+    """Return the records of the complete runs, by their ids."""
+    found, root = filesystem(output)
+    return [
+        json.loads(_read(found, info.path))
+        for info in sorted(_entries(found, f"{root}/_runs"), key=lambda info: info.base_name)
+    ]
+
+
+def _check_output(found: Any, root: str, output: str) -> None:
+    """Refuse a place with other things in it, and tables of another version."""
+    info = found.get_file_info(root)
+    if info.type == pa.fs.FileType.File:
+        raise RefusedError(f"{output} is a file; expected a directory")
+    entries = {one.base_name for one in _entries(found, root)}
+    if entries and not entries & {"_runs", "_staging"}:
+        raise RefusedError(f"{output} exists and holds something else than tables of logtool")
+    for run in runs(output):
+        if run["tables_version"] != tables.VERSION:
+            raise RefusedError(
+                f"{output} has tables of version {run['tables_version']} (run {run['run_id']}), "
+                f"this logtool writes version {tables.VERSION}; choose another --output"
+            )
+
+
+def _publish(
+    found: Any, root: str, staging: Staging, names: Sequence[str], record: dict[str, Any]
+) -> None:
+    """Put the run in the place of one of its id; on an error everything is put back."""
+    place, aside = f"{root}/{staging.path}", f"{root}/{staging.path}/_before"
+    marker = f"{root}/_runs/{staging.run_id}.json"
+    undo: list[tuple[str, str]] = []
+
+    def move(source: str, target: str) -> None:
+        found.create_dir(target.rpartition("/")[0], recursive=True)
+        found.move(source, target)
+        undo.append((target, source))
+
+    try:
+        if _exists(found, marker):
+            move(marker, f"{aside}/run.json")
+        for name in tables.NAMES:
+            current = f"{root}/{name}/run_id={staging.run_id}"
+            if _exists(found, current):
+                move(current, f"{aside}/{name}")
+        _write(found, f"{place}/{_ALL_ASIDE}", "")
+        for name in names:
+            move(f"{place}/{name}", f"{root}/{name}/run_id={staging.run_id}")
+        _write(found, f"{place}/run.json", json.dumps(record, indent=1))
+        move(f"{place}/run.json", marker)
+    except BaseException:
+        for target, source in reversed(undo):
+            found.move(target, source)
+        if _exists(found, aside):
+            found.delete_dir(aside)
+        raise
+    found.delete_dir(place)
+    _remove_if_empty(found, f"{root}/_staging")
+
+
+def _clean_up(found: Any, root: str, staging: Staging) -> None:
+    """Undo what a run of this id left when it was killed."""
+    place, aside = f"{root}/{staging.path}", f"{root}/{staging.path}/_before"
+    if not _exists(found, place):
+        return
+    marker = f"{root}/_runs/{staging.run_id}.json"
+    if not _exists(found, marker):
+        # Killed while it became visible: what there is of it goes, what was before comes back.
+        if _exists(found, f"{place}/{_ALL_ASIDE}"):
+            for name in tables.NAMES:
+                current = f"{root}/{name}/run_id={staging.run_id}"
+                if _exists(found, current):
+                    found.delete_dir(current)
+        for info in _entries(found, aside):
+            if info.base_name != "run.json":
+                found.move(info.path, f"{root}/{info.base_name}/run_id={staging.run_id}")
+        if _exists(found, f"{aside}/run.json"):
+            found.move(f"{aside}/run.json", marker)
+    found.delete_dir(place)
+
+
+def _unwritable(place: str, error: OSError) -> UnwritableError:
+    return UnwritableError(Path(place), error.strerror or str(error))
+
+
+def _final(staging: Staging, part: Part) -> str:
+    return f"{part.table}/run_id={staging.run_id}/{part.path.rpartition('/')[2]}"
+
+
+def _entries(found: Any, path: str) -> list[Any]:
+    selector = pa.fs.FileSelector(path, allow_not_found=True)
+    return list(found.get_file_info(selector))
+
+
+def _exists(found: Any, path: str) -> bool:
+    return bool(found.get_file_info(path).type != pa.fs.FileType.NotFound)
+
+
+def _remove_if_empty(found: Any, path: str) -> None:
+    if not _entries(found, path):
+        found.delete_dir(path)
+
+
+def _read(found: Any, path: str) -> str:
+    with found.open_input_stream(path) as file:
+        return bytes(file.read()).decode("utf-8")
+
+
+def _write(found: Any, path: str, text: str) -> None:
+    with found.open_output_stream(path) as file:
+        file.write(text.encode("utf-8"))
