@@ -167,7 +167,7 @@ def two_threads(bench: Bench) -> Iterator[Row]:
     """Time two threads against one."""
     title = "verify -j 2 against -j 1, 4 segments of batches of 16 KiB, whole process"
     text = subprocess.run(
-        [_logtool(), "verify", "--help"], env=environment(), stdout=subprocess.PIPE, check=True
+        [logtool_path(), "verify", "--help"], env=environment(), stdout=subprocess.PIPE, check=True
     )
     if not re.search(rb"\s-j\b", text.stdout):
         yield Row(title, skipped="logtool verify has no option -j")
@@ -177,14 +177,15 @@ def two_threads(bench: Bench) -> Iterator[Row]:
         return
     directory = bench.directory(_four(bench))
     two, one = (
-        partial(run, [_logtool(), "verify", "-j", count, str(directory)]) for count in ("2", "1")
+        partial(run, [logtool_path(), "verify", "-j", count, str(directory)])
+        for count in ("2", "1")
     )
     timing = bench.pairs(two, one)
     passes = bench.pairs(
         partial(_passes, directory, parallel=True), partial(_passes, directory, parallel=False)
     )
     note = (
-        f"{_seconds(timing)}; two bare passes at once against one behind the other reach "
+        f"{seconds(timing)}; two bare passes at once against one behind the other reach "
         f"{spread(passes.ratios)[0]:.2f}"
     )
     yield _ratio(title, timing, Bar(1.8), note)
@@ -228,9 +229,9 @@ def kafka_fixture(bench: Bench) -> Iterator[Row]:
     home = bench.fixture()
     logs = sorted(home.rglob("*.log"))
     timing = bench.pairs(
-        partial(run, [_logtool(), "verify", str(home)]), partial(run, _kafka(logs))
+        partial(run, [logtool_path(), "verify", str(home)]), partial(run, _kafka(logs))
     )
-    yield _ratio(title, timing, None, f"{len(logs)} logs, {_seconds(timing)}")
+    yield _ratio(title, timing, None, f"{len(logs)} logs, {seconds(timing)}")
 
 
 def decode(bench: Bench) -> Iterator[Row]:
@@ -239,12 +240,12 @@ def decode(bench: Bench) -> Iterator[Row]:
         log = bench.log(Spec(SIZES[name], bench.total))
         chunks = [_Stretch(chunk) for chunk in _first(log, 64 * MIB)]
         count = sum(stretch.records for stretch in chunks)
-        seconds = runs(lambda: sum(stretch.decode() for stretch in chunks), 2 * bench.count)  # noqa: B023
+        took = runs(lambda: sum(stretch.decode() for stretch in chunks), 2 * bench.count)  # noqa: B023
         size = sum(int((stretch.ends - stretch.starts).sum()) for stretch in chunks)
         yield Row(
             f"decoding records of 200 bytes to columns, batches of {name}, one core",
-            [count / second / 1e6 for second in seconds], Bar(20), "million a second",
-            f"{count} records, {_rate(size, seconds)}",
+            [count / second / 1e6 for second in took], Bar(20), "million a second",
+            f"{count} records, {_rate(size, took)}",
         )  # fmt: skip
 
 
@@ -271,14 +272,14 @@ def memory(bench: Bench) -> Iterator[Row]:
         for level in ("batches", "records"):
             if level == "records" and spec.total_size != bench.total:
                 continue
-            command = [_logtool(), "verify", "--level", level, str(bench.directory(spec))]
+            command = [logtool_path(), "verify", "--level", level, str(bench.directory(spec))]
             peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
             size = f"{spec.total_size / GIB:g} GiB"
             title = f"peak memory of verify --level {level}, {size} of batches of 16 KiB"
             note = f"an interpreter with typer, numpy and crc32c: {bare:.0f} MB"
             yield Row(title, peaks, Bar(at_most=150), "MB", note)
     for name in ("200 B", "1 MiB"):
-        command = [_logtool(), "verify", str(bench.directory(Spec(SIZES[name], bench.total)))]
+        command = [logtool_path(), "verify", str(bench.directory(Spec(SIZES[name], bench.total)))]
         peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
         yield Row(
             f"the same, {bench.total / GIB:g} GiB of batches of {name}",
@@ -292,13 +293,13 @@ def start(bench: Bench) -> Iterator[Row]:
     """Time what is no work at all."""
     small = str(bench.fixture() / "codec-none-0")
     for title, ours, theirs, most in (
-        ("logtool --help", [_logtool(), "--help"], "import typer", 1.3),
-        ("logtool verify of a small directory", [_logtool(), "verify", small], IMPORTS, 2),
+        ("logtool --help", [logtool_path(), "--help"], "import typer", 1.3),
+        ("logtool verify of a small directory", [logtool_path(), "verify", small], IMPORTS, 2),
     ):
         other = [sys.executable, "-c", theirs]
         timing = pairs(partial(run, ours), partial(run, other), 4 * bench.count)
-        yield Row(f"{title} against python -c '{theirs}'", _inverse(timing),
-                  Bar(at_most=most), note=_seconds(timing), timing=timing)  # fmt: skip
+        yield Row(f"{title} against python -c '{theirs}'", inverse(timing),
+                  Bar(at_most=most), note=seconds(timing), timing=timing)  # fmt: skip
 
 
 def linear(bench: Bench) -> Iterator[Row]:
@@ -314,10 +315,10 @@ def linear(bench: Bench) -> Iterator[Row]:
         )  # fmt: skip
         factor = many.log.size / few.log.size
         bare = bench.pairs(partial(pass_over, many.log.path), partial(pass_over, few.log.path))
-        note = f"{_seconds(timing)}; of the bare pass {spread(_inverse(bare))[0] / factor:.2f}"
+        note = f"{seconds(timing)}; of the bare pass {spread(inverse(bare))[0] / factor:.2f}"
         yield Row(
             f"verify of ten times the data, batches of {name}: time for a byte",
-            [value / factor for value in _inverse(timing)], Bar(0.9, 1.1), note=note,
+            [value / factor for value in inverse(timing)], Bar(0.9, 1.1), note=note,
             timing=timing,
         )  # fmt: skip
 
@@ -333,9 +334,9 @@ def tiny_segments(bench: Bench) -> Iterator[Row]:
     if first > 30:
         many, directory = few, generate(bench.home, Spec(KIB, few * KIB, segment_size=KIB))
     timing = bench.pairs(lambda: _must_be_sound(directory), lambda: _read_all(directory))
-    note += f"; here {_seconds(timing)}, {spread(timing.ours)[0] / many * 1e6:.0f} us a segment"
+    note += f"; here {seconds(timing)}, {spread(timing.ours)[0] / many * 1e6:.0f} us a segment"
     title = f"verify of {many} segments of 1 KiB against scandir + open + read of their files"
-    yield Row(title, _inverse(timing), Bar(at_most=3), note=note, timing=timing)
+    yield Row(title, inverse(timing), Bar(at_most=3), note=note, timing=timing)
 
 
 ROWS = {
@@ -384,14 +385,14 @@ def _against_kafka(
         return Row(title, skipped=reason)
     log = bench.log(spec)
     timing = pairs(
-        partial(run, [_logtool(), *ours, str(log)]), partial(run, _kafka([log], *flags)),
+        partial(run, [logtool_path(), *ours, str(log)]), partial(run, _kafka([log], *flags)),
         bench.count, warm=False,
     )  # fmt: skip
     floor = spread(runs(lambda: pass_over(log), bench.count))[0]
     floor += spread(runs(partial(run, [sys.executable, "-c", IMPORTS]), bench.count))[0]
     best = spread(timing.theirs)[0] / floor
     note = (
-        f"{log.stat().st_size / MIB:.0f} MiB, {_seconds(timing)}; an interpreter with typer, numpy "
+        f"{log.stat().st_size / MIB:.0f} MiB, {seconds(timing)}; an interpreter with typer, numpy "
         f"and crc32c and one bare pass: {floor:.2f} s, so no more than {best:.1f} can be reached "
         "in one process"
     )
@@ -413,7 +414,8 @@ def no_kafka() -> str:
     return ""
 
 
-def _logtool() -> str:
+def logtool_path() -> str:
+    """Return the command that is measured."""
     return str(Path(sys.executable).with_name("logtool"))
 
 
@@ -475,7 +477,7 @@ def _ratio(title: str, timing: Timing, bar: Bar | None, note: str) -> Row:
     return Row(title, timing.ratios, bar, note=note, timing=timing)
 
 
-def _inverse(timing: Timing) -> list[float]:
+def inverse(timing: Timing) -> list[float]:
     """Return how many times as long as theirs ours takes."""
     return [1 / ratio for ratio in timing.ratios]
 
@@ -484,6 +486,7 @@ def _rate(size: int, seconds: Sequence[float]) -> str:
     return f"{size / spread(seconds)[0] / 1e9:.2f} GB/s"
 
 
-def _seconds(timing: Timing) -> str:
+def seconds(timing: Timing) -> str:
+    """Return what both took, as a note."""
     ours, theirs = spread(timing.ours)[0], spread(timing.theirs)[0]
     return f"{ours:.3g} s against {theirs:.3g} s"

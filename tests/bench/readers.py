@@ -1,0 +1,90 @@
+"""What reads as verify does, against verify of the same input: rows for `__main__.ROWS`."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from bench.generate import KIB, Spec
+from bench.measure import Timing, run
+from bench.rows import SIZES, Bar, Bench, Row, logtool_path, seconds
+
+from logtool.errors import LogtoolError
+from logtool.gaps.run import Gaps, Wanted
+from logtool.replicas import Comparison
+from logtool.survey import Survey
+from logtool.txns import Audit
+from logtool.verify import Verification
+
+_NOW_MS = 1_800_000_000_000
+_BAR = Bar(at_least=0.9)
+NAMES = ("gaps", "stat", "txns", "diff")
+Engine = Callable[[list[Path]], object]
+
+
+def _gaps(paths: list[Path]) -> object:
+    return _sound(list(Gaps(paths, Wanted())))
+
+
+def _stat(paths: list[Path]) -> object:
+    return _sound(list(Survey(paths)))
+
+
+def _txns(paths: list[Path]) -> object:
+    return _sound(list(Audit(paths, _NOW_MS)))
+
+
+def _diff(paths: list[Path]) -> object:
+    return _sound(list(Comparison([str(path) for path in paths])))
+
+
+_ENGINES: dict[str, Engine] = {"gaps": _gaps, "stat": _stat, "txns": _txns, "diff": _diff}
+
+
+def against_verify(bench: Bench) -> Iterator[Row]:
+    """Time their engines, one thread, and whole commands with as many as they take."""
+    for name, size in SIZES.items():
+        two = _copies(bench, Spec(size, bench.total))
+        for command in NAMES:
+            paths = two if command == "diff" else two[:1]
+            timing = bench.pairs(partial(_ENGINES[command], paths), partial(_verify, paths))
+            copies = "two copies of " if command == "diff" else ""
+            title = f"{command} of {copies}batches of {name} against verify of the same, one thread"
+            yield _row(title, timing)
+    two = _copies(bench, Spec(16 * KIB, 4 * bench.total, segment_size=bench.total))
+    for command in NAMES:
+        paths = list(map(str, two if command == "diff" else two[:1]))
+        timing = bench.pairs(
+            partial(run, [logtool_path(), command, *paths]),
+            partial(run, [logtool_path(), "verify", *paths]),
+        )
+        title = f"{command} of 4 segments of batches of 16 KiB against verify, whole process"
+        yield _row(title, timing)
+
+
+def _copies(bench: Bench, spec: Spec) -> list[Path]:
+    """Return a partition directory and one that is the same: its files have two names."""
+    first = bench.directory(spec)
+    second = bench.home / "copies" / spec.name / first.name
+    if not second.is_dir():
+        second.mkdir(parents=True)
+        for file in first.iterdir():
+            (second / file.name).hardlink_to(file)
+    return [first, second]
+
+
+def _verify(paths: list[Path]) -> object:
+    return _sound(list(Verification(paths)))
+
+
+def _sound(items: list[object]) -> list[object]:
+    """Return what was said; an error among it is none of a measurement."""
+    if errors := [item for item in items if isinstance(item, LogtoolError)]:
+        raise AssertionError(f"could not be read: {errors[:3]}")
+    return items
+
+
+def _row(title: str, timing: Timing) -> Row:
+    return Row(title, timing.ratios, _BAR, note=seconds(timing), timing=timing)
+
+
+ROWS = {"readers": against_verify}
