@@ -1,0 +1,177 @@
+"""The two small tables of each stretch of a log, held against the local pass for gaps."""
+
+import struct
+import zlib
+from itertools import pairwise
+
+import pytest
+from conftest import SCENARIOS
+from damage import damage_file, flip, zero
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verification import batches, log_dirs, logs
+
+from logtool.checks.batches import BatchRules
+from logtool.files import LogFile
+from logtool.formats import compression, record, record_batch
+from logtool.gaps.coverage import Look, look
+from logtool.gaps.table import Kind
+from logtool.pipeline.gap_rows import EDGES, INNER, PLACE, GapRows
+from logtool.scan import scan
+
+
+def rows_of(path, *, payload=True, edges=(0, None)):
+    """Return the gap rows of a log, one of each table for each stretch between positions."""
+    base = int(path.name[:20])
+    place = dict(zip(PLACE, ("dir", 1, "orders", 0, "orders-0", base), strict=True))
+    found = []
+    with LogFile(path) as log:
+        for start, stop in pairwise(edges):
+            rules, rows = BatchRules(base), GapRows(place, None, start)
+            for chunk in scan(log, base_offset=base, start=start, stop=stop, payload=payload):
+                for _ in rules.feed(chunk):
+                    pass
+                rows.feed(chunk, rules.misplaced)
+            found.append(rows.finish())
+    return found
+
+
+def spans(inner):
+    columns = ("first_offset", "last_offset", "position", "damaged")
+    return list(zip(*(inner.column(name).to_pylist() for name in columns), strict=True))
+
+
+def same_as_the_local_pass(path, **options):
+    ((inner, edges),) = rows_of(path, **options)
+    (edge,) = edges.to_pylist()
+    local = look(Look(path, int(path.name[:20])))
+    gaps = local.gaps[local.gaps.kind == Kind.BATCHES]
+    columns = (gaps.first_offset, gaps.last_offset, gaps.position, gaps.damaged > 0)
+    assert spans(inner) == list(zip(*(column.tolist() for column in columns), strict=True))
+    assert inner.schema == INNER
+    assert edges.schema == EDGES
+    assert edge["read"]
+    assert edge["inner_gaps"] == len(gaps)
+    told = ["batches", "horizons", "damages", "damaged_head"]
+    if not local.overlaps:
+        told.append("with_holes")  # of a batch that is cut in two only decoding tells
+    assert {name: edge[name] for name in told} == {name: getattr(local, name) for name in told}
+    assert edge["damaged_tail"] == (local.tail is not None)
+    for name, batch in (("first", local.first), ("last", local.last)):
+        assert edge[f"{name}_offset"] == (batch.offset if batch else None)
+        assert edge[f"{name}_position"] == (batch.position if batch else None)
+        assert edge[f"{name}_timestamp_ms"] == (batch.timestamp if batch else None)
+        assert edge[f"{name}_leader_epoch"] == (batch.epoch if batch else None)
+    return edge
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_log_of_a_real_broker_gives_what_the_local_pass_gives(scenario, name):
+    for home in log_dirs(scenario(name)):
+        for log in sorted(home.glob("*/*.log")):
+            same_as_the_local_pass(log)
+
+
+@pytest.mark.parametrize("change", [(flip,), (zero, 30)])
+def test_damage_is_noted_where_it_lies(copy_of, change):
+    damage, *more = change
+    log = logs(copy_of("4.3.1/replicas") / "node-2" / "replica.in-sync-0")[0]
+    table = batches(log)
+    for row in (0, 5, 6, 9):
+        damage_file(log, damage, int(table.position[row]) + 65, *more)
+    edge = same_as_the_local_pass(log)
+    assert edge["damaged_head"]
+    assert edge["inner_gaps"] == 2
+
+
+def batch(first, last, count=None, **header):
+    """Return a batch of those offsets with as many records, by default one for each."""
+    count = last - first + 1 if count is None else count
+    payload = record.encode([record.Record(number, value=b"v") for number in range(count)])
+    return record_batch.encode(
+        payload, base_offset=first, last_offset_delta=last - first, record_count=count, **header
+    )
+
+
+@settings(deadline=None)
+@given(
+    parts=st.lists(
+        st.tuples(
+            st.integers(-3, 4), st.integers(0, 4), st.booleans(),
+            st.sampled_from(["sound", "sound", "broken", "foreign", "horizon"]),
+        ),
+        max_size=12,
+    )
+)  # fmt: skip
+def test_any_order_of_batches_and_damage_gives_what_the_local_pass_gives(tmp_path_factory, parts):
+    content, at = [], 100
+    for skip, length, whole, kind in parts:
+        at = max(100, at + skip)
+        first, last = at, at + length
+        flags = record_batch.DELETE_HORIZON if kind == "horizon" else 0
+        base = 2**40 if kind == "foreign" else first
+        one = batch(base, base + length, None if whole else 1, attributes=flags)
+        content.append(one[:-1] + bytes([one[-1] ^ 1]) if kind == "broken" else one)
+        at = last + 1
+    path = tmp_path_factory.mktemp("log") / f"{100:020d}.log"
+    path.write_bytes(b"".join(content))
+    same_as_the_local_pass(path)
+    same_as_the_local_pass(path, payload=False)
+
+
+def test_pieces_of_a_segment_add_up_to_it(tmp_path):
+    path = tmp_path / f"{0:020d}.log"
+    content = [batch(10 * n, 10 * n + (5 if n % 3 else 9)) for n in range(20)]
+    path.write_bytes(b"".join(content))
+    ((whole, (one,)),) = [(inner, edges.to_pylist()) for inner, edges in rows_of(path)]
+    cut = sum(map(len, content[:8]))
+    (left, first), (right, second) = rows_of(path, edges=(0, cut, None))
+    (first,), (second,) = first.to_pylist(), second.to_pylist()
+    between = (first["last_offset"] + 1, second["first_offset"] - 1, cut, False)
+    assert [*spans(left), between, *spans(right)] == spans(whole)
+    assert (first["start_position"], second["start_position"]) == (0, cut)
+    assert first["batches"] + second["batches"] == one["batches"]
+
+
+def test_traces_of_compaction_tell_up_to_which_offset(tmp_path):
+    path = tmp_path / f"{0:020d}.log"
+    content = [batch(0, 9, 4), batch(10, 19, attributes=record_batch.DELETE_HORIZON), batch(20, 29)]
+    path.write_bytes(b"".join(content))
+    edge = same_as_the_local_pass(path)
+    assert (edge["last_hole"], edge["last_horizon"]) == (9, 19)
+
+
+def test_a_log_without_batches_has_one_edge(tmp_path):
+    path = tmp_path / f"{7:020d}.log"
+    path.write_bytes(b"")
+    edge = same_as_the_local_pass(path)
+    assert (edge["segment"], edge["batches"], edge["first_offset"]) == (7, 0, None)
+    path.write_bytes(bytes(100))
+    assert same_as_the_local_pass(path)["damaged_tail"]
+
+
+def test_what_could_not_be_read_to_its_end_says_so():
+    rows = GapRows(dict.fromkeys(PLACE) | {"segment": 0}, 10)
+    _, edges = rows.finish(read=False)
+    assert edges.column("read").to_pylist() == [False]
+
+
+def test_a_wrapper_begins_where_its_messages_do_and_without_its_bytes_makes_up_no_gap(tmp_path):
+    def wrapped(*offsets):
+        inner = b"".join(message(offset, b"v") for offset in offsets)
+        return message(offsets[-1], compression.compress(1, inner), attributes=1)
+
+    path = tmp_path / f"{0:020d}.log"
+    path.write_bytes(wrapped(0, 1, 2) + wrapped(5, 6, 7) + message(9, b"v"))
+    same_as_the_local_pass(path)
+    ((inner, _),) = rows_of(path)
+    assert [span[:2] for span in spans(inner)] == [(3, 4), (8, 8)]
+    ((inner, edges),) = rows_of(path, payload=False)
+    assert [span[:2] for span in spans(inner)] == [(8, 8)]
+    assert edges.column("with_holes").to_pylist() == [0]
+
+
+def message(offset, value, attributes=0):
+    """Return a message of magic 0 without a key."""
+    body = struct.pack(">bbii", 0, attributes, -1, len(value)) + value
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
