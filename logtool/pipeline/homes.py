@@ -1,0 +1,44 @@
+"""Which log dir, broker and partition a path belongs to, from its name and meta.properties."""
+
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from logtool import files
+from logtool.checks.root import node_of
+from logtool.errors import FormatError, UnreadableError
+from logtool.formats import meta_properties, names
+from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.pipeline.rows import Place
+
+
+def place_of_dir(path: Path) -> Place:
+    """Return the place of what lies in a partition dir, whatever that is called."""
+    directory = names.parse_directory(path.name)
+    topic = partition = None
+    if isinstance(directory, PartitionDirectory):
+        topic, partition = directory.topic, directory.partition
+    return Place(str(path.parent), node_id(path.parent), topic, partition, path.name)
+
+
+def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
+    """Return the place of anything: a partition dir, a file in it, a log dir, a file of that."""
+    if path in log_dirs:
+        return _of_root(path)
+    for one in (path.parent, path):
+        if isinstance(names.parse_directory(one.name), PartitionDirectory):
+            return place_of_dir(one)
+    return _of_root(path.parent)
+
+
+@lru_cache(maxsize=4096)
+def node_id(log_dir: Path) -> int | None:
+    """Return the id of the broker that a log dir belongs to; None where it does not tell."""
+    with suppress(UnreadableError, FormatError, ValueError, TypeError):
+        data = files.read_small(log_dir / FileKind.META_PROPERTIES)
+        return int(node_of(meta_properties.parse(data)) or "")
+    return None
+
+
+def _of_root(log_dir: Path) -> Place:
+    return Place(str(log_dir), node_id(log_dir), None, None, None)

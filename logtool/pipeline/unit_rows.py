@@ -1,0 +1,216 @@
+"""What an executor does with one task of a scan: the same as for `verify`, and rows beside.
+
+Whole segments share the files of their task. A piece has files of its own, because they do not
+count where its segment is read once more.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from logtool.checks.pieces import PieceReport, check_piece
+from logtool.checks.report import SegmentReport, Task
+from logtool.checks.segment import check_segment
+from logtool.formats.record_batch import MAGIC, Column
+from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
+from logtool.pipeline.homes import place_of_dir
+from logtool.pipeline.rows import Payload, batch_rows, record_rows
+from logtool.pipeline.storage import Part, Staging, Writer
+from logtool.scan import Chunk, Reason
+from logtool.schedule import Unit
+
+HELPERS = {"_edges": EDGES, "_inner": INNER}
+"""Tables that only the questions need."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What the columns of the table ``segments`` need of one segment, or of a piece of it."""
+
+    read: bool = False
+    batches: int = 0
+    records: int = 0
+    transactional_batches: int = 0
+    control_batches: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    first_timestamp_ms: int | None = None
+    last_timestamp_ms: int | None = None
+    first_leader_epoch: int | None = None
+    last_leader_epoch: int | None = None
+    batch_bytes: int = 0
+    largest_batch_bytes: int = 0
+    damaged_ranges: int = 0
+    damaged_bytes: int = 0
+    unused_bytes: int = 0
+
+    def feed(self, chunk: Chunk, *, active: bool) -> None:
+        """Add a chunk."""
+        damage, table = chunk.damage, chunk.table
+        if damage:
+            if damage.reason is Reason.ZEROS and active and not damage.resynchronised:
+                self.unused_bytes += damage.length
+            else:
+                self.damaged_ranges += 1
+                self.damaged_bytes += damage.length
+        if not len(table):
+            return
+        plain = chunk.plain
+        # The base timestamp is none where the batch was stamped by a broker, nor behind a
+        # tombstone; `logtool stat` counts the same.
+        newest, oldest = table.max_timestamp, table.base_timestamp
+        stamped = table.is_log_append_time | table.has_delete_horizon
+        times = np.concatenate((np.where(stamped, newest, oldest), newest))
+        times = times[times >= 0]
+        if len(times):
+            self.first_timestamp_ms = _least(self.first_timestamp_ms, int(times.min()))
+            self.last_timestamp_ms = _largest(self.last_timestamp_ms, int(times.max()))
+        if plain:
+            self.records += plain.records
+        else:
+            self.records += int(np.maximum(table.record_count, 0).sum())
+            self.records += int((table.magic < MAGIC).sum())
+            self.transactional_batches += int(table.is_transactional.sum())
+            self.control_batches += int(table.is_control.sum())
+        self.batches += len(table)
+        self.batch_bytes += int(table.size.sum())
+        self.largest_batch_bytes = max(self.largest_batch_bytes, int(table.size.max()))
+        if self.first_leader_epoch is None:
+            self.first_leader_epoch = int(table.leader_epoch[0])
+        self.last_leader_epoch = int(table.leader_epoch[-1])
+
+    def finish(self, report: SegmentReport, *, read: bool) -> None:
+        """Add what the report knows."""
+        self.read = read
+        self.first_offset, self.last_offset = report.first_offset, report.last_offset
+
+    def add(self, other: "Totals") -> None:
+        """Add the next piece of the same segment."""
+        self.read &= other.read
+        if self.first_offset is None:
+            self.first_offset, self.first_leader_epoch = (
+                other.first_offset,
+                other.first_leader_epoch,
+            )
+        self.last_offset = _largest(self.last_offset, other.last_offset)
+        self.first_timestamp_ms = _least(self.first_timestamp_ms, other.first_timestamp_ms)
+        self.last_timestamp_ms = _largest(self.last_timestamp_ms, other.last_timestamp_ms)
+        if other.last_leader_epoch is not None:
+            self.last_leader_epoch = other.last_leader_epoch
+        self.largest_batch_bytes = max(self.largest_batch_bytes, other.largest_batch_bytes)
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+_SUMS = ("batches", "records", "transactional_batches", "control_batches", "batch_bytes",
+         "damaged_ranges", "damaged_bytes", "unused_bytes")  # fmt: skip
+
+
+@dataclass(slots=True)
+class UnitResult:
+    """What comes back to the driver of one unit: no rows."""
+
+    reports: list[SegmentReport | PieceReport]
+    totals: list[Totals]
+    parts: list[Part] = field(default_factory=list)
+    """Files of a unit that has some of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanWork:
+    """The work of one task; goes to executors as it is."""
+
+    staging: Staging
+    tables: frozenset[str]
+    """Of ``batches``, ``records`` and the `HELPERS`."""
+    payload: Payload = Payload.NONE
+
+    def __call__(self, units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Any]]:
+        """Yield the numbered results, and at the end the files of all whole segments as -1."""
+        results: list[tuple[int, UnitResult]] = []
+        with ExitStack() as stack:
+            shared = self._writers(stack)
+            for number, unit in units:
+                if any(task.piece for task in unit):
+                    with ExitStack() as own:
+                        writers = self._writers(own)
+                        result = self._look(unit, writers)
+                    result.parts = _parts(writers)
+                else:
+                    result = self._look(unit, shared)
+                results.append((number, result))
+        yield from results
+        yield -1, _parts(shared)
+
+    def _writers(self, stack: ExitStack) -> dict[str, Writer]:
+        return {
+            name: stack.enter_context(self.staging.writer(name, HELPERS.get(name)))
+            for name in sorted(self.tables)
+        }
+
+    def _look(self, unit: Unit, writers: dict[str, Writer]) -> UnitResult:
+        result = UnitResult([], [])
+        for task in unit:
+            rows = _Rows(task, writers, self.payload)
+            if task.piece:
+                piece = check_piece(task, lambda _: None, rows.feed)
+                result.reports.append(piece)
+                rows.finish(piece.report, read=piece.ordinary)
+            else:
+                report = check_segment(task, lambda _: None, rows.feed)
+                result.reports.append(report)
+                rows.finish(report, read=report.scanned)
+            result.totals.append(rows.totals)
+        return result
+
+
+class _Rows:
+    """Writes the rows of one segment or piece while it is read."""
+
+    def __init__(self, task: Task, writers: dict[str, Writer], payload: Payload) -> None:
+        self.totals = Totals()
+        self._task, self._writers, self._payload = task, writers, payload
+        self._place = place_of_dir(task.segment.log.path.parent)
+        self._segment = task.segment.base_offset
+        self._gaps = None
+        if "_edges" in writers:
+            start = task.piece.start if task.piece else 0
+            behind = task.segment.next_base_offset
+            self._gaps = GapRows(self._place, self._segment, behind, start, task.limit)
+
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Take a chunk while its bytes are there."""
+        self.totals.feed(chunk, active=self._task.segment.is_active)
+        if self._gaps:
+            self._gaps.feed(chunk, misplaced)
+        if not len(chunk.table):
+            return
+        if writer := self._writers.get("batches"):
+            writer.write(batch_rows(self._place, self._segment, chunk.table))
+        if writer := self._writers.get("records"):
+            limit = self._task.limit
+            for rows in record_rows(self._place, self._segment, chunk, self._payload, limit=limit):
+                writer.write(rows)
+
+    def finish(self, report: SegmentReport, *, read: bool) -> None:
+        """Write what is known at the end."""
+        self.totals.finish(report, read=read)
+        if self._gaps:
+            inner, edges = self._gaps.finish(read=read)
+            self._writers["_inner"].write(inner)
+            self._writers["_edges"].write(edges)
+
+
+def _parts(writers: dict[str, Writer]) -> list[Part]:
+    return [part for writer in writers.values() for part in writer.parts]
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((value for value in (one, other) if value is not None), default=None)
+
+
+def _largest(one: int | None, other: int | None) -> int | None:
+    return max((value for value in (one, other) if value is not None), default=None)
