@@ -1,0 +1,237 @@
+"""Rows of batches and records hold what `logtool dump` says of them, for all that brokers wrote."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from conftest import SCENARIOS
+from crc32c import crc32c
+
+from logtool import partition
+from logtool.dump import log as dump_log
+from logtool.dump.log import Filter
+from logtool.files import LogFile
+from logtool.formats import compression, record, record_batch
+from logtool.pipeline import rows, tables
+from logtool.pipeline.rows import Payload, Place
+from logtool.scan import Chunk, scan
+
+PLACE = Place("/data", 1, "orders", 0, "orders-0")
+SEGMENT = 1000
+CODECS = {name: number for number, name in enumerate(compression.NAMES)}
+
+
+class Bytes:
+    def __init__(self, data: bytes) -> None:
+        self.data, self.size = data, len(data)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        piece = self.data[position : position + len(buffer)]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def segments(home: Path) -> Iterator[tuple[Place, partition.Segment]]:
+    for path in sorted({log.parent for log in home.rglob("*.log")}):
+        found = partition.read(path)
+        for segment in found.segments:
+            yield rows.place_of(found, str(path.parent), 7), segment
+
+
+def expected_batch(place: Place, segment: int, obj: dict, chunk: Chunk, row: int) -> dict:
+    types = {None: None, "CreateTime": 0, "LogAppendTime": 1}
+    facts = {name: int(getattr(chunk.table, name)[row]) for name in
+             ("control_type", "coordinator_epoch")}  # fmt: skip
+    return {
+        **place._asdict(),
+        "segment": segment,
+        **{name: obj[name] for name in tables.schema("batches").names if name in obj},
+        "codec": CODECS[obj["codec"]],
+        "timestamp_type": types[obj["timestamp_type"]],
+        **{name: None if value == -1 else value for name, value in facts.items()},
+    }
+
+
+def expected_record(place: Place, segment: int, obj: dict, batch: dict) -> dict:
+    key, value = obj["key"], obj["value"]
+    return {
+        **place._asdict(),
+        "segment": segment,
+        **{name: obj[name] for name in ("batch_position", "offset", "timestamp_ms", "producer_id",
+                                        "producer_epoch", "sequence", "transactional")},
+        "control": batch["control"],
+        "header_count": len(obj["headers"]),
+        "key_length": None if key is None else len(key),
+        "value_length": None if value is None else len(value),
+        "key_hash": None if key is None else crc32c(key),
+        "value_hash": None if value is None else crc32c(value),
+        "key": key,
+        "value": value,
+    }  # fmt: skip
+
+
+def told(place: Place, segment: int, path: Path, file: LogFile, chunk: Chunk) -> list[dict]:
+    """Return the rows of records that the objects of a dump make."""
+    found, batch = [], {}
+    for obj in dump_log.dump_chunk(path, file, chunk, Filter(records=True)):
+        if obj["type"] == "batch":
+            batch = obj
+        elif obj["type"] == "record":
+            found.append(expected_record(place, segment, obj, batch))
+    return found
+
+
+def pylist(batches: Iterator[pa.RecordBatch]) -> list[dict]:
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -> None:
+    count = 0
+    for place, segment in segments(scenario(name)):
+        path, base = segment.log.path, segment.base_offset
+        with LogFile(path) as file:
+            for chunk in scan(file, base_offset=base):
+                found = rows.batch_rows(place, base, chunk.table)
+                assert found.schema.equals(tables.schema("batches"), check_metadata=True)
+                objects = dump_log.batch_objects(path, chunk.table)
+                assert found.to_pylist() == [
+                    expected_batch(place, base, obj, chunk, row) for row, obj in enumerate(objects)
+                ]
+                records = list(rows.record_rows(place, base, chunk, Payload.FULL))
+                for some in records:
+                    some.validate(full=True)
+                    assert some.schema.equals(tables.schema("records"), check_metadata=True)
+                assert pylist(records) == told(place, base, path, file, chunk)
+                count += found.num_rows
+    assert count or name.endswith("formatted")
+
+
+def batch(offset: int, *values: bytes | None, payload: bytes | None = None, **more) -> bytes:
+    records = [
+        record.Record(i, i, None if i % 3 == 2 else b"key %d" % i, value, [(b"h", None)] * (i % 2))
+        for i, value in enumerate(values)
+    ]
+    return record_batch.encode(
+        record.encode(records) if payload is None else payload,
+        **{"base_offset": offset, "last_offset_delta": max(len(values) - 1, 0),
+           "record_count": len(values), "base_timestamp": 1_700_000_000_000,
+           "max_timestamp": 1_700_000_000_009} | more,
+    )  # fmt: skip
+
+
+def odd_log() -> bytes:
+    """Return batches next to each other of which a block is made, and such that are not."""
+    good = record.encode([record.Record(0, 0, b"k", b"v")])
+    return b"".join([
+        batch(1000, b"a", b"", None, b"long" * 9, producer_id=9, producer_epoch=2,
+              base_sequence=2**31 - 2, attributes=0x10),
+        batch(1010, payload=b"", record_count=0, last_offset_delta=5),
+        batch(1020, b"a", base_timestamp=-1, max_timestamp=-1),
+        batch(1030, b"a", b"b", payload=good + b"\x7f broken", record_count=2),
+        batch(1040, payload=b"\xff" * 30, record_count=3, last_offset_delta=2),
+        batch(1050, payload=good, record_count=-4),
+        batch(1060, b"a", b"b", base_timestamp=2**62, max_timestamp=2**62),
+        batch(1070, b"a", b"b", attributes=0x08, max_timestamp=5),
+        batch(1080, b"a", b"b", attributes=0x08, max_timestamp=2**61),
+        batch(1090, b"a", b"b", attributes=0x40, base_timestamp=77),
+        batch(1100, b"a", b"b", attributes=0x20),
+        batch(1110, *[b"z" * 9] * 40, attributes=4),
+        batch(1150, *[b"y" * 9] * 40, attributes=1),
+    ])  # fmt: skip
+
+
+def test_rows_of_odd_batches_are_what_a_dump_says(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(odd_log())
+    with LogFile(path) as file:
+        (chunk,) = scan(file, base_offset=SEGMENT)
+        found = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+        assert found == told(PLACE, SEGMENT, path, file, chunk)
+        objects = dump_log.batch_objects(path, chunk.table)
+        assert rows.batch_rows(PLACE, SEGMENT, chunk.table).to_pylist() == [
+            expected_batch(PLACE, SEGMENT, obj, chunk, row) for row, obj in enumerate(objects)
+        ]
+    assert len(found) > 90
+
+
+def test_a_stream_that_does_not_unpack_or_to_too_much_gives_no_rows() -> None:
+    broken = bytearray(batch(1000, *[b"a" * 99] * 9, attributes=4))
+    broken[70:80] = bytes(10)
+    broken[17:21] = crc32c(broken[21:]).to_bytes(4, "big")
+    (chunk,) = scan(Bytes(bytes(broken) + batch(1009, b"x" * 999, attributes=4)), base_offset=1000)
+    offsets = [row["offset"] for row in pylist(
+        rows.record_rows(PLACE, SEGMENT, chunk, Payload.NONE))]  # fmt: skip
+    assert offsets == [1009]
+    assert list(rows.record_rows(PLACE, SEGMENT, odd(chunk), Payload.NONE, limit=100)) == []
+
+
+def odd(chunk: Chunk) -> Chunk:
+    """Return a chunk of which nothing is decoded in blocks: its times are beyond a calendar."""
+    table = replace(chunk.table, max_timestamp=chunk.table.max_timestamp + 2**61)
+    return replace(chunk, table=table)
+
+
+@pytest.mark.parametrize("payload", Payload)
+def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
+    (chunk,) = scan(Bytes(batch(1000, b"one", None, b"three")), base_offset=SEGMENT)
+    (found,) = rows.record_rows(PLACE, SEGMENT, chunk, payload)
+    (full,) = rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL)
+    levels = [("key_length", "value_length"), ("key_hash", "value_hash"), ("key", "value")]
+    shown = list(Payload).index(payload)
+    for level, names in enumerate(levels):
+        for name in names:
+            expected = full[name].to_pylist() if level < shown else [None] * 3
+            assert found[name].to_pylist() == expected
+    assert full["key"].to_pylist() == [b"key 0", b"key 1", None]
+    assert full["value"].to_pylist() == [b"one", None, b"three"]
+
+
+def test_only_the_columns_that_are_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    (chunk,) = scan(Bytes(odd_log()), base_offset=SEGMENT)
+    whole = rows.batch_rows(PLACE, SEGMENT, chunk.table)
+    monkeypatch.setattr(rows, "_OF_BATCHES", {"crc": rows._OF_BATCHES["crc"]})
+    some = rows.batch_rows(PLACE, SEGMENT, chunk.table, ["crc", "topic"])
+    assert some.equals(whole.select(["crc", "topic"]))
+    assert some.schema.field("crc").metadata == whole.schema.field("crc").metadata
+    every = pa.Table.from_batches(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+    names = random.Random(4).sample(every.column_names, 6)
+    chosen = pa.Table.from_batches(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, names))
+    assert chosen.equals(every.select(names))
+
+
+def test_many_records_come_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [b"%d" % i if i % 7 else None for i in range(1000)]
+    (chunk,) = scan(Bytes(batch(1000, *values)), base_offset=SEGMENT)
+    whole = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+    monkeypatch.setattr(rows, "MOST_ROWS", 64)
+    cut = list(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+    assert len(cut) == 16
+    assert pylist(cut) == whole
+    assert [row["value"] for row in whole] == values
+
+
+def test_a_batch_too_large_to_hold_is_read_from_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Bytes(batch(1000, b"a" * 5000) + batch(1001, b"b"))
+    monkeypatch.setattr("logtool.scan.LARGEST_BUFFERED_BATCH", 1000)
+    monkeypatch.setattr("logtool.scan.BUFFER_SIZE", 500)
+
+    def offsets(**more) -> list[int]:
+        return [
+            row["offset"]
+            for chunk in scan(source, base_offset=SEGMENT)
+            for row in pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, **more))
+        ]
+
+    assert offsets() == [1001]
+    assert offsets(file=source) == [1000, 1001]
+    assert offsets(file=source, limit=100) == [1001]
+
+
+def test_constant_columns_have_any_length_and_null() -> None:
+    for count in (0, 3, rows._KEPT_ROWS, rows._KEPT_ROWS + 1):
+        assert rows.constant("x", pa.string(), count).to_pylist() == ["x"] * count
+        assert rows.constant(None, pa.int32(), count).null_count == count
