@@ -41,6 +41,7 @@ COMMANDS = {
     "would cost.",
     "watermark simulate": "Play a scenario of replication, and show log ends and high watermarks "
     "after every event.",
+    "scan": "Turn log dirs or partition dirs into Parquet tables, on Spark.",
     "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
     "stuck.",
     "lookup": "Find the segment, the batch and the record of an offset or a timestamp in a "

@@ -105,7 +105,10 @@ class SparkRunner:
             return
         results: list[Reports | None] = [None] * len(work)
         for number, result in self._job(_shared_out(work, self.jobs * TASKS_PER_CORE)):
-            results[number] = self.take(work[number], result)
+            if number < 0:
+                self.beside(result)
+            else:
+                results[number] = self.take(work[number], result)
         for number, reports in enumerate(results):
             results[number] = None
             if reports is None:
@@ -114,13 +117,21 @@ class SparkRunner:
 
     def again(self, piece: Unit) -> Reports:
         """Return the reports of one unit, whose bytes were counted before."""
-        ((_, result),) = self._job([[(0, piece)]], count=False)
-        return self.take(piece, result)
+        reports: Reports = []
+        for number, result in self._job([[(0, piece)]], count=False):
+            if number < 0:
+                self.beside(result)
+            else:
+                reports = self.take(piece, result)
+        return reports
 
     def take(self, unit: Unit, result: Any) -> Reports:
         """Return the reports in what `work` made of a unit."""
         reports: Reports = result
         return reports
+
+    def beside(self, result: Any) -> None:
+        """Take what `work` says of a task as a whole, with a number below 0."""
 
     def stop(self) -> None:
         """Give up the job that is under way."""

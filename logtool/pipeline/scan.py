@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from logtool import data_dir
 from logtool.data_dir import PathKind, Selection
-from logtool.errors import UnreadableError, UsageError
+from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.partition import Segment
@@ -67,8 +67,8 @@ class Scan:
     summary: Summary = field(default_factory=Summary)
     rows: dict[str, int] = field(default_factory=dict)
     """Of each table."""
-    written: int = 0
-    """Bytes of the tables."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of each table."""
 
     def run(self) -> None:
         """Write the tables; on any error nothing of the run is left, and what was there stays."""
@@ -86,7 +86,7 @@ class Scan:
             run.abandon()
             raise
         self.rows = {name: run.rows(name) for name in self.wanted}
-        self.written = sum(part.size for part in run.parts if part.table in self.wanted)
+        self.sizes = {name: run.size(name) for name in self.wanted}
 
     def _pass(self, run: Run, staged: frozenset[str]) -> None:
         """Read every segment once."""
@@ -103,7 +103,7 @@ class Scan:
                 self.paths, level=level, selection=self.selection, on_progress=self.on_progress,
                 budget=Budget(engine=engine),
             )  # fmt: skip
-            self.summary = job.summary
+            job.summary = self.summary
             log_dirs = frozenset(self.paths)
             for number, item in enumerate(job):
                 if isinstance(item, UnreadableError):
@@ -132,6 +132,17 @@ class Scan:
             "batches": summary.batches, "records": summary.records, "bytes": summary.bytes,
             "payload": str(self.payload),
         }  # fmt: skip
+
+
+def check_output(output: str, inputs: Sequence[Path]) -> None:
+    """Raise RefusedError for an output in a log dir: a broker stops at what it does not know."""
+    if "://" in output:
+        return
+    target = Path(output).absolute().resolve()
+    given = {Path(path).absolute().resolve() for path in inputs if "://" not in str(path)}
+    for folder in (target, *target.parents):
+        if folder in given or (folder / FileKind.META_PROPERTIES).exists():
+            raise RefusedError(f"--output {output} lies in {folder}, a log dir or an input")
 
 
 class _Buffer:

@@ -36,6 +36,18 @@ def master_here() -> str:
     return f"local[{available_cpus()},{_TRIES}]"
 
 
+def needed() -> None:
+    """Raise SparkError where the libraries of the pipeline are not installed."""
+    try:
+        import pandas  # noqa: F401
+        import pyarrow  # noqa: F401
+        import pyspark  # noqa: F401
+    except ImportError as error:
+        raise SparkError(
+            f"Spark needs libraries that are not there: {_INSTALL} ({error})"
+        ) from error
+
+
 @contextmanager
 def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
     """Start a session and stop it in the end; an active one, as under spark-submit, is used.
@@ -43,10 +55,9 @@ def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"
     `settings` are any ``spark.*``; they win over what is set here. SparkError when there is no
     pyspark, no fitting Java, or no master that answers.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise SparkError(f"Spark needs pyspark: {_INSTALL} ({error})") from error
+    needed()
+    from pyspark.sql import SparkSession
+
     if active := SparkSession.getActiveSession():
         yield active
         return

@@ -94,8 +94,9 @@ class Writer:
 
     def __init__(self, staging: Staging, table: str, schema: Any) -> None:
         self.parts: list[Part] = []
+        self.table = table
         self._staging = staging
-        self._table, self._schema = table, schema
+        self._schema = schema
         self._path = f"{staging.path}/{table}/part-{uuid.uuid4().hex}.parquet"
         self._ready: list[Any] = []
         self._rows = self._bytes = self._written = 0
@@ -127,7 +128,7 @@ class Writer:
         size = self._file.tell()
         self._file.close()
         self._writer = None
-        self.parts.append(Part(self._table, self._path, self._written, size))
+        self.parts.append(Part(self.table, self._path, self._written, size))
 
     def _flush(self) -> None:
         if not self._writer:
@@ -162,6 +163,10 @@ class Run:
     def rows(self, table: str) -> int:
         """Return how many rows a table has."""
         return sum(part.rows for part in self.parts if part.table == table)
+
+    def size(self, table: str) -> int:
+        """Return the bytes of a table."""
+        return sum(part.size for part in self.parts if part.table == table)
 
     def abandon(self) -> None:
         """Remove what was written."""

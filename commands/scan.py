@@ -1,0 +1,167 @@
+"""``logtool scan``: log dirs as Parquet tables, by Spark. Writes only --output."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.options import (
+    AsJson,
+    Color,
+    ColorOption,
+    Conf,
+    ExcludeTopics,
+    FilesFrom,
+    Format,
+    FormatOption,
+    Master,
+    Null,
+    Partitions,
+    Paths,
+    Progress,
+    Quiet,
+    Topics,
+    Verbose,
+)
+from logtool.errors import UsageError
+
+
+class PayloadChoice(StrEnum):
+    """How much of keys and values the table of records tells."""
+
+    NONE = "none"
+    LENGTH = "length"
+    HASH = "hash"
+    FULL = "full"
+
+
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output", metavar="DIR", show_default=False,
+        help="Where the tables go: a directory, or a URL such as s3://bucket/tables.",
+    ),
+]  # fmt: skip
+RunId = Annotated[
+    str | None,
+    typer.Option(
+        "--run-id", metavar="ID",
+        help="Name of this run in the tables; by default the time. A run of that name that is "
+        "there is replaced.",
+    ),
+]  # fmt: skip
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--tables", metavar="NAME,...",
+        help="Which tables to write; by default all but records.",
+    ),
+]  # fmt: skip
+PayloadOption = Annotated[
+    PayloadChoice,
+    typer.Option(
+        "--payload",
+        help="Of the table records: what it tells of keys and values. hash is their CRC-32C.",
+    ),
+]
+
+
+def scan(
+    paths: Paths = None,
+    output: Output = "",
+    files_from: FilesFrom = None,
+    null: Null = False,
+    topic: Topics = None,
+    exclude_topic: ExcludeTopics = None,
+    partition: Partitions = None,
+    tables: Tables = None,
+    payload: PayloadOption = PayloadChoice.NONE,
+    run_id: RunId = None,
+    master: Master = None,
+    conf: Conf = None,
+    format: FormatOption = Format.TABLE,
+    as_json: AsJson = False,
+    color: ColorOption = Color.AUTO,
+    progress: Progress = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Turn log dirs or partition dirs into Parquet tables, on Spark.
+
+    The tables are segments, batches, gaps, producers, transactions, findings, replicas and, where
+    they are asked for, records. Findings are those of 'logtool verify'; what cannot be read is a
+    row among them. Replicas compares the log dirs of one run: give it all copies at once.
+
+    Each run is a directory run_id=ID in each table, and is there as a whole or not at all: its
+    record in DIR/_runs is written last. What each column means, and in which unit, stands in the
+    schema of the files.
+
+    It needs pip install 'kafka-logtool[spark]' and Java 17. Without --master it runs on this
+    machine.
+
+    Examples:
+      logtool scan /var/lib/kafka/data --output tables
+      logtool scan broker-*/data --output tables --run-id monday --tables segments,replicas
+      logtool scan /data --output tables --tables records --payload hash --topic orders
+      logtool scan s3://backup/broker-1 --output tables --master spark://10.0.0.1:7077
+
+    Exit status:
+      0    complete: the tables are written, whatever was found
+      2    the command line makes no sense
+      4    incomplete: some input could not be read, or Spark cannot be had; tables that are there
+           are complete but for that input
+      5    refused: the output holds something else, or tables of another version
+      130  interrupted; nothing of the run is left
+
+    """
+    from logtool.commands import scan_view
+    from logtool.commands.output import Report
+    from logtool.data_dir import Selection
+    from logtool.exits import Exit
+    from logtool.summary import Summary
+
+    chosen = options.settings(
+        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
+    )
+    if not output:
+        raise UsageError("--output is missing: the tables go there")
+    inputs = options.all_paths(paths, files_from, null)
+    settings_of_spark = options.parse_conf(conf)
+    report = Report(chosen, scan_view.make(), Summary())
+    with report:
+        from logtool.pipeline.session import master_here, needed, session
+
+        needed()
+        from logtool.pipeline import tables as known
+        from logtool.pipeline.rows import Payload
+        from logtool.pipeline.scan import Scan, check_output
+
+        wanted = known.DEFAULT if tables is None else tuple(dict.fromkeys(tables.split(",")))
+        for name in wanted:
+            if name not in known.NAMES:
+                raise UsageError(f"--tables {name}: expected some of {', '.join(known.NAMES)}")
+        if payload is not PayloadChoice.NONE and "records" not in wanted:
+            raise UsageError("--payload is about the table records: add it to --tables")
+        check_output(output, inputs)
+        with session(master or master_here(), settings_of_spark) as spark:
+            job = Scan(
+                spark,
+                inputs,
+                output,
+                run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}",
+                wanted,
+                Payload(payload),
+                Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+                on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
+                on_step=lambda text: report.note(text) if verbose else None,
+                on_unreadable=report.unreadable,
+                summary=report.summary,
+            )
+            job.run()
+        for obj in scan_view.objects(job):
+            report.item(obj)
+        report.note(scan_view.last_line(job), "good" if report.summary.complete else "warning")
+    status = report.exit_status()
+    raise typer.Exit(Exit.OK if status is Exit.FINDINGS else status)
