@@ -10,7 +10,6 @@ magic 0 and 1, whose headers do not tell where they begin, and these only where 
 their bytes.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +19,13 @@ from logtool.formats import compression
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.gaps.decoding import counts_and_bases
 from logtool.pipeline import tables
+from logtool.pipeline.rows import Place
 from logtool.scan import Chunk
 
-PLACE: Final = ("log_dir", "node_id", "topic", "partition", "directory", "segment")
+_PLACE: Final = [
+    tables.schema("batches").field(name).remove_metadata() for name in (*Place._fields, "segment")
+]
 """The columns that both tables share with those of `tables`."""
-_PLACE: Final = [tables.schema("batches").field(name).remove_metadata() for name in PLACE]
 
 EDGES: Final = pa.schema(
     [
@@ -67,11 +68,11 @@ class GapRows:
     """Takes the chunks of one stretch in their order, and gives its rows of both tables."""
 
     def __init__(
-        self, place: Mapping[str, Any], next_segment: int | None, start_position: int = 0,
+        self, place: Place, segment: int, next_segment: int | None, start_position: int = 0,
         limit: int = compression.DEFAULT_LIMIT,
     ) -> None:  # fmt: skip
-        """`place` has the columns `PLACE`, `limit` is the bytes that a wrapper may decode to."""
-        self._place = {name: place[name] for name in PLACE}
+        """`segment` is its base offset, `limit` the bytes that a wrapper may decompress to."""
+        self._place = {**place._asdict(), "segment": segment}
         self._next_segment = next_segment
         self._start_position = start_position
         self._limit = limit

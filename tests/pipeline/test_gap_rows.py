@@ -16,18 +16,19 @@ from logtool.files import LogFile
 from logtool.formats import compression, record, record_batch
 from logtool.gaps.coverage import Look, look
 from logtool.gaps.table import Kind
-from logtool.pipeline.gap_rows import EDGES, INNER, PLACE, GapRows
+from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
+from logtool.pipeline.rows import Place
 from logtool.scan import scan
 
 
 def rows_of(path, *, payload=True, edges=(0, None)):
     """Return the gap rows of a log, one of each table for each stretch between positions."""
     base = int(path.name[:20])
-    place = dict(zip(PLACE, ("dir", 1, "orders", 0, "orders-0", base), strict=True))
+    place = Place("dir", 1, "orders", 0, "orders-0")
     found = []
     with LogFile(path) as log:
         for start, stop in pairwise(edges):
-            rules, rows = BatchRules(base), GapRows(place, None, start)
+            rules, rows = BatchRules(base), GapRows(place, base, None, start)
             for chunk in scan(log, base_offset=base, start=start, stop=stop, payload=payload):
                 for _ in rules.feed(chunk):
                     pass
@@ -151,7 +152,7 @@ def test_a_log_without_batches_has_one_edge(tmp_path):
 
 
 def test_what_could_not_be_read_to_its_end_says_so():
-    rows = GapRows(dict.fromkeys(PLACE) | {"segment": 0}, 10)
+    rows = GapRows(Place("dir", None, None, None, "orders-0"), 0, 10)
     _, edges = rows.finish(read=False)
     assert edges.column("read").to_pylist() == [False]
 
