@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 """Of Spark 4."""
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _INSTALL = "pip install 'kafka-logtool[spark]'"
 _TRIES = 4
 """Attempts at a task on this machine: with the one that is Spark's default a killed worker would
@@ -67,8 +68,10 @@ def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("logtool").master(master)
-    for name, value in {**_settings(master), **settings}.items():
-        builder = builder.config(name, value)
+    ours = _settings(master)
+    for name, value in {**ours, **settings}.items():
+        both = name == _JAVA_OPTIONS and name in settings
+        builder = builder.config(name, f"{ours[name]} {value}" if both else value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     with _quiet() as said:
         try:
@@ -105,7 +108,7 @@ def _settings(master: str) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
+        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile=file:{log4j}",
     }
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

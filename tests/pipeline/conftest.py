@@ -1,0 +1,21 @@
+"""One Spark session for all tests of the pipeline: it takes seconds to start."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from logtool.pipeline.session import session
+
+QUICK = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    # A short life: the better of two compilers would not pay.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    """Return a session on two cores of this machine, where a task is tried four times."""
+    with session("local[2,4]", QUICK) as found:
+        yield found

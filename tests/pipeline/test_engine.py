@@ -1,0 +1,115 @@
+"""`verify` on Spark: the same as in threads of this process."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import SCENARIOS
+from damage import flip
+from log_dir_damage import in_batch
+from verification import Outcome, logs, rewrite, small_log_dir, verify
+
+from logtool.checks import pieces
+from logtool.pipeline.engine import SparkEngine, _shared_out
+from logtool.schedule import Budget
+from logtool.verify import Level
+
+pytestmark = pytest.mark.spark
+
+
+def everything(outcome: Outcome) -> tuple[object, ...]:
+    """Return all that is said, in its order, but for how long it took."""
+    summary = outcome.summary.as_json()
+    del summary["elapsed_s"]
+    told = [(str(error.path), error.reason) for error in outcome.unreadable]
+    return [finding.as_json() for finding in outcome.findings], told, summary, outcome.exit_status
+
+
+def agree(spark, *paths: Path, level: Level = Level.BATCHES) -> Outcome:
+    """Return what both engines say, which is the same."""
+    local = verify(*paths, level=level)
+    remote = verify(*paths, level=level, budget=Budget(engine=SparkEngine(spark)))
+    assert everything(remote) == everything(local)
+    return local
+
+
+def homes(folder: Path) -> list[Path]:
+    """Return the log dirs of a scenario: it, or those in it."""
+    return [folder] if (folder / "meta.properties").exists() else sorted(
+        path for path in folder.iterdir() if path.is_dir()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_fixture_gets_the_same_verdict(spark, scenario, name, level):
+    agree(spark, *homes(scenario(name)), level=level)
+
+
+@pytest.mark.parametrize("level", Level)
+def test_damage_gets_the_same_verdict(spark, scenario, tmp_path, level):
+    home = tmp_path / "damaged"
+    shutil.copytree(scenario("4.3.1/clean"), home)
+    for number, log in enumerate(sorted(home.rglob("*.log"))):
+        data = log.read_bytes()
+        if number % 3 == 0 and len(data) > 200:
+            rewrite(log, flip(data, len(data) // 2))
+        elif number % 3 == 1:
+            rewrite(log, data[:-7])
+    for index in sorted(home.rglob("*.index"))[::2]:
+        rewrite(index, b"\xff" * 16)
+    (home / "codec-none-1" / "leader-epoch-checkpoint").write_text("nonsense")
+    next(home.rglob("*.timeindex")).unlink()
+    outcome = agree(spark, home, level=level)
+    assert outcome.exit_status == 1
+    assert len(outcome.codes) > 5
+
+
+def test_what_is_not_there_is_told_beside_the_rest(spark, scenario, tmp_path):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "codec-none-0")
+    log = logs(home / "codec-none-0")[0]
+    target = shutil.move(log, tmp_path / "elsewhere")
+    log.symlink_to(target)
+    outcome = agree(spark, tmp_path / "nowhere", home, home / "meta.properties")
+    assert outcome.exit_status == 4
+    assert len(outcome.unreadable) == 2
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_segment_in_pieces_gets_the_same_verdict(
+    spark, scenario, tmp_path, monkeypatch, damaged
+):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "index.dense-0")
+    if damaged:
+        in_batch(40, 70)(home)
+    monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
+    monkeypatch.setattr("logtool.pipeline.engine.TASKS_PER_CORE", 8)
+    cut = []
+    monkeypatch.setattr("logtool.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1])
+    outcome = agree(spark, home)
+    assert max(map(len, cut)) > 2
+    assert bool(outcome.codes["batch/crc"]) == damaged
+
+
+def test_many_directories_are_listed_by_executors(spark, scenario, tmp_path):
+    home = tmp_path / "many"
+    home.mkdir()
+    for number in range(70):
+        shutil.copytree(scenario("4.3.1/clean") / "codec-none-0", home / f"orders-{number}")
+    (home / "orders-3").chmod(0)
+    outcome = agree(spark, home)
+    assert outcome.summary.partitions >= 69
+
+
+def test_work_is_shared_out_evenly_and_nothing_is_lost(scenario):
+    from logtool import partition
+    from logtool.checks.report import Task
+
+    segments = partition.read(scenario("4.3.1/clean") / "small-segments-0").segments
+    units = [[Task(segment)] for segment in segments]
+    tasks = _shared_out(units, 4)
+    assert sorted(number for task in tasks for number, _ in task) == list(range(len(units)))
+    assert len(tasks) == 4
+    assert all(units[number] == unit for task in tasks for number, unit in task)
+    loads = [sum(unit[0].segment.log.size for _, unit in task) for task in tasks]
+    assert max(loads) <= 2 * min(loads)
