@@ -6,7 +6,7 @@ LOCK := requirements.lock
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test test-broker bench lint generate fixtures lock clean
+.PHONY: help demo test test-broker test-spark bench lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,10 +15,13 @@ demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and
 	@$(BIN)/python tests/demo.py
 
 test: $(VENV)/test.stamp  ## set up, then run all tests that need no Java
-	$(BIN)/python -m pytest -m "not broker" -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not broker and not spark" -n auto $(PYTEST_ARGS)
 
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
 	$(BIN)/python -m pytest -m broker $(PYTEST_ARGS)
+
+test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
+	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 
 bench: $(VENV)/test.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
@@ -77,6 +80,10 @@ $(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK)
 	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test]'
 	@touch $@ $(VENV)/run.stamp
 
+$(VENV)/spark.stamp: $(BIN)/python pyproject.toml $(LOCK)
+	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,spark,test-spark]'
+	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
+
 $(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,dev]'
+	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,spark,dev]'
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
