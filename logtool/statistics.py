@@ -13,11 +13,10 @@ import numpy as np
 
 from logtool.checks.batches import BatchRules
 from logtool.errors import FormatError, UnreadableError
-from logtool.files import LogFile
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
 from logtool.partition import Segment
-from logtool.scan import Chunk, Reason, scan
+from logtool.scan import Chunk, Plain, Reason, scan
 
 MOST_BUCKETS = 64
 """Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""
@@ -61,6 +60,8 @@ class Tally:
 
 def tally(values: Column) -> Tally:
     """Count the values of a column."""
+    if len(values) and (values == values[0]).all():
+        return Tally(values[:1].copy(), np.array([len(values)]))
     return Tally(*np.unique(values, return_counts=True))
 
 
@@ -90,11 +91,12 @@ class Timeline:
 
 def timeline(times_ms: Column, sizes: Column, shift: int = 0) -> Timeline:
     """Sort bytes into buckets of at least ``2**shift`` ms; times below 0 are none."""
-    known = times_ms >= 0
-    times_ms, sizes = times_ms[known], sizes[known]
     if not len(times_ms):
         return Timeline()
     first, last = int(times_ms.min()), int(times_ms.max())
+    if first < 0:
+        known = times_ms >= 0
+        return timeline(times_ms[known], sizes[known], shift)
     while (last >> shift) - (first >> shift) >= MOST_BUCKETS:
         shift += 1
     buckets = np.zeros((last >> shift) - (first >> shift) + 1, np.int64)
@@ -164,7 +166,6 @@ def of_table(table: BatchTable) -> Statistics:
     stamped = table.is_log_append_time | table.has_delete_horizon
     times = np.concatenate((np.where(stamped, newest, table.base_timestamp), newest))
     times = times[times >= 0]
-    ids = table.producer_id
     return Statistics(
         batches=len(table),
         records=int(np.maximum(table.record_count, 0).sum() + (table.magic < MAGIC).sum()),
@@ -174,9 +175,31 @@ def of_table(table: BatchTable) -> Statistics:
         last_ms=int(times.max()) if len(times) else None,
         codecs=tally(table.codec),
         sizes=tally(table.size),
-        producers=np.unique(ids[ids > NO_PRODUCER_ID]),
+        producers=_producers(table.producer_id),
         over_time=timeline(newest, table.size),
     )
+
+
+def of_plain(table: BatchTable, plain: Plain) -> Statistics | None:
+    """Return what `of_table` returns, of plain batches; None where one of them has no time."""
+    oldest = int(min(table.base_timestamp.min(), table.max_timestamp.min()))
+    if oldest < 0:
+        return None
+    ids = table.producer_id
+    return Statistics(
+        batches=len(table),
+        records=plain.records,
+        first_ms=oldest,
+        last_ms=int(max(table.base_timestamp.max(), plain.max_timestamp)),
+        codecs=tally(table.attributes),
+        sizes=tally(table.size),
+        producers=ids[: plain.producers].copy() if plain.producers < 2 else _producers(ids),
+        over_time=timeline(table.max_timestamp, table.size),
+    )
+
+
+def _producers(ids: Column) -> Column:
+    return np.unique(ids[ids > NO_PRODUCER_ID])
 
 
 _SUMS = (
@@ -240,12 +263,13 @@ def measure(
     rules = BatchRules(segment.base_offset)
     parts: list[Statistics] = []
     try:
-        with LogFile(segment.log.path) as log:
+        with segment.log.open() as log:
             at = 0
             for chunk in scan(log, base_offset=segment.base_offset, payload=task.unpack):
                 for _ in rules.feed(chunk):
                     pass  # what is wrong with headers is for verify to say
-                parts += [of_table(chunk.table), *_beside(chunk, task)]
+                known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
+                parts += [known or of_table(chunk.table), *_beside(chunk, task)]
                 if len(parts) >= _PARTS_AT_ONCE:
                     parts = [merged(parts)]
                 on_bytes(chunk.end_position - at)

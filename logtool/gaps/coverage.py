@@ -128,6 +128,8 @@ class _Pass:
             coverage.tail, self._damaged = chunk.damage.reason, True
             return
         coverage.tail = None
+        if self._take_plain(chunk):
+            return
         misplaced = self._rules.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
@@ -144,6 +146,34 @@ class _Pass:
         rows, skipped = rows[keep], skipped[keep]
         if len(rows):
             self._take(chunk, rows, bases[rows], counts[rows], skipped)
+
+    def _take_plain(self, chunk: Chunk) -> bool:
+        """Add a chunk of plain batches that go on where the one before ended, from its edges."""
+        coverage, table, plain = self.coverage, chunk.table, chunk.plain
+        if plain is None or self._damaged or self._rules.misplaced is not None:
+            return False
+        first, end = int(table.base_offset[0]), int(table.last_offset[-1]) + 1
+        before = coverage.last
+        if (
+            first < self._task.start
+            or (before is not None and first != before.offset + 1)
+            or end - first != plain.records
+        ):
+            return False
+        if before is None:
+            coverage.first, coverage.first_base = _edge(table, 0, first), first
+        coverage.last = _edge(table, -1, end - 1)
+        if coverage.first_visible is None:
+            coverage.first_visible = first
+        coverage.last_visible = end - 1
+        coverage.batches += len(table)
+        coverage.records += plain.records
+        self._add_stretch(int(table.position[0]), chunk.end_position)
+        if plain.producers:
+            one = plain.producers == 1
+            rows = transactions.ends(table) if one else transactions.significant(table)
+            self._rows.append(rows)
+        return True
 
     def _take(
         self, chunk: Chunk, rows: Column, bases: Column, counts: Column, damaged: Column
@@ -245,11 +275,14 @@ class _Pass:
         """Add the bytes of batches, as one stretch where they lie side by side."""
         starts, ends = table.position, table.end_position
         cuts = np.flatnonzero(starts[1:] != ends[:-1])
-        stretches = self.coverage.stretches
         firsts, lasts = [starts[0], *starts[cuts + 1]], [*ends[cuts], ends[-1]]
         for start, end in zip(map(int, firsts), map(int, lasts), strict=True):
-            before = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
-            stretches.append((before, end))
+            self._add_stretch(start, end)
+
+    def _add_stretch(self, start: int, end: int) -> None:
+        stretches = self.coverage.stretches
+        before = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
+        stretches.append((before, end))
 
     def _see(
         self, chunk: Chunk, rows: Column, first: Column, counts: Column, room: Column,

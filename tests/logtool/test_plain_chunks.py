@@ -1,6 +1,6 @@
 """Chunks of plain batches take short ways; they lead where the long ones do."""
 
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,11 @@ from logtool.checks.log_pass import LogPass
 from logtool.checks.report import SegmentReport, Task
 from logtool.formats import _kernels, names, offset_index, time_index
 from logtool.formats.record_batch import BatchTable
+from logtool.gaps.coverage import Look, _Pass
 from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.partition import File, Segment
 from logtool.scan import Chunk, Plain
+from logtool.statistics import of_plain, of_table
 from logtool.transactions import ProducerState
 
 BASE, SIZE = 20, 100
@@ -103,6 +105,37 @@ def test_short_ways_lead_where_the_long_ones_do(table, data):
     short = outcome(chunks, offsets, times)
 
     assert short == outcome([replace(chunk, plain=None) for chunk in chunks], offsets, times)
+
+
+def told(value):
+    """Return plain data that can be compared."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if is_dataclass(value):
+        return {field.name: told(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+@quick
+@given(tables(), st.sampled_from([0, BASE, BASE + 1, BASE + 4]), st.integers(1, 7))
+def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
+    parts = [part for part in (table[:cut], table[cut:]) if len(part)]
+    found = []
+    for short in (True, False):
+        one = _Pass(Look(Path(LOG), BASE, start))
+        for part in parts:
+            facts = facts_of(part) if short else None
+            one.feed(Chunk(part, memoryview(b""), 0, None, [], facts))
+        found.append(told(one.finish()))
+    assert found[0] == found[1]
+
+
+@quick
+@given(tables())
+def test_plain_batches_add_up_to_the_same_as_any(table):
+    facts = facts_of(table)
+    short = of_plain(table, facts) if facts else None
+    assert short is None or told(short) == told(of_table(table))
 
 
 @quick
