@@ -37,9 +37,9 @@ _CSV = columns(
     "type", "path", "topic", "partition", "node", "outcome", "log_start_offset", "recovery_point",
     "high_watermark", "initial_high_watermark", "committed_offset", "last_stable_offset",
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
-    "lost_records", "in_sync", "in_sync_from", "leader", "furthest", "assumed_leader", "follower",
-    "by_high_watermark", "diverges_from", "by_leader_epoch", "removed_by_leader_epoch",
-    "epoch_unknown", "acknowledged_lost", "severity", "code", "message",
+    "lost_records", "in_sync", "in_sync_from", "least_in_sync", "leader", "furthest",
+    "assumed_leader", "follower", "by_high_watermark", "diverges_from", "by_leader_epoch",
+    "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "severity", "code", "message",
 )  # fmt: skip
 
 

@@ -68,6 +68,8 @@ class Group:
     """Node ids."""
     from_metadata: bool
     """Whether a metadata log says who is in sync; else all are taken to be."""
+    least_in_sync: int
+    """With fewer in sync the high watermark stays where it is."""
     leader: int | None
     """By the metadata log."""
     assumed: Replica
@@ -78,9 +80,14 @@ class Group:
 
     @property
     def high_watermark(self) -> int | None:
-        """Return the least log end of those in sync; None where none of them was looked at."""
-        ends = [one.log_end for one in self.replicas if one.node in self.in_sync]
-        return min(ends, default=None)
+        """Return the least log end of those in sync; None where none of them was looked at.
+
+        Where they are too few for it to rise, it is the highest that they checkpointed.
+        """
+        here = [one for one in self.replicas if one.node in self.in_sync]
+        if len(self.in_sync) < self.least_in_sync:
+            return max((one.high_watermark for one in here), default=None)
+        return min((one.log_end for one in here), default=None)
 
     @property
     def acknowledged_lost(self) -> int:
@@ -97,6 +104,7 @@ class Group:
             "replicas": here,
             "in_sync": list(self.in_sync),
             "in_sync_from": "metadata" if self.from_metadata else "all",
+            "least_in_sync": self.least_in_sync,
             "not_looked_at": [node for node in self.in_sync if node not in here],
             "leader": self.leader,
             "high_watermark": self.high_watermark,
@@ -108,8 +116,9 @@ class Group:
 
 
 def judge(
-    replicas: Sequence[Replica], known: PartitionRecord | None, wanted: int | None = None
-) -> Group | None:
+    replicas: Sequence[Replica], known: PartitionRecord | None, least_in_sync: int = 1,
+    wanted: int | None = None,
+) -> Group | None:  # fmt: skip
     """Return what the replicas of one partition add up to; None where none of them is usable.
 
     `known` is what the newest metadata log says. The leader is the one `wanted`, that of the
@@ -128,8 +137,9 @@ def judge(
     assumed = named[0] if named else _furthest(eligible)
     epoch = max([one.last_epoch for one in usable] + [known.leader_epoch if known else -1]) + 1
     return Group(
-        usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr), leader,
-        assumed, _furthest(usable), tuple(_truncations(usable, assumed, epoch)),
+        usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr),
+        least_in_sync, leader, assumed, _furthest(usable),
+        tuple(_truncations(usable, assumed, epoch)),
     )  # fmt: skip
 
 

@@ -29,6 +29,8 @@ from logtool.workers import OutOfTimeError, Pace, Workers
 
 Item = Replica | Group | Finding | Action | UnreadableError
 _MIN_IN_SYNC = "min.insync.replicas"
+_HELD_SINCE = (3, 7)
+"""From this release on a high watermark does not rise where fewer are in sync (KAFKA-15583)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,8 @@ class Watermarks:
             elif isinstance(result, UnreadableError):
                 yield result
             else:
-                replicas.append(replace(result, alone=_was_alone(result, work.broker)))
+                alone = _was_alone(result, work.broker, self._settings.kafka)
+                replicas.append(replace(result, alone=alone))
                 self.summary.to_do |= not result.usable
                 yield replicas[-1]
                 yield from result.findings
@@ -153,25 +156,46 @@ class Watermarks:
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
-        group = judge(replicas, self._known(replicas[0]), self._leader)
+        group = judge(replicas, *self._known(replicas[0]), self._leader)
         if group:
             self.summary.to_do |= group.acknowledged_lost > 0
             yield group
 
-    def _known(self, replica: Replica) -> PartitionRecord | None:
-        """Return what the newest metadata log says, with those who were last in sync.
+    def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
+        """Return what the newest metadata log says, and how many the high watermark waits for.
 
-        4.x takes out of the set even the last one, once it is gone.
+        In sync are those who last were: 4.x takes out even the last one, once it is gone.
         """
         newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
-        states = [state for image in newest_first if (state := _state(image, replica))]
-        in_sync = next((state.isr for state in states if state.isr), ())
-        return replace(states[0], isr=in_sync) if states else None
+        found = [(image, state) for image in newest_first if (state := _state(image, replica))]
+        if not found:
+            return None, 1
+        image, state = found[0]
+        in_sync = next((older.isr for _, older in found if older.isr), ())
+        least = least_in_sync(image, state, replica.topic, state.leader, self._settings.kafka)
+        return replace(state, isr=in_sync), least
 
     def _advance(self, count: int) -> None:
         self._done += count
         self.summary.bytes += count
         self._on_progress(min(self._done, self._total), self._total, self._path)
+
+
+def least_in_sync(
+    image: MetadataImage, state: PartitionRecord, topic: str, node: int, kafka: tuple[int, int]
+) -> int:
+    """Return how many must be in sync for the high watermark to rise (`Partition.effectiveMinIsr`).
+
+    What server.properties says is not in the metadata log: then it is taken to be one.
+    """
+    if kafka < _HELD_SINCE:
+        return 1
+    brokers = image.broker_configs
+    for settings in (image.topic_configs.get(topic), brokers.get(str(node)), brokers.get("")):
+        value = (settings or {}).get(_MIN_IN_SYNC, "")
+        if value.isdecimal():
+            return min(int(value), len(state.replicas))
+    return 1
 
 
 def _measure(work: _Work, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
@@ -200,19 +224,20 @@ def _state(image: MetadataImage | None, replica: Replica) -> PartitionRecord | N
     return image.partition(topic_id, replica.partition) if image and topic_id else None
 
 
-def _was_alone(replica: Replica, broker: _Broker) -> bool:
+def _was_alone(replica: Replica, broker: _Broker, kafka: tuple[int, int]) -> bool:
     """Return whether a replica led, by its own broker's metadata log, and alone was in sync.
 
     Below min.insync.replicas a high watermark does not rise.
     """
-    image = broker.home.image
+    image, node = broker.home.image, broker.node
     state = _state(image, replica)
-    least = image.topic_config(replica.topic, _MIN_IN_SYNC, broker.node) if image else None
     return (
-        state is not None
-        and (state.leader, state.isr) == (broker.node, (broker.node,))
+        image is not None
+        and state is not None
+        and node is not None
+        and (state.leader, state.isr) == (node, (node,))
         and replica.last_epoch <= state.leader_epoch
-        and least in (None, "1")
+        and least_in_sync(image, state, replica.topic, node, kafka) <= 1
     )
 
 

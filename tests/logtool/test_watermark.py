@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from damage import append_to_file, cut, damage_file, remove_file
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.forecast import Settings
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.metadata_image import MetadataImage
 from logtool.plan import Action
 from logtool.replica import Replica
 from logtool.replica_group import Group
-from logtool.watermark import Place, Watermarks
+from logtool.watermark import Place, Watermarks, least_in_sync
 
 Scenario = Callable[[str], Path]
 VERSIONS = ("4.3.1", "3.9.2")
@@ -290,6 +293,37 @@ def test_a_replica_that_does_not_load_takes_no_part(copy_of: Scenario) -> None:
     assert broken.as_json()["log_end_offset"] is None
     assert [one.node for one in seen.groups["replica.lagging-0"].replicas] == [2]
     assert seen.job.summary.to_do
+
+
+def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) -> None:
+    """As brokers since 3.7 have it; tests/broker/test_replicas_agree.py asks them."""
+    group = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.diverged-0"]
+    assert (group.in_sync, group.least_in_sync, group.high_watermark) == ((3,), 1, 170)
+    (follower,) = (one for one in group.replicas if one.node == 3)
+    assert follower.high_watermark < follower.log_end
+    assert replace(group, least_in_sync=2).high_watermark == follower.high_watermark
+
+
+@pytest.mark.parametrize(
+    ("topic", "node", "all_brokers", "kafka", "least"),
+    [
+        (None, None, None, (4, 3), 1), ("2", None, None, (4, 3), 2), ("9", None, None, (4, 3), 3),
+        ("2", "3", "1", (4, 3), 2), (None, "3", "1", (4, 3), 3), (None, None, "2", (4, 3), 2),
+        ("2", None, None, (3, 7), 2), ("2", None, None, (3, 6), 1), ("?", None, None, (4, 3), 1),
+    ],
+)  # fmt: skip
+def test_how_many_must_be_in_sync_is_what_the_metadata_says_but_not_more_than_there_are(
+    topic: str | None, node: str | None, all_brokers: str | None, kafka: tuple[int, int], least: int
+) -> None:
+    name = "min.insync.replicas"
+    image = MetadataImage(
+        topic_configs={"orders": {name: topic}} if topic else {},
+        broker_configs={
+            key: {name: value} for key, value in (("7", node), ("", all_brokers)) if value
+        },
+    )
+    state = PartitionRecord("id", 0, (7, 8, 9), (7,), 7, 0, 0, ())
+    assert least_in_sync(image, state, "orders", 7, kafka) == least
 
 
 def test_a_directory_of_unknown_owner_may_be_given_one(copy_of: Scenario) -> None:

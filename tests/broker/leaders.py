@@ -1,0 +1,257 @@
+"""One cluster whose brokers are killed, hang and lead in turn, caught in three situations.
+
+What brokers said while they ran, and what they did with their logs at the next start, is kept
+beside copies of their log dirs of the moment in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker import workloads
+from broker.cluster import Cluster
+from broker.protocol import Offsets
+from broker.scenarios import SMALL
+from broker.topics import TOPICS, Topic
+
+BROKERS = (2, 3, 4)
+COMMON = 70
+"""Records that all replicas have before anything happens."""
+UNCLEAN = {"unclean.leader.election.enable": "true"}
+
+BEHIND = Topic("behind", "one follower was killed while a client wrote", replicas=BROKERS)
+HUNG = Topic("hung", "the follower in sync hangs: records above the high watermark")
+HUNG_UNCLEAN = Topic("hung.unclean", "the same, led next by who lacks them", config=UNCLEAN)
+BELOW_MIN = Topic("below.min", "the leader alone is in sync", config={"min.insync.replicas": "2"})
+OPEN = Topic("open.tx", "a transaction that nobody ends")
+DIVERGED = Topic("diverged", "written by two leaders", config={**UNCLEAN, "segment.bytes": "4000"})
+SEESAW = Topic(
+    "seesaw", "led by each replica in turn while the other is away", replicas=(2, 3),
+    config=UNCLEAN,
+)  # fmt: skip
+PLAIN = (BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN, DIVERGED, SEESAW)
+COMPACTED = tuple(topic for topic in TOPICS if topic.name.startswith("compacted"))
+
+_CONFIG = {
+    **SMALL,
+    # Nobody leaves the replicas in sync but who is killed or hangs.
+    "replica.lag.time.max.ms": "3600000",
+    "replica.high.watermark.checkpoint.interval.ms": "300",
+    "auto.leader.rebalance.enable": "false",
+}
+BACKOFF = "log.cleaner.backoff.ms"
+_OWN_CONFIG = {3: {BACKOFF: "3600000"}, 4: {"log.cleaner.enable": "false"}}
+"""Node 2 cleans at once, node 3 only after its first start, node 4 never."""
+
+_LOADED = re.compile(r"Completed load of .*?\(dir=[^,]*/([^/,]+)-0, .*?logEndOffset=(\d+)\)")
+_WATERMARK = re.compile(
+    r"\[Partition (\S+)-0 broker=\d+\] Log loaded for .* initial high watermark (\d+)"
+)
+_CUT = re.compile(r"\[UnifiedLog partition=(\S+)-0, dir=[^]]+\] Truncating to offset (\d+)")
+
+Key = tuple[str, int]
+"""Topic and node."""
+Leadership = Mapping[str, tuple[int, tuple[int, ...]]]
+
+
+@dataclass
+class Situation:
+    """Log dirs of all nodes at one moment, what was known before and what came after."""
+
+    dirs: list[Path]
+    """Node 1 first."""
+    live: dict[Key, Offsets] = field(default_factory=dict)
+    """Of the replicas that could be asked, and changed no more."""
+    leadership: Leadership = field(default_factory=dict)
+    """As the last one who knew said."""
+    loaded: dict[Key, int] = field(default_factory=dict)
+    """Log ends as brokers had loaded them at their next start."""
+    watermarks: dict[Key, int] = field(default_factory=dict)
+    """High watermarks with which they began."""
+    cuts: dict[Key, list[int]] = field(default_factory=dict)
+    """Offsets to which they truncated then."""
+    leaders: dict[str, int] = field(default_factory=dict)
+    """Who led meanwhile."""
+    away: frozenset[int] = frozenset()
+    """Nodes that did nothing meanwhile."""
+
+    def log_dir(self, node: int) -> Path:
+        """Return the log dir of a node."""
+        return self.dirs[node - 1]
+
+
+@dataclass
+class Story:
+    """All situations in their order."""
+
+    killed: Situation
+    """Node 4 lags; node 2 leads with records that node 3 has not; then all were killed."""
+    diverged: Situation
+    """Node 2 wrote alone and was killed; then node 3 or 4 led without what it had."""
+    seesaw: Situation
+    """Nodes 2, 3, 2, 3 led one topic in turn, each without what the other had written."""
+    end: list[Path]
+    """All in sync and stopped in order."""
+
+
+def tell(version: str, root: Path) -> Story:
+    """Run the cluster."""
+    with Cluster(version, root / "live", BROKERS, _CONFIG, _OWN_CONFIG) as cluster:
+        return _Teller(cluster, root).tell()
+
+
+class _Teller:
+    def __init__(self, cluster: Cluster, root: Path) -> None:
+        self.cluster = cluster
+        self.root = root
+        self._read: dict[int, int] = dict.fromkeys(BROKERS, 0)
+        """How much of what each broker logged belongs to the past."""
+
+    def tell(self) -> Story:
+        self._begin()
+        killed = self._killed()
+        self._all_back(killed)
+        diverged = self._diverged()
+        seesaw = self._seesaw(diverged)
+        self._all_back(seesaw)
+        self.cluster.stop()
+        return Story(killed, diverged, seesaw, self.cluster.freeze(self.root / "end"))
+
+    def _begin(self) -> None:
+        cluster = self.cluster
+        cluster.start()
+        topics = [
+            Topic(one.name, one.shows, 1, one.replicas or BROKERS, one.config)
+            for one in (*PLAIN, *COMPACTED)
+        ]
+        workloads.create_topics(cluster.bootstrap(1), cluster.version, topics)
+        cluster.wait_for_leader(1, _names(PLAIN), [2])
+        for topic in PLAIN:
+            cluster.write(2, topic.name, "common", COMMON)
+        workloads.write_compacted(cluster.bootstrap(2), cluster.log_dir(2))
+        workloads.write_compacted_transactions(cluster.bootstrap(2), cluster.log_dir(2))
+        self._open = workloads.transactional(cluster.bootstrap(2), "never-ends")
+        self._open.producer.begin_transaction()
+        self._open.batch(OPEN.name, workloads.messages("open", 5, workloads.now_ms()))
+        cluster.write(2, OPEN.name, "behind it", 20)
+        cluster.wait_until_equal(_names((*PLAIN, *COMPACTED)), (2, 3))
+
+    def _killed(self) -> Situation:
+        cluster = self.cluster
+        with cluster.writing(2, BEHIND.name):
+            before = cluster.offsets(2, BEHIND.name).log_end
+            workloads.wait_for(
+                lambda: cluster.offsets(4, BEHIND.name).log_end > before + 50, 60, "some records"
+            )
+            cluster.kill(4)
+            cluster.wait_for_isr(2, _names([BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN]), (2, 3))
+        cluster.wait_until_equal(_names(PLAIN), (2, 3))
+        live = self._live(PLAIN, (2, 3))
+        cluster.wait_until_checkpointed(live)
+        # With the controller away nobody takes the hanging follower out of the set in sync.
+        cluster.pause(1, 3)
+        for topic in (HUNG, HUNG_UNCLEAN, BELOW_MIN):
+            cluster.write(2, topic.name, "above", 30)
+        live |= self._live(PLAIN, (2,))
+        leadership = cluster.leadership(2, _names(PLAIN))
+        cluster.kill()
+        found = self._situation("killed", live, leadership)
+        cluster.nodes[3].extra_config.pop(BACKOFF)
+        cluster.start(1, 3, 4)
+        cluster.wait_for_leader(1, _names([HUNG_UNCLEAN]), (3, 4))
+        (leader, _) = cluster.leadership(1, [HUNG_UNCLEAN.name])[HUNG_UNCLEAN.name]
+        cluster.write(leader, HUNG_UNCLEAN.name, "instead", 12)
+        cluster.start(2)
+        return found
+
+    def _diverged(self) -> Situation:
+        cluster = self.cluster
+        workloads.write_compacted(cluster.bootstrap(2), cluster.log_dir(2), generation=2)
+        for topic in COMPACTED:
+            workloads.wait_for_cleaner(cluster.log_dir(3), topic.name, 0)
+        cluster.pause(3, 4)
+        cluster.wait_for_isr(2, _names(PLAIN), (2,))
+        for topic, count in ((DIVERGED, 60), (SEESAW, 40), (BELOW_MIN, 30)):
+            cluster.write(2, topic.name, "lost", count)
+        live = self._live(PLAIN, (2,))
+        cluster.wait_until_checkpointed(live)
+        cluster.kill(2)
+        cluster.resume(3, 4)
+        cluster.wait_for_leader(1, [DIVERGED.name], (3, 4))
+        cluster.wait_for_leader(1, [SEESAW.name], (3,))
+        (leader, _) = cluster.leadership(1, [DIVERGED.name])[DIVERGED.name]
+        cluster.write(leader, DIVERGED.name, "won", 25)
+        cluster.write(3, SEESAW.name, "won", 25)
+        cluster.wait_until_equal([DIVERGED.name], (3, 4))
+        live |= self._live(PLAIN, (3, 4))
+        cluster.wait_until_checkpointed(live)
+        leadership = cluster.leadership(1, _names(PLAIN))
+        cluster.pause(1, 3, 4)
+        return self._situation("diverged", live, leadership)
+
+    def _seesaw(self, before: Situation) -> Situation:
+        cluster = self.cluster
+        before.away = frozenset({3})
+        cluster.resume(1, 4)
+        cluster.start(2)
+        cluster.wait_for_leader(1, [SEESAW.name], (2,))
+        cluster.wait_for_isr(1, _names([DIVERGED]), (2, 4))
+        self._aftermath(before)
+        cluster.write(2, SEESAW.name, "third", 15)
+        live = self._live(PLAIN, (2,))
+        cluster.wait_until_checkpointed(live)
+        cluster.kill(2)
+        cluster.resume(3)
+        cluster.wait_for_leader(1, [SEESAW.name], (3,))
+        leadership = cluster.leadership(1, _names(PLAIN))
+        live |= self._live(PLAIN, (3, 4))
+        cluster.wait_until_checkpointed(live)
+        cluster.pause(1, 3, 4)
+        found = self._situation("seesaw", live, leadership)
+        cluster.resume(1, 3, 4)
+        cluster.start(2)
+        return found
+
+    def _all_back(self, situation: Situation) -> None:
+        """Wait until all replicas are in sync, and look at what it took."""
+        three = [topic.name for topic in (*PLAIN, *COMPACTED) if topic is not SEESAW]
+        self.cluster.wait_for_isr(1, three, BROKERS)
+        self.cluster.wait_for_isr(1, [SEESAW.name], (2, 3))
+        self._aftermath(situation)
+
+    def _aftermath(self, situation: Situation) -> None:
+        for node in BROKERS:
+            log = self.cluster.nodes[node].log
+            text, self._read[node] = log[self._read[node] :], len(log)
+            situation.loaded |= {(name, node): int(end) for name, end in _LOADED.findall(text)}
+            situation.watermarks |= {
+                (name, node): int(offset) for name, offset in _WATERMARK.findall(text)
+            }
+            for name, offset in _CUT.findall(text):
+                situation.cuts.setdefault((name, node), []).append(int(offset))
+        names = _names((*PLAIN, *COMPACTED))
+        for told in (situation.loaded, situation.watermarks, situation.cuts):
+            for key in [key for key in told if key[0] not in names]:
+                del told[key]
+        found = self.cluster.leadership(1, names)
+        situation.leaders = {name: leader for name, (leader, _) in found.items()}
+
+    def _live(self, topics: Sequence[Topic], nodes: Sequence[int]) -> dict[Key, Offsets]:
+        return {
+            (topic.name, node): self.cluster.offsets(node, topic.name)
+            for topic in topics
+            for node in nodes
+            if node in (topic.replicas or BROKERS)
+        }
+
+    def _situation(self, name: str, live: dict[Key, Offsets], leadership: Leadership) -> Situation:
+        for node in BROKERS:
+            self._read[node] = len(self.cluster.nodes[node].log)
+        return Situation(self.cluster.freeze(self.root / name), live, leadership)
+
+
+def _names(topics: Sequence[Topic]) -> list[str]:
+    return [topic.name for topic in topics]

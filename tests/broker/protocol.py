@@ -1,0 +1,99 @@
+"""Asks one broker what no client library asks: offsets of its own replica, led by it or not.
+
+Two requests in their last versions without tagged fields, as ``ListOffsetsRequest.json`` and
+``FetchRequest.json`` have them. A broker answers them for any partition that it hosts.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+
+from broker.install import HarnessError
+
+_LIST_OFFSETS, _FETCH = (2, 5), (1, 11)
+"""Request and version."""
+_DEBUGGING_REPLICA = -2
+"""``ListOffsetsRequest.DEBUGGING_REPLICA_ID``: the broker need not lead, and tells the log end."""
+_CONSUMER = -1
+_LATEST, _EARLIEST = -1, -2
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """What a broker says of its replica while it runs."""
+
+    log_start: int
+    high_watermark: int
+    last_stable: int
+    log_end: int
+    leader_epoch: int
+    """That of who leads, or led last, as far as this broker knows."""
+
+
+def offsets(bootstrap: str, topic: str, partition: int = 0) -> Offsets:
+    """Return the offsets of the replica on one broker; HarnessError where it hosts none."""
+    end, epoch = _list_offset(bootstrap, topic, partition, _LATEST)
+    body = struct.pack(">iiiibii", _CONSUMER, 0, 0, 1, 0, 0, -1)
+    # A fetch of version 11 and later names a rack, and so may be answered by a follower.
+    start, _ = _list_offset(bootstrap, topic, partition, _EARLIEST)
+    asked = struct.pack(">iiqqi", partition, -1, start, -1, 1)
+    body += _one_topic(topic, asked) + struct.pack(">i", 0) + _text("")
+    told = _Answer(_exchange(bootstrap, _FETCH, body))
+    _, error, _, _ = told.take(">ihii")
+    _fine(error, "fetch")
+    told.text()
+    _, _, error, watermark, stable, log_start = told.take(">iihqqq")
+    _fine(error, "fetch")
+    return Offsets(log_start, watermark, stable, end, epoch)
+
+
+def _list_offset(bootstrap: str, topic: str, partition: int, timestamp: int) -> tuple[int, int]:
+    asked = struct.pack(">iiq", partition, -1, timestamp)
+    body = struct.pack(">ib", _DEBUGGING_REPLICA, 0) + _one_topic(topic, asked)
+    told = _Answer(_exchange(bootstrap, _LIST_OFFSETS, body))
+    told.take(">ii")
+    told.text()
+    _, _, error, _, offset, epoch = told.take(">iihqqi")
+    _fine(error, "list offsets")
+    return offset, epoch
+
+
+def _one_topic(topic: str, partition: bytes) -> bytes:
+    return struct.pack(">i", 1) + _text(topic) + struct.pack(">i", 1) + partition
+
+
+def _text(value: str) -> bytes:
+    return struct.pack(">h", len(value)) + value.encode()
+
+
+def _exchange(bootstrap: str, request: tuple[int, int], body: bytes) -> bytes:
+    host, _, port = bootstrap.rpartition(":")
+    message = struct.pack(">hhi", *request, 1) + _text("harness") + body
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(struct.pack(">i", len(message)) + message)
+        with connection.makefile("rb") as answer:
+            (size,) = struct.unpack(">i", answer.read(4))
+            return answer.read(size)[4:]
+
+
+class _Answer:
+    """Takes fields off the front of an answer."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        size = struct.calcsize(layout)
+        found, self._data = struct.unpack(layout, self._data[:size]), self._data[size:]
+        return found
+
+    def text(self) -> None:
+        (length,) = self.take(">h")
+        self._data = self._data[length:]
+
+
+def _fine(error: int, what: str) -> None:
+    if error:
+        raise HarnessError(f"{what}: the broker answered with error {error}")
