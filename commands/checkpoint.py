@@ -106,7 +106,7 @@ def show(
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
     selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
-    chosen = options.all_paths(paths, None, False)
+    chosen = options.local_paths(paths, None, False)
     with Report(settings, checkpoint_views.of_rows(), Summary()) as report:
         for path in chosen:
             try:
@@ -161,7 +161,7 @@ def lint(
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
     job = Verification(
-        options.all_paths(paths, None, False),
+        options.local_paths(paths, None, False),
         level=Level.QUICK,
         selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
         areas=SMALL_FILES,

@@ -100,7 +100,7 @@ def diff(
     summary = ActionSummary()
     report = Report(settings, diff_view.make(settings), summary)
     job = Comparison(
-        [str(path) for path in options.all_paths(sources, files_from, null)],
+        options.all_texts(sources, files_from, null),
         selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from logtool import remote
 from logtool.commands.output import Settings
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -249,23 +250,40 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
 
 
 def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
-    """Return the paths given and those that --files-from names; UsageError where there are none."""
+    """Return the paths of `all_texts`; UsageError for a URL that leads nowhere."""
+    return [remote.parse(text) for text in all_texts(paths, files_from, null)]
+
+
+def local_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
+    """Return the paths of `all_texts` for a command that cannot do its job behind a URL."""
+    found = all_paths(paths, files_from, null)
+    for path in found:
+        if remote.is_remote(path):
+            raise UsageError(f"{path}: this command takes local paths only; no URL")
+    return found
+
+
+def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[str]:
+    """Return the paths given and those that --files-from names; UsageError where there are none.
+
+    As text: a Path would make ``s3:/bucket`` of ``s3://bucket``.
+    """
     if null and files_from is None:
         raise UsageError("--null says how --files-from is read, which is missing")
     listed = [] if files_from is None else _listed(files_from, b"\0" if null else b"\n")
     if paths and "" in paths:
         raise UsageError("a PATH is empty")
-    found = [*map(Path, paths or []), *listed]
+    found = [*(paths or []), *listed]
     if not found:
         where = f"{files_from} names none" if files_from else "give at least one"
         raise UsageError(f"no PATH: {where}")
     return found
 
 
-def _listed(files_from: str, end: bytes) -> list[Path]:
+def _listed(files_from: str, end: bytes) -> list[str]:
     try:
         data = sys.stdin.buffer.read() if files_from == "-" else Path(files_from).read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"cannot read --files-from {files_from}: {reason}") from error
-    return [Path(os.fsdecode(name)) for name in data.split(end) if name]
+    return [os.fsdecode(name) for name in data.split(end) if name]

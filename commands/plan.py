@@ -109,7 +109,7 @@ def plan(
     summary = ActionSummary()
     report = Report(settings, actions_view.make(settings), summary)
     forecast = Forecast(
-        options.all_paths(paths, files_from, null),
+        options.local_paths(paths, files_from, null),
         Settings(options.parse_kafka_version(kafka_version), index_interval_bytes),
         selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
         jobs=jobs or available_cpus(),

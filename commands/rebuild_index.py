@@ -138,7 +138,7 @@ def rebuild_index(
     summary = ActionSummary()
     report = Report(settings, rebuild_view.make(settings), summary)
     job = Rebuild(
-        options.all_paths(paths, files_from, null),
+        options.local_paths(paths, files_from, null),
         Wanted(frozenset(KINDS[one] for one in kind or KINDS), not only_bad),
         Consent(apply, undo_dir, output, shlex.join(["logtool", *sys.argv[1:]])),
         Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),

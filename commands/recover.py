@@ -165,7 +165,7 @@ def recover(
     if sum((from_checkpoint, from_offset is not None, full)) > 1:
         raise UsageError("--from-checkpoint, --from-offset and --full exclude each other")
     selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
-    all_paths = options.all_paths(paths, files_from, null)
+    all_paths = options.local_paths(paths, files_from, null)
     points, selection = _points(from_offset, full, selection)
     summary = ActionSummary()
     report = Report(settings, actions_view.make(settings), summary)

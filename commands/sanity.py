@@ -152,7 +152,7 @@ def sanity(
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
     job = Sanity(
-        options.all_paths(paths, files_from, null),
+        options.local_paths(paths, files_from, null),
         Settings(
             modes=(Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),),
             threads=threads,

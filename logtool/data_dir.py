@@ -1,6 +1,5 @@
 """One entry of ``log.dirs``, its partitions and checkpoints; and what a given path is."""
 
-import stat
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -86,11 +85,7 @@ class DataDir:
 
 def classify(path: Path) -> PathKind:
     """Return what `path` is; UnreadableError when it is nothing that Kafka writes."""
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        raise UnreadableError(path, error.strerror or str(error)) from error
-    if not stat.S_ISDIR(mode):
+    if not files.leads_to_dir(path):
         return PathKind.FILE
     entries = files.list_dir(path)
     if _holds_partition_files([e.name for e in entries]):

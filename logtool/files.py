@@ -2,17 +2,21 @@
 
 Every open is O_RDONLY, does not follow a symbolic link in the last component and never blocks on
 a pipe. What cannot be read is an `UnreadableError` with the path and the system's reason.
+Of a path that is a URL `logtool.remote` reads; whoever calls these functions need not know.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from logtool import remote
 from logtool.errors import UnreadableError
+
+Entry = os.DirEntry[str] | remote.Entry
 
 SMALL_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest file that is read whole: six times the largest default index."""
@@ -23,25 +27,34 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def open_readonly(path: Path) -> int:
-    """Return a file descriptor for reading a regular file."""
+    """Return a file descriptor for reading a regular file of this system."""
+    if remote.is_remote(path):
+        raise UnreadableError(path, "is elsewhere; only a file of this system can be opened")
     return _open(path)[0]
 
 
 def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
     """Return the whole content of a file of at most `limit` bytes."""
+    if remote.is_remote(path):
+        data = remote.read(path, 0, limit + 1)
+        if len(data) > limit:
+            raise UnreadableError(path, f"is larger than the limit of {limit} bytes")
+        return data
     with LogFile(path) as file:
         if file.size > limit:
             raise UnreadableError(path, f"is {file.size} bytes, more than the limit of {limit}")
         return file.read(0, file.size)
 
 
-def list_dir(path: Path) -> list[os.DirEntry[str]]:
+def list_dir(path: Path) -> Sequence[Entry]:
     """Return the entries of a directory, sorted by name."""
+    if remote.is_remote(path):
+        return remote.list_dir(path)
     with _translated(path), os.scandir(path) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 
 
-def is_dir(entry: os.DirEntry[str]) -> bool:
+def is_dir(entry: Entry) -> bool:
     """Return whether it is a directory or leads to one; a link that leads nowhere does not."""
     try:
         return entry.is_dir()
@@ -49,14 +62,50 @@ def is_dir(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+def leads_to_dir(path: Path) -> bool:
+    """Return whether a directory is at `path`, links followed; UnreadableError for nothing."""
+    if remote.is_remote(path):
+        return remote.look(path).is_dir()
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
+
+
+def has_dir(path: Path) -> bool:
+    """Return whether there is a directory at `path` that can be reached."""
+    try:
+        return leads_to_dir(path)
+    except UnreadableError:
+        return False
+
+
+def size_at(path: Path) -> int:
+    """Return the bytes of the file at `path`, of a link its own; UnreadableError without one."""
+    if remote.is_remote(path):
+        return remote.look(path).size
+    with _translated(path):
+        return path.lstat().st_size
+
+
+def real(path: Path) -> str:
+    """Return where a path leads in the end; a URL leads to itself."""
+    return str(path) if remote.is_remote(path) else os.path.realpath(path)
+
+
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 
     `size` is what it was when opened: what is appended later is not looked at, and where it
-    shrank `read_into` returns less than asked.
+    shrank `read_into` returns less than asked. Who has a size from a listing gives it as `listed`:
+    a URL then costs no request to open, and is taken to be that long.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
+        """Return what reads the path; the type of a path decides it once."""
+        return super().__new__(_RemoteFile if remote.is_remote(path) else cls)
+
+    def __init__(self, path: Path, listed: int | None = None) -> None:
         self.path = path
         self._fd, self.size = _open(path)
         if self.size > _READ_AT_ONCE:
@@ -94,6 +143,32 @@ class LogFile:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         os.close(self._fd)
+
+
+class _RemoteFile(LogFile):
+    """One behind a URL; what only concerns this system, such as its page cache, does nothing."""
+
+    def __init__(self, path: Path, listed: int | None = None) -> None:
+        self.path = path
+        self._window = remote.Window(path, listed)
+        self.size = self._window.size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        return self._window.read_into(buffer, position)
+
+    def read(self, position: int, size: int) -> bytes:
+        data = bytearray(max(0, min(size, self._window.size - position)))
+        return bytes(data[: self._window.read_into(memoryview(data), position)])
+
+    def forget(self, position: int, size: int) -> None:
+        pass
+
+    def size_now(self) -> int:
+        """Return what was listed, or less where a read found the end: nobody is asked again."""
+        return self._window.size
+
+    def __exit__(self, *_: object) -> None:
+        self._window.close()
 
 
 def _open(path: Path) -> tuple[int, int]:

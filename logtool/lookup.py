@@ -17,7 +17,6 @@ from logtool import data_dir, files, partition
 from logtool.checks import root, small_files
 from logtool.data_dir import PathKind
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.forecast import place as home_of
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
@@ -26,7 +25,7 @@ from logtool.formats.time_index import TimeIndex
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import ShadowFile
-from logtool.partition import Partition, Segment
+from logtool.partition import File, Partition, Segment
 from logtool.places import Place, Wanted, find_in_batch
 from logtool.scan import Chunk, scan
 from logtool.summary import Summary
@@ -192,7 +191,7 @@ class Lookup:
         summary = self._summary
         for segment in segments:
             summary.segments += 1
-            with LogFile(segment.log.path) as log:
+            with segment.log.open() as log:
                 position = 0
                 for chunk in scan(log, base_offset=segment.base_offset):
                     summary.batches += len(chunk.table)
@@ -213,14 +212,15 @@ def _reader(segment: Segment) -> IndexedLog:
     file = segment.indexes.get(FileKind.OFFSET_INDEX)
     log = ShadowFile(segment.log, segment.log.size)
     # An active index is as long as it may grow: what is not used yet is no entry.
-    used = ShadowFile(file, _used(file.path)) if file else None
+    used = _used(file) if file else None
     return IndexedLog(segment.base_offset, log, used, by_base=NEWEST >= (4, 1))
 
 
-def _used(path: Path) -> int:
-    data = files.read_small(path)
+def _used(file: File) -> ShadowFile:
+    data = files.read_small(file.path)
     index = offset_index.parse(data)
-    return len(data) - index.padding - len(index.trailing)
+    size = len(data) - index.padding - len(index.trailing)
+    return ShadowFile(file, size, data)
 
 
 def _time_index(segment: Segment) -> TimeIndex:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool import partition
+from logtool import files, partition
 from logtool.errors import FormatError, UnreadableError
 from logtool.files import LogFile
 from logtool.formats import compression, control_record, record
@@ -101,7 +101,7 @@ class MetadataImage:
 def read(metadata_dir: Path) -> MetadataImage:
     """Read ``__cluster_metadata-0``, or that of the log dir given; UnreadableError without one."""
     inner = metadata_dir / DIRECTORY
-    log = partition.read(inner if inner.is_dir() else metadata_dir)
+    log = partition.read(inner if files.has_dir(inner) else metadata_dir)
     builder = _newest_snapshot(log.kraft_snapshots)
     image = builder.image
     try:

@@ -1,13 +1,13 @@
 """One partition directory: its segments in order and the files beside them."""
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool import files
+from logtool import files, remote
 from logtool.errors import UnreadableError
+from logtool.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import (
     BadDirectory,
@@ -27,6 +27,11 @@ class File:
     name: FileName
     size: int
     mtime_ns: int
+    """Behind a URL: when it was stored there; 0 where that is not known."""
+
+    def open(self) -> LogFile:
+        """Open the file to read it; UnreadableError where that fails, then or later."""
+        return LogFile(self.path, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ def read_or_error(path: Path) -> Partition | UnreadableError:
         return error
 
 
-def is_file(entry: os.DirEntry[str], name: FileName) -> bool:
+def is_file(entry: files.Entry, name: FileName) -> bool:
     """Return whether it is a file, or a link in the place of one.
 
     A broker follows links. Here they are not followed: whoever opens one says that it is unread.
@@ -127,11 +132,13 @@ def is_file(entry: os.DirEntry[str], name: FileName) -> bool:
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and known)
 
 
-def describe(parent: Path, entry: os.DirEntry[str], name: FileName) -> File | None:
+def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
     """Return the file of a directory entry, or None if it vanished since the listing.
 
     Of a link, size and time are those of what it leads to.
     """
+    if isinstance(entry, remote.Entry):
+        return File(parent / entry.name, name, entry.size, entry.mtime_ns)
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:

@@ -15,7 +15,6 @@ from logtool import files, partition, scan, transactions
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.findings import Finding
 from logtool.forecast import Request
 from logtool.loading.loader import Loaded, Outcome, load
@@ -170,7 +169,7 @@ def _stable(
     for segment in found.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start:
             continue
-        with LogFile(segment.log.path) as log:
+        with segment.log.open() as log:
             for chunk in scan.scan(log, base_offset=segment.base_offset, payload=False):
                 on_bytes(int(chunk.table.size.sum()))
                 table = chunk.table[chunk.table.base_offset < end]

@@ -13,7 +13,6 @@ import numpy as np
 
 from logtool.checks.batches import BatchRules
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.formats._columns import runs
 from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, Column
 from logtool.partition import Segment
@@ -49,8 +48,12 @@ class Batches:
     def __len__(self) -> int:
         return len(self.position)
 
-    def __getitem__(self, which: Column) -> Self:
-        """Return the rows that a mask or an index array selects."""
+    def __getitem__(self, which: Column | slice) -> Self:
+        """Return the rows that a mask, an index array or a slice selects."""
+        if isinstance(which, np.ndarray) and which.dtype == np.bool_:
+            which = np.flatnonzero(which)
+            if len(which) == len(self):
+                return self  # as nearly always, and there may be millions
         return type(self)(*(getattr(self, name)[which] for name in COLUMNS))
 
     def row(self, index: int) -> dict[str, int]:
@@ -63,6 +66,8 @@ COLUMNS = tuple(field.name for field in fields(Batches))
 
 def joined(parts: Sequence[Batches]) -> Batches:
     """Return the rows of all parts in order."""
+    if len(parts) == 1:
+        return parts[0]
     nothing = np.empty(0, np.int64)
     return Batches(
         *(np.concatenate([nothing, *(getattr(p, name) for p in parts)]) for name in COLUMNS)
@@ -102,7 +107,7 @@ class SegmentCopy:
 def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCopy:
     """Read one segment; one that cannot be read is damage as a whole. Work for a thread."""
     found = _Collector(segment)
-    with LogFile(segment.log.path) as log:
+    with segment.log.open() as log:
         at = 0
         for chunk in scan(log, base_offset=segment.base_offset, payload=False):
             found.feed(chunk)

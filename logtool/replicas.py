@@ -1,15 +1,17 @@
 """The same partitions on several brokers, from log dirs, partition dirs and digests.
 
-One partition at a time is in memory, with all its copies; its segments are read in several threads.
+One partition at a time is in memory, with all its copies; their segments are read in several
+threads.
 """
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logtool import data_dir, digest, files, partition
+from logtool import data_dir, digest, files, partition, remote
 from logtool.checks import root, small_files
 from logtool.data_dir import OF_TODAY, DataDir, PathKind, Selection
 from logtool.digest import Digest
@@ -56,8 +58,8 @@ def parse_source(text: str) -> tuple[int | None, Path]:
     """Return the node id and the path of ``ID=DIR`` or ``DIR``."""
     found = _NAMED.fullmatch(text)
     if found and not Path(text).exists():
-        return int(found.group(1)), Path(found.group(2))
-    return None, Path(text)
+        return int(found.group(1)), remote.parse(found.group(2))
+    return None, remote.parse(text)
 
 
 class Comparison:
@@ -118,10 +120,12 @@ class Comparison:
         with Workers(try_segment, jobs, self._pace, self._advance) as workers:
             for group in groups:
                 copies = []
+                segments = [segment for one in group for segment in one.segments]
+                results = workers.run(segments, lambda _: 0)
                 for one in group:
                     self._path = one.path
                     try:
-                        copy = yield from self._copy(one, workers)
+                        copy = yield from self._copy(one, islice(results, len(one.segments)))
                     except UnreadableError as error:
                         yield error
                         continue
@@ -134,7 +138,7 @@ class Comparison:
                     yield judge(copies)
 
     def _copy(
-        self, found: Found, workers: Workers[Segment, SegmentCopy | UnreadableError]
+        self, found: Found, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
     ) -> Generator[UnreadableError, None, Copy | None]:
         """Read one copy; returns None once time is over."""
         if found.saved:
@@ -143,7 +147,6 @@ class Comparison:
             node = copy.node if found.node is None else found.node
             return replace(copy, topic=found.key[0], partition=found.key[1], node=node)
         parts = []
-        results = workers.run(found.segments, lambda segment: 0)
         for segment, result in zip(found.segments, results, strict=True):
             if isinstance(result, OutOfTimeError):
                 return None
@@ -162,7 +165,8 @@ class Comparison:
 
 def _is_file(text: str) -> bool:
     """Return whether a source is a digest, which may be looked at alone."""
-    return parse_source(text)[1].is_file()
+    path = parse_source(text)[1]
+    return not remote.is_remote(path) and path.is_file()
 
 
 def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found | UnreadableError]:

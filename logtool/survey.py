@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logtool import data_dir, partition
+from logtool import data_dir, files, partition
 from logtool.data_dir import PathKind, Selection
 from logtool.dump.values import rfc3339
 from logtool.errors import UnreadableError
@@ -101,7 +101,7 @@ class Survey:
 
     def _each_once(self) -> list[Path]:
         """Return the paths without those that lead to the same place as one before."""
-        return list({path.resolve(): path for path in reversed(self._paths)}.values())[::-1]
+        return list({files.real(path): path for path in reversed(self._paths)}.values())[::-1]
 
     def _advance(self, count: int) -> None:
         self._done += count

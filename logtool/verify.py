@@ -1,11 +1,10 @@
 """Everything that can be checked about the given paths: a stream of findings and a summary."""
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool import data_dir, partition
+from logtool import data_dir, files, partition
 from logtool.checks import inventory, root, small_files
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
@@ -241,4 +240,4 @@ class Verification:
 
 def _each_once(paths: Sequence[Path]) -> list[Path]:
     """Return the paths without those that lead to the same place as one before."""
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+    return list({files.real(path): path for path in reversed(paths)}.values())[::-1]

@@ -47,7 +47,7 @@ def belongs_to_broker(path: Path) -> bool:
     return any(
         _is_of_partition(entry.name)
         or names.parse_root_file(entry.name).kind not in (FileKind.UNKNOWN, FileKind.LOCK)
-        or (_is_partition(entry.name) and files.is_dir(entry) and _holds_partition(entry.path))
+        or (_is_partition(entry.name) and files.is_dir(entry) and _holds_files(path / entry.name))
         for entry in entries
     )
 
@@ -56,9 +56,9 @@ def _is_partition(name: str) -> bool:
     return isinstance(names.parse_directory(name), PartitionDirectory)
 
 
-def _holds_partition(path: str) -> bool:
+def _holds_files(path: Path) -> bool:
     try:
-        return any(_is_of_partition(entry.name) for entry in files.list_dir(Path(path)))
+        return any(_is_of_partition(entry.name) for entry in files.list_dir(path))
     except UnreadableError:
         return False
 

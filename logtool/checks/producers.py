@@ -124,8 +124,9 @@ def compare_snapshot(
 
 
 def _missing(producer_id: int, state: Producer, file: File) -> str | None:
-    # By the age at which the file was written; a copy without time stamps only looks older.
-    age_ms = file.mtime_ns // 1_000_000 - state.timestamp
+    # By the age at which the file was written; a copy without time stamps only looks older, and so
+    # does a file of which no time is known.
+    age_ms = file.mtime_ns // 1_000_000 - state.timestamp if file.mtime_ns else EXPIRATION_MS
     if state.transaction_first_offset == NONE and age_ms >= EXPIRATION_MS:
         return None
     return (

@@ -106,7 +106,7 @@ def _read_log(
     log_pass = LogPass(task, report)
     rules = log_pass.rules
     found: list[Finding] = []
-    with LogFile(segment.log.path) as log:
+    with segment.log.open() as log:
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)

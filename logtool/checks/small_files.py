@@ -6,7 +6,6 @@ from typing import Any
 
 from logtool import files, scan
 from logtool.errors import FormatError, UnreadableError
-from logtool.files import LogFile
 from logtool.findings import Finding
 from logtool.formats import (
     clean_shutdown,
@@ -57,7 +56,7 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
     damaged = False
     command = f"logtool dump {shlex.quote(str(file.path))}"
     try:
-        with LogFile(file.path) as log:
+        with file.open() as log:
             for chunk in scan.scan(log, base_offset=0):
                 if chunk.damage:
                     damaged, damage = True, chunk.damage

@@ -76,7 +76,7 @@ def _expand(
             except UnreadableError as error:
                 unreadable.append(error)
     cache = path / names.REMOTE_INDEX_CACHE
-    if whole and cache.is_dir():
+    if whole and files.has_dir(cache):
         found += _remote_indexes(cache)
     return found
 
@@ -123,10 +123,7 @@ def _single(path: Path) -> Input:
     if path.name.startswith(FileKind.BOOTSTRAP_CHECKPOINT):
         name = names.parse_root_file(path.name)
     directory = names.parse_directory(path.absolute().parent.name)
-    try:
-        size = path.lstat().st_size
-    except OSError as error:
-        raise UnreadableError(path, error.strerror or str(error)) from error
+    size = files.size_at(path)
     if isinstance(directory, PartitionDirectory):
         return Input(path, name, size, directory.topic, directory.partition)
     return Input(path, name, size, None, None)

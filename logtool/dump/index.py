@@ -57,7 +57,7 @@ class IndexDump:
         self.summary.partitions = len({i.path.parent for i in inputs if i.topic is not None})
         self._total = sum(item.size for item in inputs)
         if self.join_log:
-            self._total += sum(log.stat().st_size for log in self._groups if log.is_file())
+            self._total += sum(map(_size, self._groups))
         for item in self._all():
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
@@ -126,3 +126,10 @@ class IndexDump:
         self._done += count
         if self.on_progress:
             self.on_progress(self._done, self._total, path)
+
+
+def _size(log: Path) -> int:
+    try:
+        return files.size_at(log)
+    except UnreadableError:
+        return 0

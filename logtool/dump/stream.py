@@ -97,7 +97,7 @@ class Dump:
         self._advance(item.path, len(data))
 
     def _log(self, item: Input) -> Iterator[Object | Block]:
-        with LogFile(item.path) as file:
+        with LogFile(item.path, item.size) as file:
             self.summary.segments += item.name.kind is FileKind.LOG
             yield file_object(item, file.size, None)
             base = item.name.offset or 0 if item.name.kind is FileKind.LOG else 0

@@ -60,7 +60,7 @@ def subjects(
         if kind is PathKind.FILE:
             yield _single(path, wanted)
             return
-        top = path if kind is PathKind.LOG_DIR else Path(path.resolve()).parent
+        top = path if kind is PathKind.LOG_DIR else path.resolve().parent
         home = Home(data_dir.read(top), Settings(_KAFKA))
     except UnreadableError as error:
         yield error

@@ -36,7 +36,7 @@ class ShadowFile:
         """Open a log, as long as it would be, to be scanned."""
         if self.content is not None or self.origin is None:
             return _Memory(self.content or b"")
-        file = LogFile(self.origin.path)
+        file = self.origin.open()
         file.size = min(file.size, self.size)
         return file
 

@@ -70,14 +70,14 @@ class Watch:
 def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Prove for every command that takes paths that they are the same byte by byte afterwards."""
     watching = Watch()
-    all_paths = options.all_paths
+    all_texts = options.all_texts
 
-    def watched(*args: Any) -> list[Path]:
-        paths = all_paths(*args)
-        watching.look(paths)
-        return paths
+    def watched(*args: Any) -> list[str]:
+        texts = all_texts(*args)
+        watching.look([Path(text) for text in texts])
+        return texts
 
-    monkeypatch.setattr(options, "all_paths", watched)
+    monkeypatch.setattr(options, "all_texts", watched)
     yield watching
     watching.check()
 

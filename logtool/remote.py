@@ -1,0 +1,204 @@
+"""Log dirs that fsspec reaches by a URL, such as ``s3://bucket/broker-1``: listed, read by ranges.
+
+A URL travels as a `UPath`, which joins, prints, compares and pickles like the `Path` it stands in
+for; its text and type are all it carries. Only this module and `logtool.files` look behind it.
+Endpoint and credentials are found as fsspec and its file systems find them: for s3 the ``AWS_*``
+variables with ``AWS_ENDPOINT_URL``, for all the files in ``~/.config/fsspec``. Nothing of fsspec is
+imported before a URL is there. What goes wrong is an `UnreadableError` of one line, whatever a
+library raises.
+"""
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from logtool.errors import UnreadableError, UsageError
+
+READ_AHEAD = 8 * 1024 * 1024
+"""Most bytes of one request where reads go on, each from where the last one ended."""
+LEAST_READ = 256 * 1024
+"""Bytes of one request for a single place: they take no longer than its way there and back."""
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_LOCAL = ("file", "local")
+_TIMES = ("mtime", "LastModified", "last_modified", "created")
+_MISSING = "No such file or directory"
+
+
+def is_remote(path: Path) -> bool:
+    """Return whether a path leads away from what the system itself can open."""
+    # UPath is no Path: the types do not say so.
+    return not isinstance(cast(object, path), Path)
+
+
+def parse(text: str) -> Path:
+    """Return the path that a text names; UsageError for a URL that nothing here can follow.
+
+    A ``file://`` URL is the local path in it.
+    """
+    scheme = _URL.match(text)
+    if not scheme:
+        return Path(text)
+    if scheme[1].lower() in _LOCAL:
+        return Path(text[scheme.end() :])
+    try:
+        import fsspec
+        from upath import UPath
+    except ModuleNotFoundError as error:
+        wants = f"{text} needs {error.name}: pip install 'kafka-logtool[remote]'"
+        raise UsageError(wants) from error
+    try:
+        fsspec.get_filesystem_class(scheme[1])
+        return cast(Path, UPath(text))
+    except ImportError as error:
+        if scheme[1] in ("s3", "s3a"):
+            wants = f"{text} needs s3fs: pip install 'kafka-logtool[remote]'"
+            raise UsageError(wants) from error
+        raise UsageError(f"{text}: {_line(error)}") from error
+    except ValueError as error:
+        raise UsageError(f"{text}: {_line(error)}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a listing says of a name; asked in the words of `os.DirEntry`."""
+
+    name: str
+    kind: str
+    """``file`` or ``directory``; anything else is neither."""
+    size: int
+    mtime_ns: int
+    """When it was stored; 0 where the listing does not tell."""
+
+    def is_dir(self) -> bool:
+        """Return whether names are below it."""
+        return self.kind == "directory"
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Return whether it can be read."""
+        return self.kind == "file"
+
+    def is_symlink(self) -> bool:
+        """Return False: where a link leads is for the file system there to know."""
+        return False
+
+
+def list_dir(path: Path) -> list[Entry]:
+    """Return what is in a directory, sorted by name: one listing, never one that is remembered."""
+    system, own = _system(path)
+    with _translated(path):
+        try:
+            infos = system.ls(own, detail=True)
+        finally:
+            system.invalidate_cache(own)
+    own = own.strip("/")
+    if any(info["name"].strip("/") == own and info["type"] == "file" and info["size"]
+           for info in infos):  # fmt: skip
+        raise UnreadableError(path, "Not a directory")
+    entries = [_entry(info) for info in infos if info["name"].strip("/") != own]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def look(path: Path) -> Entry:
+    """Return what stands at a path, without what is in it."""
+    system, own = _system(path)
+    with _translated(path):
+        return _entry(system.info(own))
+
+
+def read(path: Path, start: int, stop: int) -> bytes:
+    """Return the bytes from `start` up to `stop`, fewer where the file ends: one request."""
+    system, own = _system(path)
+    with _translated(path):
+        try:
+            return bytes(system.cat_file(own, start=start, end=stop))
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # s3: the file ends before the range begins
+                return b""
+            raise
+
+
+class Window:
+    """A file read at positions, through one block of it that is held."""
+
+    def __init__(self, path: Path, size: int | None) -> None:
+        self._path = path
+        self._block, self._start = memoryview(b""), 0
+        if size is None:
+            entry = look(path)
+            if entry.kind != "file":
+                raise UnreadableError(path, "is not a regular file")
+            size = entry.size
+        self.size = size
+        """As listed, or less once a read found the end before."""
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
+        done = 0
+        while done < len(buffer) and position + done < self.size:
+            at = position + done - self._start
+            if not 0 <= at < len(self._block):
+                self._fetch(position + done, len(buffer) - done)
+                at = position + done - self._start
+            piece = self._block[at : at + len(buffer) - done]
+            buffer[done : done + len(piece)] = piece
+            done += len(piece)
+            if not piece:
+                break
+        return done
+
+    def close(self) -> None:
+        """Let go of the block."""
+        self._block = memoryview(b"")
+
+    def _fetch(self, position: int, size: int) -> None:
+        """Hold a block with the byte at `position`."""
+        goes_on = 0 < position == self._start + len(self._block)
+        start = position if goes_on or size >= LEAST_READ else position - position % LEAST_READ
+        ahead = min(READ_AHEAD, 4 * len(self._block)) if goes_on else LEAST_READ
+        stop = min(self.size, max(start + ahead, position + size))
+        self._block, self._start = memoryview(read(self._path, start, stop)), start
+        if len(self._block) < stop - start:
+            self.size = start + len(self._block)
+
+
+def _system(path: Path) -> tuple[Any, str]:
+    """Return the file system of a path, and the path in it."""
+    remote = cast(Any, path)
+    with _translated(path):
+        return remote.fs, remote.path
+
+
+def _entry(info: dict[str, Any]) -> Entry:
+    name = info["name"].rstrip("/").rpartition("/")[2]
+    times = (info[key] for key in _TIMES if info.get(key) is not None)
+    return Entry(name, info["type"], info.get("size") or 0, _nanoseconds(next(times, None)))
+
+
+def _nanoseconds(time: object) -> int:
+    if isinstance(time, datetime):
+        time = time.timestamp()
+    return int(time * 1e9) if isinstance(time, int | float) else 0
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn whatever the library of a file system raises into one line that names the path."""
+    try:
+        yield
+    except Exception as error:
+        missing = isinstance(error, FileNotFoundError)
+        reason = _line(error)
+        if missing and (" " not in reason or reason == "Not Found"):
+            reason = _MISSING  # else it says what is missing: the bucket, perhaps
+        raise UnreadableError(path, reason, missing=missing) from error
+
+
+def _line(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
