@@ -137,7 +137,7 @@ def watermark(
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
-    given = options.all_paths(dirs, files_from, null)
+    given = options.local_paths(dirs, files_from, null)
     job = Watermarks(
         [Place(path, node) for node, path in map(_node_and_dir, given)],
         Settings(options.parse_kafka_version(kafka_version)),
