@@ -34,6 +34,14 @@ ROW_GROUP_BYTES = 64 * 1024 * 1024
 """In memory; whichever comes first."""
 _ALL_ASIDE = "all-aside"
 """File in a staging area: every visible table of this run id is a new one."""
+_RISING = frozenset({
+    "position", "batch_position", "base_offset", "last_offset", "offset", "first_offset",
+    "base_timestamp_ms", "max_timestamp_ms", "timestamp_ms", "base_sequence", "last_sequence",
+    "sequence",
+})  # fmt: skip
+"""Columns whose differences are small: half the time and a seventh of the size of dictionaries."""
+_RANDOM = frozenset({"crc", "key_hash", "value_hash", "key", "value", "message", "evidence"})
+"""Columns in which hardly any value comes twice."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -136,9 +144,12 @@ class Writer:
             path = f"{root}/{self._path}"
             found.create_dir(path.rpartition("/")[0], recursive=True)
             self._file = found.open_output_stream(path)
+            names = set(self._schema.names)
             self._writer = parquet.ParquetWriter(
-                self._file, self._schema, compression="zstd", compression_level=1
-            )
+                self._file, self._schema, compression="zstd", compression_level=1,
+                use_dictionary=sorted(names - _RISING - _RANDOM),
+                column_encoding=dict.fromkeys(sorted(names & _RISING), "DELTA_BINARY_PACKED"),
+            )  # fmt: skip
         self._writer.write_table(pa.Table.from_batches(self._ready, self._schema))
         self._written += self._rows
         self._ready, self._rows, self._bytes = [], 0, 0

@@ -179,8 +179,7 @@ class _Rows:
         if "_edges" in writers:
             start = task.piece.start if task.piece else 0
             behind = task.segment.next_base_offset
-            place = {**self._place._asdict(), "segment": self._segment}
-            self._gaps = GapRows(place, behind, start, task.limit)
+            self._gaps = GapRows(self._place, self._segment, behind, start, task.limit)
 
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
         """Take a chunk while its bytes are there."""
