@@ -1,0 +1,21 @@
+"""What the questions have in common."""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from logtool.checks.batches import MOST_RELATIVE_OFFSET
+from logtool.formats.record_batch import MAGIC
+
+DIR: Final = ["log_dir", "node_id", "topic", "partition", "directory"]
+"""The columns that tell a partition dir."""
+KEY: Final = ["log_dir", "directory"]
+"""Those of them that are never null, and enough."""
+
+
+def in_place(batches: DataFrame) -> DataFrame:
+    """Return the batches whose offsets their segment can hold; nothing is held against others."""
+    low = (sql.col("base_offset") < sql.col("segment")) & (sql.col("magic") >= MAGIC)
+    high = sql.col("last_offset") - sql.col("segment") > MOST_RELATIVE_OFFSET
+    return batches.where(~(low | high))

@@ -1,0 +1,73 @@
+"""What is known of partitions beside their batches: for each one row, made where its files are."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from logtool.data_dir import Selection
+from logtool.errors import UnreadableError
+from logtool.gaps.evidence import Facts
+from logtool.gaps.subjects import Wanted, subjects
+
+FACTS: Final = pa.schema(
+    [
+        ("log_dir", pa.string()),
+        ("directory", pa.string()),
+        ("log_start", pa.int64()),
+        ("policy", pa.string()),
+        ("policy_source", pa.string()),
+        ("cleaner_offset", pa.int64()),
+        ("clean", pa.bool_()),
+        ("first_base", pa.int64()),
+        # Offset and name of index files without a log, and of producer snapshots.
+        ("witness_offsets", pa.list_(pa.int64())),
+        ("witness_names", pa.list_(pa.string())),
+        ("witness_snapshots", pa.list_(pa.bool_())),
+    ]
+)
+"""`logtool.gaps.evidence.Facts`, but for what the indexes tell: they are looked at where a gap
+follows."""
+
+
+def facts(spark: SparkSession, log_dirs: Sequence[Path | str]) -> DataFrame:
+    """Return the facts of all partitions of log dirs; one task for each dir reads them."""
+    paths = [str(path) for path in log_dirs]
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield facts_of(paths[number])
+
+    numbers = spark.range(0, len(paths), 1, max(1, len(paths)))
+    return numbers.mapInArrow(read, from_arrow_schema(FACTS))
+
+
+def facts_of(path: str) -> Any:
+    """Return the rows of a log dir or partition dir; what cannot be read has none."""
+    rows = []
+    for one in subjects(Path(path), Wanted(), Selection()):
+        if isinstance(one, UnreadableError):
+            continue  # the pass over the bytes says so
+        known, folder = one.facts, one.found.path
+        columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
+        rows.append(
+            {name: getattr(known, name, None) for name in FACTS.names}
+            | {"log_dir": str(folder.parent), "directory": folder.name}
+            | dict(zip(FACTS.names[-3:], columns, strict=True))
+        )  # fmt: skip
+    return pa.RecordBatch.from_pylist(rows, schema=FACTS)
+
+
+def facts_in(row: dict[str, Any]) -> Facts:
+    """Return the facts of a row."""
+    witnesses = zip(
+        row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True
+    )
+    return Facts(
+        row["log_start"], row["policy"], row["policy_source"], row["cleaner_offset"], row["clean"],
+        row["first_base"], tuple(witnesses),
+    )  # fmt: skip
