@@ -76,9 +76,7 @@ def test_what_is_not_there_is_told_beside_the_rest(spark, scenario, tmp_path):
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_segment_in_pieces_gets_the_same_verdict(
-    spark, scenario, tmp_path, monkeypatch, damaged
-):
+def test_a_segment_in_pieces_gets_the_same_verdict(spark, scenario, tmp_path, monkeypatch, damaged):
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "index.dense-0")
     if damaged:
         in_batch(40, 70)(home)
