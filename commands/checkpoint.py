@@ -25,11 +25,19 @@ from logtool.commands.options import (
 )
 from logtool.findings import Severity
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint.", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A checkpoint.", show_default=False, parser=options.local_path
+    ),
+]
 Target = Annotated[
     Path,
     typer.Argument(
-        metavar="PATH", help="A log dir, a partition dir or a checkpoint.", show_default=False
+        metavar="PATH",
+        help="A log dir, a partition dir or a checkpoint.",
+        show_default=False,
+        parser=options.local_path,
     ),
 ]
 Row = Annotated[
@@ -52,6 +60,7 @@ UndoDir = Annotated[
     typer.Option(
         "--undo-dir",
         metavar="DIR",
+        parser=options.local_path,
         help="Where to keep what is needed to go back; by default beside the log dir.",
     ),
 ]

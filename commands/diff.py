@@ -35,7 +35,7 @@ Sources = Annotated[
 DigestFile = Annotated[
     Path | None,
     typer.Option(
-        "--digest", metavar="FILE",
+        "--digest", metavar="FILE", parser=options.local_path,
         help="Save what was scanned of the one DIR, to be compared elsewhere.",
     ),
 ]  # fmt: skip

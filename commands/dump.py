@@ -157,7 +157,7 @@ def dump(
     lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
     table = None
     if output_file is not None:
-        table = _parquet_file(Path(output_file), given, records=records)
+        table = _parquet_file(options.local_path(output_file), given, records=records)
         lines["parquet"] = table.item
     view = View(
         SCHEMA,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from logtool import remote
 from logtool.commands import options
 from logtool.commands.options import (
     AsJson,
@@ -78,14 +79,14 @@ GhostsOption = Annotated[
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "--output", metavar="FILE",
+        "--output", metavar="FILE", parser=options.local_path,
         help="Write one partition with its gaps filled as a log of its own; must not exist.",
     ),
 ]  # fmt: skip
 FollowerOption = Annotated[
     Path | None,
     typer.Option(
-        "--follower", metavar="DIR",
+        "--follower", metavar="DIR", parser=remote.parse,
         help="Show what the replica in the partition dir DIR would be sent from PATH, and how it "
         "would number it without ghosts.",
     ),

@@ -23,6 +23,14 @@ _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
+def local_path(text: str) -> Path:
+    """Return a path that is read and written on this system only; UsageError for a URL."""
+    path = remote.parse(text)
+    if remote.is_remote(path):
+        raise UsageError(f"{text}: expected a local path, not a URL")
+    return path
+
+
 class Format(StrEnum):
     """How stdout looks."""
 
@@ -175,7 +183,7 @@ Apply = Annotated[
 UndoDir = Annotated[
     Path | None,
     typer.Option(
-        "--undo-dir", metavar="DIR",
+        "--undo-dir", metavar="DIR", parser=local_path,
         help="Where to keep what is needed to go back; by default beside the log dir.",
     ),
 ]  # fmt: skip
@@ -259,7 +267,7 @@ def local_paths(paths: Sequence[str] | None, files_from: str | None, null: bool)
     found = all_paths(paths, files_from, null)
     for path in found:
         if remote.is_remote(path):
-            raise UsageError(f"{path}: this command takes local paths only; no URL")
+            raise UsageError(f"{path}: this command works on local paths, not behind a URL")
     return found
 
 

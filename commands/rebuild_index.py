@@ -57,7 +57,7 @@ OnlyBad = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", metavar="DIR",
+        "--output", metavar="DIR", parser=options.local_path,
         help="Write what is built into DIR, a folder for each partition, and nothing in place.",
     ),
 ]  # fmt: skip

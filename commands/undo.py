@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 UndoneDir = Annotated[
     Path,
     typer.Argument(
-        metavar="UNDO_DIR", help="What the command that changed files named.", show_default=False
+        metavar="UNDO_DIR",
+        help="What the command that changed files named.",
+        show_default=False,
+        parser=options.local_path,
     ),
 ]
 

@@ -71,6 +71,7 @@ Resume = Annotated[
     typer.Option(
         "--resume",
         metavar="FILE",
+        parser=options.local_path,
         help="Begin with what was checked least recently, by what earlier runs wrote to FILE.",
     ),
 ]
