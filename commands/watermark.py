@@ -103,8 +103,10 @@ def watermark(
     (newest leader epoch, then log end); and where each other replica would be cut if one led, by
     its high watermark as before Kafka 0.11, and by leader epochs as since then. acknowledged_lost
     counts the committed offsets of a follower that the leader lacks. Who is in sync is taken from
-    the metadata log with the highest offset among the dirs; without one all are. Where fewer are
-    than the metadata log has as min.insync.replicas, the high watermark stays as checkpointed.
+    the metadata log with the highest offset among the dirs, and what all of them have counts as
+    committed, however old the checkpoints are; without a metadata log all are in sync, and only
+    checkpoints count. Where fewer are in sync than the metadata log has as min.insync.replicas, the
+    high watermark stays as checkpointed.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
     ./simulate.)

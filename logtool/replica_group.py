@@ -1,7 +1,8 @@
 """The replicas of one partition together: who may lead, and what the others would then cut."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
@@ -22,12 +23,14 @@ class Truncation:
     requests: int
     unknown: bool
     """Whether the leader epochs of one of the two are gone, so that they say nothing."""
+    committed: int
+    """Offset below which what the follower has was committed."""
 
     @property
     def acknowledged_lost(self) -> int:
-        """Return how many offsets below the follower's high watermark the leader does not have."""
+        """Return how many committed offsets of the follower the leader does not have."""
         common = self.leader.log_end if self.unknown else self.by_leader_epoch
-        return max(0, self.follower.committed - common)
+        return max(0, self.committed - common)
 
     @property
     def diverges_from(self) -> int | None:
@@ -70,6 +73,11 @@ class Group:
     """Whether a metadata log says who is in sync; else all are taken to be."""
     least_in_sync: int
     """With fewer in sync the high watermark stays where it is."""
+    high_watermark: int | None
+    """Up to where those in sync agree, or the highest that they checkpointed where they are too few
+    for it to rise; None where none of them was looked at."""
+    committed: int
+    """Offset below which records are known to have been committed."""
     leader: int | None
     """By the metadata log."""
     assumed: Replica
@@ -77,17 +85,6 @@ class Group:
     furthest: Replica
     """That with the most records of the newest leader epoch."""
     truncations: tuple[Truncation, ...]
-
-    @property
-    def high_watermark(self) -> int | None:
-        """Return the least log end of those in sync; None where none of them was looked at.
-
-        Where they are too few for it to rise, it is the highest that they checkpointed.
-        """
-        here = [one for one in self.replicas if one.node in self.in_sync]
-        if len(self.in_sync) < self.least_in_sync:
-            return max((one.high_watermark for one in here), default=None)
-        return min((one.log_end for one in here), default=None)
 
     @property
     def acknowledged_lost(self) -> int:
@@ -108,7 +105,7 @@ class Group:
             "not_looked_at": [node for node in self.in_sync if node not in here],
             "leader": self.leader,
             "high_watermark": self.high_watermark,
-            "committed_offset": max(one.committed for one in self.replicas),
+            "committed_offset": self.committed,
             "furthest": self.furthest.node,
             "assumed_leader": self.assumed.node,
             "acknowledged_lost": self.acknowledged_lost,
@@ -130,17 +127,39 @@ def judge(
         return None
     in_sync = known.isr if known and known.isr else tuple(one.node for one in usable)
     leader = known.leader if known and known.leader != NO_LEADER else None
-    eligible = [one for one in usable if one.node in in_sync] or usable
+    here = [one for one in usable if one.node in in_sync]
     named = [
         one for node in (wanted, leader) if node is not None for one in usable if one.node == node
     ]
-    assumed = named[0] if named else _furthest(eligible)
+    assumed = named[0] if named else _furthest(here or usable)
     epoch = max([one.last_epoch for one in usable] + [known.leader_epoch if known else -1]) + 1
+    enough = len(in_sync) >= least_in_sync
+    watermark = _agreed(here, epoch) if enough else _checkpointed(here)
+    committed = {one.path: one.committed for one in usable}
+    if known and known.isr and len(here) == len(in_sync):
+        # All in sync have it: so it was committed, however old the checkpoints are.
+        committed |= {one.path: max(one.committed, watermark or 0) for one in here}
     return Group(
         usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr),
-        least_in_sync, leader, assumed, _furthest(usable),
-        tuple(_truncations(usable, assumed, epoch)),
+        least_in_sync, watermark, max(committed.values()), leader, assumed, _furthest(usable),
+        tuple(_truncations(usable, assumed, epoch, committed)),
     )  # fmt: skip
+
+
+def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:
+    """Return where the first of the logs ends, or they differ by their leader epochs."""
+    if not replicas:
+        return None
+    furthest = _furthest(replicas)
+    ends = [
+        one.follower.log_end if one.unknown else one.by_leader_epoch
+        for one in _truncations(replicas, furthest, epoch, {})
+    ]
+    return min([furthest.log_end, *ends])
+
+
+def _checkpointed(replicas: Sequence[Replica]) -> int | None:
+    return max((one.high_watermark for one in replicas), default=None)
 
 
 def _furthest(replicas: Sequence[Replica]) -> Replica:
@@ -151,7 +170,9 @@ def _furthest(replicas: Sequence[Replica]) -> Replica:
     return max(replicas, key=lambda one: (one.last_epoch, one.log_end))
 
 
-def _truncations(replicas: Sequence[Replica], leader: Replica, epoch: int) -> Iterator[Truncation]:
+def _truncations(
+    replicas: Sequence[Replica], leader: Replica, epoch: int, committed: Mapping[Path, int]
+) -> Iterator[Truncation]:
     """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
     epochs = [*leader.epochs, (epoch, leader.log_end)]
     leading = LogState(epochs, leader.log_end, leader.high_watermark)
@@ -161,4 +182,6 @@ def _truncations(replicas: Sequence[Replica], leader: Replica, epoch: int) -> It
         if one is not leader:
             cut = by_leader_epoch(one.log, leading)
             old = by_high_watermark(one.log).offset
-            yield Truncation(one, leader, old, cut.offset, cut.requests, cut.unknown or blind)
+            unknown = cut.unknown or blind
+            done = committed.get(one.path, one.committed)
+            yield Truncation(one, leader, old, cut.offset, cut.requests, unknown, done)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -185,6 +187,28 @@ def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
         assert group.assumed.node == situation.leadership[topic][0]
         high_watermark = situation.live[topic, 2].high_watermark
         assert group.acknowledged_lost == high_watermark - COMMON > 0
+
+
+def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(
+    kafka_version: str, story, tmp_path: Path
+) -> None:
+    """Checkpoints are some seconds old; these are as if they had been written before all of it."""
+    situation = story(kafka_version).killed
+    dirs = [tmp_path / path.name for path in situation.dirs]
+    for source, target in zip(situation.dirs, dirs, strict=True):
+        shutil.copytree(source, target)
+    for target in dirs[1:]:
+        path = target / "replication-offset-checkpoint"
+        text, changed = re.subn(r"(?m)^behind 0 \d+$", f"behind 0 {COMMON}", path.read_text())
+        assert changed == 1
+        path.write_text(text)
+    groups = Seen(dirs, kafka_version, leader=4).groups
+    committed = situation.live["behind", 2].high_watermark
+    late = situation.loaded["behind", 4]
+    assert groups["behind"].committed == committed
+    assert groups["behind"].acknowledged_lost == committed - late > 0
+    # What only the leader has was not committed.
+    assert groups["hung"].acknowledged_lost == 0
 
 
 @pytest.mark.parametrize("topic", ["diverged", "seesaw"])

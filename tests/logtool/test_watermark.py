@@ -16,7 +16,7 @@ from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.metadata_image import MetadataImage
 from logtool.plan import Action
 from logtool.replica import Replica
-from logtool.replica_group import Group
+from logtool.replica_group import Group, judge
 from logtool.watermark import Place, Watermarks, least_in_sync
 
 Scenario = Callable[[str], Path]
@@ -301,7 +301,37 @@ def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) ->
     assert (group.in_sync, group.least_in_sync, group.high_watermark) == ((3,), 1, 170)
     (follower,) = (one for one in group.replicas if one.node == 3)
     assert follower.high_watermark < follower.log_end
-    assert replace(group, least_in_sync=2).high_watermark == follower.high_watermark
+    held = judge(group.replicas, state(3), 2)
+    assert held and held.high_watermark == follower.high_watermark
+
+
+def state(*isr: int) -> PartitionRecord:
+    """Return what a metadata log says: nodes 2 and 3 have the partition, the first leads."""
+    return PartitionRecord("id", 0, (2, 3), isr, isr[0], 9, 0, ())
+
+
+def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
+    scenario: Scenario,
+) -> None:
+    known = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.lagging-0"].replicas
+    longer, shorter = (replace(one, high_watermark=0, alone=False) for one in known)
+    assert (longer.log_end, shorter.log_end) == (180, 120)
+    alone = judge((longer, shorter), state(2), wanted=3)
+    assert alone and (alone.committed, alone.acknowledged_lost) == (180, 60)
+    both = judge((longer, shorter), state(2, 3), wanted=3)
+    assert both and (both.high_watermark, both.committed, both.acknowledged_lost) == (120, 120, 0)
+    # Another one in sync that was not looked at may have had less.
+    absent = judge((longer, shorter), state(2, 4), wanted=3)
+    assert absent and (absent.high_watermark, absent.committed) == (180, 0)
+    nobody_knows = judge((longer, shorter), None, wanted=3)
+    assert nobody_knows and nobody_knows.committed == 0
+
+
+def test_the_high_watermark_is_not_behind_where_those_in_sync_differ(scenario: Scenario) -> None:
+    group = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.diverged-0"]
+    assert sorted(one.log_end for one in group.replicas) == [170, 200]
+    both = judge(group.replicas, state(3, 2))
+    assert both and both.high_watermark == 120
 
 
 @pytest.mark.parametrize(
@@ -322,8 +352,8 @@ def test_how_many_must_be_in_sync_is_what_the_metadata_says_but_not_more_than_th
             key: {name: value} for key, value in (("7", node), ("", all_brokers)) if value
         },
     )
-    state = PartitionRecord("id", 0, (7, 8, 9), (7,), 7, 0, 0, ())
-    assert least_in_sync(image, state, "orders", 7, kafka) == least
+    known = PartitionRecord("id", 0, (7, 8, 9), (7,), 7, 0, 0, ())
+    assert least_in_sync(image, known, "orders", 7, kafka) == least
 
 
 def test_a_directory_of_unknown_owner_may_be_given_one(copy_of: Scenario) -> None:
