@@ -96,11 +96,11 @@ def list_dir(path: Path) -> list[Entry]:
             infos = system.ls(own, detail=True)
         finally:
             system.invalidate_cache(own)
-    own = own.strip("/")
-    if any(info["name"].strip("/") == own and info["type"] == "file" and info["size"]
-           for info in infos):  # fmt: skip
-        raise UnreadableError(path, "Not a directory")
-    entries = [_entry(info) for info in infos if info["name"].strip("/") != own]
+        # A directory may have an empty object of its own name there; a file lists itself.
+        itself = [info for info in infos if info["name"].strip("/") == own.strip("/")]
+        if any(info["type"] == "file" and info["size"] for info in itself):
+            raise NotADirectoryError("Not a directory")
+        entries = [_entry(info) for info in infos if info not in itself]
     return sorted(entries, key=lambda entry: entry.name)
 
 
@@ -123,12 +123,25 @@ def read(path: Path, start: int, stop: int) -> bytes:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    start: int
+    data: memoryview
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.data)
+
+
 class Window:
-    """A file read at positions, through one block of it that is held."""
+    """A file read at positions, through the last two blocks of it that were fetched.
+
+    Two, because whoever reads on begins a little before the end, with what was cut there.
+    """
 
     def __init__(self, path: Path, size: int | None) -> None:
         self._path = path
-        self._block, self._start = memoryview(b""), 0
+        self._blocks = [_Block(0, memoryview(b""))]
         if size is None:
             entry = look(path)
             if entry.kind != "file":
@@ -141,30 +154,37 @@ class Window:
         """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
         done = 0
         while done < len(buffer) and position + done < self.size:
-            at = position + done - self._start
-            if not 0 <= at < len(self._block):
-                self._fetch(position + done, len(buffer) - done)
-                at = position + done - self._start
-            piece = self._block[at : at + len(buffer) - done]
+            piece = self._held(position + done, len(buffer) - done)
             buffer[done : done + len(piece)] = piece
             done += len(piece)
-            if not piece:
-                break
         return done
 
     def close(self) -> None:
-        """Let go of the block."""
-        self._block = memoryview(b"")
+        """Let go of the blocks."""
+        self._blocks.clear()
 
-    def _fetch(self, position: int, size: int) -> None:
-        """Hold a block with the byte at `position`."""
-        goes_on = 0 < position == self._start + len(self._block)
+    def _held(self, position: int, size: int) -> memoryview:
+        """Return at most `size` bytes from `position` on; none only where the file ended early."""
+        for block in self._blocks:
+            if block.start <= position < block.stop:
+                break
+        else:
+            block = self._fetch(position, size)
+        at = position - block.start
+        return block.data[at : at + size]
+
+    def _fetch(self, position: int, size: int) -> "_Block":
+        """Return a new block with the byte at `position`."""
+        last = self._blocks[-1]
+        goes_on = 0 < position == last.stop
         start = position if goes_on or size >= LEAST_READ else position - position % LEAST_READ
-        ahead = min(READ_AHEAD, 4 * len(self._block)) if goes_on else LEAST_READ
+        ahead = min(READ_AHEAD, 4 * len(last.data)) if goes_on else LEAST_READ
         stop = min(self.size, max(start + ahead, position + size))
-        self._block, self._start = memoryview(read(self._path, start, stop)), start
-        if len(self._block) < stop - start:
-            self.size = start + len(self._block)
+        block = _Block(start, memoryview(read(self._path, start, stop)))
+        self._blocks = [last, block]
+        if block.stop < stop:
+            self.size = block.stop
+        return block
 
 
 def _system(path: Path) -> tuple[Any, str]:
@@ -176,6 +196,8 @@ def _system(path: Path) -> tuple[Any, str]:
 
 def _entry(info: dict[str, Any]) -> Entry:
     name = info["name"].rstrip("/").rpartition("/")[2]
+    if info["type"] == "file" and info.get("size") is None:
+        raise ValueError(f"no size is told of {name}")
     times = (info[key] for key in _TIMES if info.get(key) is not None)
     return Entry(name, info["type"], info.get("size") or 0, _nanoseconds(next(times, None)))
 
