@@ -72,14 +72,12 @@ class Scan:
 
     def run(self) -> None:
         """Write the tables; on any error nothing of the run is left, and what was there stays."""
-        for path in self.paths:
-            if data_dir.classify(path) is PathKind.FILE:
-                raise UsageError(f"{path} is a file; expected a log dir or a partition dir")
+        log_dirs = list(_log_dirs(self.paths))
         run = begin(self.output, self.run_id)
         try:
             staged = frozenset[str]().union(*(NEEDS[name] for name in self.wanted))
             self._pass(run, staged)
-            answer(self.spark, run, self.wanted, self._log_dirs(), self.on_step)
+            answer(self.spark, run, self.wanted, log_dirs, self.on_step)
             self.on_step("making the run visible")
             run.commit(self.wanted, self._about())
         except BaseException:
@@ -117,13 +115,6 @@ class Scan:
             if buffer.writer.table in staged:
                 run.add(buffer.writer.parts)
 
-    def _log_dirs(self) -> list[Path]:
-        """Return the log dirs that the paths are or lie in."""
-        return list(dict.fromkeys(
-            path if data_dir.classify(path) is PathKind.LOG_DIR else path.parent
-            for path in self.paths
-        ))  # fmt: skip
-
     def _about(self) -> dict[str, Any]:
         summary = self.summary
         return {
@@ -143,6 +134,20 @@ def check_output(output: str, inputs: Sequence[Path]) -> None:
     for folder in (target, *target.parents):
         if folder in given or (folder / FileKind.META_PROPERTIES).exists():
             raise RefusedError(f"--output {output} lies in {folder}, a log dir or an input")
+
+
+def _log_dirs(paths: Sequence[Path]) -> dict[Path, None]:
+    """Return the log dirs that the paths are or lie in; UsageError for a path of another kind."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        try:
+            kind = data_dir.classify(path)
+        except UnreadableError:
+            continue  # The pass says so.
+        if kind is PathKind.FILE:
+            raise UsageError(f"{path} is a file; expected a log dir or a partition dir")
+        found[path if kind is PathKind.LOG_DIR else path.parent] = None
+    return found
 
 
 class _Buffer:
@@ -203,8 +208,8 @@ class _ScanRunner(SparkRunner):
         super().__init__(context, cores, work, on_bytes)
         self.parts: list[Part] = []
         self._rows = rows
-        self._known: dict[Path, tuple[Segment, list[Totals], list[Part]]] = {}
-        """Of the segments of this window: with the files of their pieces."""
+        self._known: dict[Path, tuple[Segment, dict[int, Totals], list[Part]]] = {}
+        """Of the segments of this window: what pieces at which byte add up to, and their files."""
 
     def run(self, work: Sequence[Unit], order: Callable[[Unit], Any]) -> Iterator[Reports]:
         """Yield the reports of each unit; those of the window before were all taken by now."""
@@ -226,18 +231,18 @@ class _ScanRunner(SparkRunner):
         found: UnitResult = result
         for task, totals in zip(unit, found.totals, strict=True):
             segment = task.segment
-            known = self._known.setdefault(segment.log.path, (segment, [], []))
-            known[1].append(totals)
+            known = self._known.setdefault(segment.log.path, (segment, {}, []))
+            known[1][task.piece.start if task.piece else 0] = totals
             known[2].extend(found.parts)
         return found.reports
 
     def flush(self) -> None:
         """Make rows of what is known."""
         for segment, pieces, parts in self._known.values():
-            totals = pieces[0]
-            for piece in pieces[1:]:
-                totals.add(piece)
-            self._rows.add(_segment_row(segment, totals))
+            first, *others = (pieces[start] for start in sorted(pieces))
+            for other in others:
+                first.add(other)
+            self._rows.add(_segment_row(segment, first))
             self.parts += parts
         self._known = {}
 

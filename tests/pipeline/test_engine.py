@@ -7,6 +7,7 @@ import pytest
 from conftest import SCENARIOS
 from damage import flip
 from log_dir_damage import in_batch
+from pipeline.places import homes
 from verification import Outcome, logs, rewrite, small_log_dir, verify
 
 from logtool.checks import pieces
@@ -31,13 +32,6 @@ def agree(spark, *paths: Path, level: Level = Level.BATCHES) -> Outcome:
     remote = verify(*paths, level=level, budget=Budget(engine=SparkEngine(spark)))
     assert everything(remote) == everything(local)
     return local
-
-
-def homes(folder: Path) -> list[Path]:
-    """Return the log dirs of a scenario: it, or those in it."""
-    return [folder] if (folder / "meta.properties").exists() else sorted(
-        path for path in folder.iterdir() if path.is_dir()
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])

@@ -122,7 +122,7 @@ def test_an_output_with_other_things_in_it_is_refused(tmp_path):
 def test_tables_of_another_version_are_not_mixed(tmp_path, monkeypatch):
     write_run(tmp_path / "out", "one", 1)
     monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
-    with pytest.raises(RefusedError, match="version 1 .run one.*version 2"):
+    with pytest.raises(RefusedError, match=r"version 1 .run one.*version 2"):
         begin(str(tmp_path / "out"), "two")
 
 

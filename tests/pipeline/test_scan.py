@@ -1,0 +1,224 @@
+"""`logtool scan`: tables that say what the local commands say."""
+
+import os
+import shutil
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pandas
+import psutil
+import pytest
+from conftest import SCENARIOS
+from damage import flip
+from log_dir_damage import in_batch
+from pipeline.places import homes
+from verification import rewrite, small_log_dir, verify
+
+from logtool.data_dir import Selection
+from logtool.errors import UsageError
+from logtool.pipeline import tables
+from logtool.pipeline.rows import Payload
+from logtool.pipeline.scan import Scan
+from logtool.survey import Survey, Surveyed
+from logtool.verify import Level
+
+pytestmark = pytest.mark.spark
+
+
+def scan(spark, output: Path, *paths: Path, run_id: str = "run", **options) -> Scan:
+    job = Scan(spark, paths, str(output), run_id, **options)
+    job.run()
+    return job
+
+
+def table(output: Path, name: str) -> pandas.DataFrame:
+    return duckdb.sql(f"from read_parquet('{output}/{name}/*/*.parquet')").df()
+
+
+def surveyed(*paths: Path) -> list[Surveyed]:
+    return [one for one in Survey(paths) if isinstance(one, Surveyed)]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_tables_add_up_to_what_stat_and_verify_say(spark, scenario, tmp_path, name):
+    paths = homes(scenario(name))
+    job = scan(spark, tmp_path / "out", *paths, wanted=("segments", "batches", "findings"))
+    local = verify(*paths, level=Level.BATCHES)
+
+    known = [(one.found.path, segment, of) for one in surveyed(*paths)
+             for segment, of in one.segments]  # fmt: skip
+    segments = table(tmp_path / "out", "segments")
+    assert len(segments) == len(known) == local.summary.segments
+    by_place = segments.set_index(["log_dir", "directory", "segment"])
+    batches = table(tmp_path / "out", "batches")
+    counted = Counter(zip(batches.log_dir, batches.directory, batches.segment, strict=True))
+    for home, segment, of in known:
+        key = str(home.parent), home.name, segment.base_offset
+        row = by_place.loc[key]
+        assert (row.batches, row.records, row.log_bytes) == (of.batches, of.records, of.bytes)
+        assert (row.transactional_batches, row.control_batches) == (of.transactional, of.control)
+        assert (row.damaged_ranges, row.damaged_bytes) == (of.damaged_ranges, of.damaged_bytes)
+        assert row.unused_bytes == of.unused_bytes
+        assert none(row.first_timestamp_ms) == of.first_ms
+        assert none(row.last_timestamp_ms) == of.last_ms
+        assert none(row.first_offset) == of.first_offset
+        assert none(row.last_offset) == of.last_offset
+        assert counted[key] == of.batches
+    assert len(batches) == local.summary.batches == job.summary.batches
+    assert segments.records.sum() == local.summary.records
+
+    rows = table(tmp_path / "out", "findings").sort_values("number")
+    assert list(zip(rows.code, rows.message, rows.path, strict=True)) == [
+        (found.code, found.message, str(found.path)) for found in local.findings
+    ]
+
+
+def none(value):
+    return None if pandas.isna(value) else int(value)
+
+
+def test_pandas_and_duckdb_read_the_same(spark, scenario, tmp_path):
+    scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("batches",))
+    by_pandas = pandas.read_parquet(tmp_path / "out" / "batches")
+    by_duckdb = table(tmp_path / "out", "batches")
+    by_spark = spark.read.parquet(str(tmp_path / "out" / "batches")).toPandas()
+    for name in ("position", "base_offset", "crc", "max_timestamp_ms", "size"):
+        assert by_pandas[name].sum() == by_duckdb[name].sum() == by_spark[name].sum()
+    assert sorted(by_pandas.directory.unique()) == sorted(by_spark.directory.unique())
+
+
+@pytest.mark.parametrize("payload", Payload)
+def test_records_are_a_table_where_they_are_asked_for(spark, scenario, tmp_path, payload):
+    home = scenario("4.3.1/clean")
+    scan(spark, tmp_path / "out", home, wanted=("records",), payload=payload)
+    records = table(tmp_path / "out", "records")
+    assert len(records) == verify(home).summary.records
+    assert records.value_length.notna().any() == (payload is not Payload.NONE)
+    assert records.value_hash.notna().any() == (payload in (Payload.HASH, Payload.FULL))
+    assert records.value.notna().any() == (payload is Payload.FULL)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monkeypatch, damaged):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "index.dense-0")
+    if damaged:
+        in_batch(40, 70)(home)
+    wanted = ("segments", "batches", "gaps", "findings", "records")
+    scan(spark, tmp_path / "whole", home, wanted=wanted)
+    monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
+    monkeypatch.setattr("logtool.pipeline.engine.TASKS_PER_CORE", 8)
+    scan(spark, tmp_path / "cut", home, wanted=wanted)
+    for name in wanted:
+        whole, cut = (table(tmp_path / place, name) for place in ("whole", "cut"))
+        order = [column for column in ("segment", "position", "offset", "first_offset", "number")
+                 if column in whole]  # fmt: skip
+        pandas.testing.assert_frame_equal(
+            *(one.sort_values(order, ignore_index=True) for one in (whole, cut))
+        )
+    files = len(list((tmp_path / "cut" / "batches").rglob("*.parquet")))
+    assert damaged or files > 2
+    assert damaged == (table(tmp_path / "cut", "segments").damaged_ranges.sum() > 0)
+
+
+def test_damage_makes_rows_and_no_failed_job(spark, scenario, tmp_path):
+    home = tmp_path / "damaged"
+    shutil.copytree(scenario("4.3.1/clean"), home)
+    for number, log in enumerate(sorted(home.rglob("*.log"))):
+        data = log.read_bytes()
+        if number % 3 == 0 and len(data) > 200:
+            rewrite(log, flip(data, len(data) // 2))
+        elif number % 3 == 1:
+            rewrite(log, data[:-7])
+    (home / "codec-none-0" / f"{0:020d}.log").unlink()
+    (home / "codec-none-0" / f"{0:020d}.log").symlink_to("nowhere")
+    told = []
+    job = scan(spark, tmp_path / "out", home, tmp_path / "nowhere", on_unreadable=told.append)
+    assert [error.path.name for error in told] == [f"{0:020d}.log", "nowhere"]
+    assert not job.summary.complete
+    local = verify(home, tmp_path / "nowhere", level=Level.BATCHES)
+    rows = table(tmp_path / "out", "findings").sort_values("number")
+    assert list(rows.code.dropna()) == [found.code for found in local.findings]
+    assert (rows.severity == "unreadable").sum() == 2
+    segments = table(tmp_path / "out", "segments")
+    assert segments.damaged_ranges.sum() > 10
+    assert list(segments[~segments.read].directory) == ["codec-none-0"]
+
+
+def test_every_table_of_every_fixture_is_there(spark, scenario, tmp_path):
+    paths = homes(scenario("4.3.1/replicas"))
+    job = scan(spark, tmp_path / "out", *paths)
+    assert set(job.rows) == set(tables.DEFAULT)
+    for name in tables.DEFAULT:
+        frame = table(tmp_path / "out", name)
+        assert len(frame) == job.rows[name]
+        assert set(frame.columns) == {*tables.schema(name).names, "run_id"}
+    assert job.rows["replicas"] > 0
+
+
+def test_a_selection_takes_some_partitions(spark, scenario, tmp_path):
+    chosen = Selection(topics=("codec-*",), partitions=(1,))
+    scan(spark, tmp_path / "out", scenario("4.3.1/clean"), selection=chosen)
+    for name in ("segments", "batches"):
+        assert set(table(tmp_path / "out", name).partition) == {1}
+
+
+def test_a_file_is_no_input(spark, scenario, tmp_path):
+    with pytest.raises(UsageError, match="is a file"):
+        scan(spark, tmp_path / "out", scenario("4.3.1/clean") / "meta.properties")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_fails_leaves_nothing(spark, scenario, tmp_path, monkeypatch):
+    home = scenario("4.3.1/clean")
+    scan(spark, tmp_path / "out", home, wanted=("batches",))
+    before = sorted(tmp_path.rglob("*.parquet"))
+
+    def fail(*_):
+        raise RuntimeError("in between")
+
+    monkeypatch.setattr("logtool.pipeline.scan.answer", fail)
+    with pytest.raises(RuntimeError, match="in between"):
+        scan(spark, tmp_path / "out", home, wanted=("batches",))
+    assert sorted(tmp_path.rglob("*.parquet")) == before
+
+
+def workers_of_python() -> list[int]:
+    """Return the processes that run tasks: children of the daemon that Spark's JVM started."""
+    return [child.pid for child in psutil.Process().children(recursive=True)
+            if "pyspark.daemon" in " ".join(child.cmdline())
+            and "pyspark.daemon" in " ".join(child.parent().cmdline())]  # fmt: skip
+
+
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark, scenario, tmp_path):
+    home = tmp_path / "many"
+    home.mkdir()
+    for number in range(60):
+        for topic in ("codec-none-0", "small-segments-0", "index.dense-0"):
+            shutil.copytree(scenario("4.3.1/clean") / topic, home / f"{topic[:-2]}-{number}")
+    scan(spark, tmp_path / "whole", home, wanted=("batches", "segments"))
+    killed = []
+    stop = threading.Event()
+
+    def strike() -> None:
+        while not stop.wait(0.2) and len(killed) < 2:
+            for pid in workers_of_python()[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        scan(spark, tmp_path / "killed", home, wanted=("batches", "segments"))
+    finally:
+        stop.set()
+        thread.join()
+    assert killed
+    for name in ("batches", "segments"):
+        order = ["directory", "segment", *(["position"] if name == "batches" else [])]
+        whole, again = (table(tmp_path / place, name) for place in ("whole", "killed"))
+        pandas.testing.assert_frame_equal(
+            *(one.sort_values(order, ignore_index=True) for one in (whole, again))
+        )
