@@ -14,7 +14,7 @@ import numpy as np
 from logtool.checks.batches import BatchRules
 from logtool.errors import UnreadableError
 from logtool.formats._columns import runs
-from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, Column
+from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, BatchTable, Column
 from logtool.partition import Segment
 from logtool.scan import Chunk, Reason, scan
 
@@ -23,6 +23,9 @@ Epochs = tuple[tuple[int, int], ...]
 UNREADABLE, OVERLAP, OFFSETS = "unreadable", "overlap", "offsets"
 """Reasons of damage besides those of a scan: a log that cannot be read; batches whose offsets were
 there before, or are none of the segment."""
+
+_MOST_GROWTH = 64
+"""Times as many rows as there are that room is made for: behind a few may be zeros only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCo
             found.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
-        return SegmentCopy(joined(found.parts), tuple(found.finish()), log.size)
+        return SegmentCopy(found.batches, tuple(found.finish()), log.size)
 
 
 def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCopy | UnreadableError:
@@ -141,7 +144,8 @@ class _Collector:
     """Takes the chunks of a segment: sound batches in their place, and damage with its offsets."""
 
     def __init__(self, segment: Segment) -> None:
-        self.parts: list[Batches] = []
+        self._columns = np.empty((len(COLUMNS), 0), np.int64)
+        self._count = 0
         self._segment = segment
         self._rules = BatchRules(segment.base_offset)
         self._damages: list[DamagedRange] = []
@@ -170,8 +174,28 @@ class _Collector:
         if len(good):
             self._close(int(good.base_offset[0]) - 1)
             self._next = int(good.last_offset.max()) + 1
-            segment = np.full(len(good), self._segment.base_offset, np.int64)
-            self.parts.append(Batches(segment, *(getattr(good, name) for name in COLUMNS[1:])))
+            self._keep(good, chunk.end_position)
+
+    @property
+    def batches(self) -> Batches:
+        """Return the sound batches in their place."""
+        return Batches(*self._columns[:, : self._count])
+
+    def _keep(self, table: BatchTable, position: int) -> None:
+        """Add rows to the one table that there is of them: memory is what takes time here."""
+        first, end = self._count, self._count + len(table)
+        if end > self._columns.shape[1]:
+            # Room for the rest of the log if it goes on like this, which it mostly does.
+            rest = max(self._segment.log.size - position, 0)
+            room = int(end * (1.01 + 1.01 * rest / position))
+            room = min(max(room, 3 * first // 2), _MOST_GROWTH * end)
+            grown = np.empty((len(COLUMNS), room), np.int64)
+            grown[:, :first] = self._columns[:, :first]
+            self._columns = grown
+        self._columns[0, first:end] = self._segment.base_offset
+        for column, name in zip(self._columns[1:], COLUMNS[1:], strict=True):
+            column[first:end] = getattr(table, name)
+        self._count = end
 
     def finish(self) -> list[DamagedRange]:
         """Return all damage."""

@@ -149,16 +149,14 @@ def compare(left: Copy, right: Copy) -> Pair:
     start = max(left.log_start, right.log_start)
     end = min(left.log_end, right.log_end)
     a, b = (_within(copy.batches, start, end) for copy in (left, right))
-    _, in_a, in_b = np.intersect1d(
-        a.base_offset, b.base_offset, assume_unique=True, return_indices=True
-    )
+    in_a, in_b = _in_both(a.base_offset, b.base_offset)
     hinted = bool(left.compaction_hints or right.compaction_hints)
     same, rewritten = _match(a[in_a], b[in_b], hinted=hinted)
     only_a, only_b = _rest(len(a), in_a), _rest(len(b), in_b)
     different = np.concatenate((
         a.base_offset[in_a][~(same | rewritten)],
-        a.base_offset[only_a & _overlapping(a, b)],
-        b.base_offset[only_b & _overlapping(b, a)],
+        _overlapping(a[only_a], b),
+        _overlapping(b[only_b], a),
     ))  # fmt: skip
     at = int(different.min()) if len(different) else None
     # What stands behind a divergence is another history, and says nothing.
@@ -179,7 +177,15 @@ def _within(batches: Batches, start: int, end: int) -> Batches:
     return batches[(batches.base_offset >= start) & (batches.base_offset < end)]
 
 
-def _rest(count: int, matched: Column) -> Column:
+def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
+    """Return where the offsets are that both have, in each of them."""
+    if np.array_equal(a, b):
+        return slice(None), slice(None)
+    _, in_a, in_b = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return in_a, in_b
+
+
+def _rest(count: int, matched: Column | slice) -> Column:
     rest = np.ones(count, np.bool_)
     rest[matched] = False
     return rest
@@ -199,13 +205,13 @@ def _match(a: Batches, b: Batches, *, hinted: bool) -> tuple[Column, Column]:
 
 
 def _overlapping(a: Batches, b: Batches) -> Column:
-    """Return where a batch of `a` has offsets of a batch of `b`."""
-    if not len(b):
-        return np.zeros(len(a), np.bool_)
+    """Return the base offsets of the batches of `a` that have offsets of a batch of `b`."""
+    if not len(a) or not len(b):
+        return a.base_offset[:0]
     behind = np.searchsorted(b.last_offset, a.base_offset)
     there = behind < len(b)
     found: Column = there & (b.base_offset[np.minimum(behind, len(b) - 1)] <= a.last_offset)
-    return found
+    return a.base_offset[found]
 
 
 def _lacks(
