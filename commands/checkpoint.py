@@ -17,8 +17,8 @@ from logtool.commands.options import (
     Format,
     FormatOption,
     Jobs,
+    LocalPaths,
     Partitions,
-    Paths,
     Quiet,
     Topics,
     Verbose,
@@ -76,7 +76,7 @@ def checkpoint() -> None:
 
 
 def show(
-    paths: Paths = None,
+    paths: LocalPaths = None,
     topic: Topics = None,
     exclude_topic: ExcludeTopics = None,
     partition: Partitions = None,
@@ -134,7 +134,7 @@ def show(
 
 
 def lint(
-    paths: Paths = None,
+    paths: LocalPaths = None,
     topic: Topics = None,
     exclude_topic: ExcludeTopics = None,
     partition: Partitions = None,

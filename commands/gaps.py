@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from logtool import remote
+from logtool import files
 from logtool.commands import options
 from logtool.commands.options import (
     AsJson,
@@ -86,7 +86,7 @@ OutputOption = Annotated[
 FollowerOption = Annotated[
     Path | None,
     typer.Option(
-        "--follower", metavar="DIR", parser=remote.parse,
+        "--follower", metavar="DIR", parser=files.path_of,
         help="Show what the replica in the partition dir DIR would be sent from PATH, and how it "
         "would number it without ghosts.",
     ),

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from logtool import remote
+from logtool import files
 from logtool.commands.output import Settings
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -25,8 +25,8 @@ _DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 def local_path(text: str) -> Path:
     """Return a path that is read and written on this system only; UsageError for a URL."""
-    path = remote.parse(text)
-    if remote.is_remote(path):
+    path = files.path_of(text)
+    if files.is_remote(path):
         raise UsageError(f"{text}: expected a local path, not a URL")
     return path
 
@@ -74,6 +74,14 @@ class Color(StrEnum):
 
 Paths = Annotated[
     # Not Path: that would take an empty string for the current directory.
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH",
+        help="Log dirs, partition dirs or files, here or behind a URL such as s3://bucket/dir.",
+        show_default=False,
+    ),
+]
+LocalPaths = Annotated[
     list[str] | None,
     typer.Argument(metavar="PATH", help="Log dirs, partition dirs or files.", show_default=False),
 ]
@@ -259,14 +267,14 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
 
 def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
     """Return the paths of `all_texts`; UsageError for a URL that leads nowhere."""
-    return [remote.parse(text) for text in all_texts(paths, files_from, null)]
+    return [files.path_of(text) for text in all_texts(paths, files_from, null)]
 
 
 def local_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
     """Return the paths of `all_texts` for a command that cannot do its job behind a URL."""
     found = all_paths(paths, files_from, null)
     for path in found:
-        if remote.is_remote(path):
+        if files.is_remote(path):
             raise UsageError(f"{path}: this command works on local paths, not behind a URL")
     return found
 

@@ -15,11 +15,11 @@ from logtool.commands.options import (
     Format,
     FormatOption,
     Jobs,
+    LocalPaths,
     MaxDuration,
     MaxRate,
     Null,
     Partitions,
-    Paths,
     Progress,
     Quiet,
     Topics,
@@ -43,7 +43,7 @@ ReadRate = Annotated[
 
 
 def plan(
-    paths: Paths = None,
+    paths: LocalPaths = None,
     files_from: FilesFrom = None,
     null: Null = False,
     topic: Topics = None,

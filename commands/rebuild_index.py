@@ -18,11 +18,11 @@ from logtool.commands.options import (
     Format,
     FormatOption,
     Jobs,
+    LocalPaths,
     MaxDuration,
     MaxRate,
     Null,
     Partitions,
-    Paths,
     Progress,
     Quiet,
     Topics,
@@ -64,7 +64,7 @@ Output = Annotated[
 
 
 def rebuild_index(
-    paths: Paths = None,
+    paths: LocalPaths = None,
     files_from: FilesFrom = None,
     null: Null = False,
     topic: Topics = None,

@@ -19,11 +19,11 @@ from logtool.commands.options import (
     Format,
     FormatOption,
     Jobs,
+    LocalPaths,
     MaxDuration,
     MaxRate,
     Null,
     Partitions,
-    Paths,
     Progress,
     Quiet,
     Topics,
@@ -96,7 +96,7 @@ MarkClean = Annotated[
 
 
 def recover(
-    paths: Paths = None,
+    paths: LocalPaths = None,
     files_from: FilesFrom = None,
     null: Null = False,
     topic: Topics = None,

@@ -15,10 +15,10 @@ from logtool.commands.options import (
     FilesFrom,
     Format,
     FormatOption,
+    LocalPaths,
     MaxDuration,
     Null,
     Partitions,
-    Paths,
     Quiet,
     Topics,
     Verbose,
@@ -91,7 +91,7 @@ _SIZE = re.compile(r"(segments|partitions)=([1-9][0-9]{0,14})")
 
 
 def sanity(
-    paths: Paths = None,
+    paths: LocalPaths = None,
     files_from: FilesFrom = None,
     null: Null = False,
     topic: Topics = None,

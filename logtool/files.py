@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from logtool import remote
 from logtool.errors import UnreadableError
 
-Entry = os.DirEntry[str] | remote.Entry
+if TYPE_CHECKING:
+    from logtool import remote
+
+Entry: TypeAlias = "os.DirEntry[str] | remote.Entry"
 
 SMALL_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest file that is read whole: six times the largest default index."""
@@ -26,16 +29,33 @@ _READ_AT_ONCE = 128 * 1024
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
+def path_of(text: str) -> Path:
+    """Return the path that a text names, also by a URL; UsageError for one that leads nowhere."""
+    if "://" not in text:
+        return Path(text)
+    from logtool import remote  # it takes a while, and local paths need none of it
+
+    return remote.parse(text)
+
+
+def is_remote(path: Path) -> bool:
+    """Return whether a path leads away from what the system itself can open."""
+    # What stands for a URL is no Path, whatever the types say.
+    return not isinstance(cast(object, path), Path)
+
+
 def open_readonly(path: Path) -> int:
     """Return a file descriptor for reading a regular file of this system."""
-    if remote.is_remote(path):
+    if is_remote(path):
         raise UnreadableError(path, "is elsewhere; only a file of this system can be opened")
     return _open(path)[0]
 
 
 def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
     """Return the whole content of a file of at most `limit` bytes."""
-    if remote.is_remote(path):
+    if is_remote(path):
+        from logtool import remote
+
         data = remote.read(path, 0, limit + 1)
         if len(data) > limit:
             raise UnreadableError(path, f"is larger than the limit of {limit} bytes")
@@ -48,7 +68,9 @@ def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
 
 def list_dir(path: Path) -> Sequence[Entry]:
     """Return the entries of a directory, sorted by name."""
-    if remote.is_remote(path):
+    if is_remote(path):
+        from logtool import remote
+
         return remote.list_dir(path)
     with _translated(path), os.scandir(path) as entries:
         return sorted(entries, key=lambda entry: entry.name)
@@ -64,7 +86,9 @@ def is_dir(entry: Entry) -> bool:
 
 def leads_to_dir(path: Path) -> bool:
     """Return whether a directory is at `path`, links followed; UnreadableError for nothing."""
-    if remote.is_remote(path):
+    if is_remote(path):
+        from logtool import remote
+
         return remote.look(path).is_dir()
     try:
         return stat.S_ISDIR(path.stat().st_mode)
@@ -82,15 +106,21 @@ def has_dir(path: Path) -> bool:
 
 def size_at(path: Path) -> int:
     """Return the bytes of the file at `path`, of a link its own; UnreadableError without one."""
-    if remote.is_remote(path):
+    if is_remote(path):
+        from logtool import remote
+
         return remote.look(path).size
     with _translated(path):
         return path.lstat().st_size
 
 
 def real(path: Path) -> str:
-    """Return where a path leads in the end; a URL leads to itself."""
-    return str(path) if remote.is_remote(path) else os.path.realpath(path)
+    """Return where a path leads in the end: two with the same are one place."""
+    if is_remote(path):
+        from logtool import remote
+
+        return remote.identity(path)
+    return os.path.realpath(path)
 
 
 class LogFile:
@@ -103,7 +133,7 @@ class LogFile:
 
     def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
         """Return what reads the path; the type of a path decides it once."""
-        return super().__new__(_RemoteFile if remote.is_remote(path) else cls)
+        return super().__new__(_RemoteFile if is_remote(path) else cls)
 
     def __init__(self, path: Path, listed: int | None = None) -> None:
         self.path = path
@@ -149,6 +179,8 @@ class _RemoteFile(LogFile):
     """One behind a URL; what only concerns this system, such as its page cache, does nothing."""
 
     def __init__(self, path: Path, listed: int | None = None) -> None:
+        from logtool import remote
+
         self.path = path
         self._window = remote.Window(path, listed)
         self.size = self._window.size

@@ -1,11 +1,12 @@
 """One partition directory: its segments in order and the files beside them."""
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool import files, remote
+from logtool import files
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.formats import names
@@ -137,7 +138,7 @@ def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
 
     Of a link, size and time are those of what it leads to.
     """
-    if isinstance(entry, remote.Entry):
+    if not isinstance(entry, os.DirEntry):
         return File(parent / entry.name, name, entry.size, entry.mtime_ns)
     try:
         status = entry.stat(follow_symlinks=False)

@@ -4,8 +4,8 @@ A URL travels as a `UPath`, which joins, prints, compares and pickles like the `
 for; its text and type are all it carries. Only this module and `logtool.files` look behind it.
 Endpoint and credentials are found as fsspec and its file systems find them: for s3 the ``AWS_*``
 variables with ``AWS_ENDPOINT_URL``, for all the files in ``~/.config/fsspec``. Nothing of fsspec is
-imported before a URL is there. What goes wrong is an `UnreadableError` of one line, whatever a
-library raises.
+imported, nor this module, before a URL is there. What goes wrong is an `UnreadableError` of one
+line, whatever a library raises.
 """
 
 import errno
@@ -28,12 +28,6 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _LOCAL = ("file", "local")
 _TIMES = ("mtime", "LastModified", "last_modified", "created")
 _MISSING = "No such file or directory"
-
-
-def is_remote(path: Path) -> bool:
-    """Return whether a path leads away from what the system itself can open."""
-    # UPath is no Path: the types do not say so.
-    return not isinstance(cast(object, path), Path)
 
 
 def parse(text: str) -> Path:
@@ -62,6 +56,11 @@ def parse(text: str) -> Path:
         raise UsageError(f"{text}: {_line(error)}") from error
     except ValueError as error:
         raise UsageError(f"{text}: {_line(error)}") from error
+
+
+def identity(path: Path) -> str:
+    """Return what tells a place from all others: the host in a URL of hdfs is not in its text."""
+    return f"{path} {sorted(cast(Any, path).storage_options.items())}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logtool import data_dir, digest, files, partition, remote
+from logtool import data_dir, digest, files, partition
 from logtool.checks import root, small_files
 from logtool.data_dir import OF_TODAY, DataDir, PathKind, Selection
 from logtool.digest import Digest
@@ -58,8 +58,8 @@ def parse_source(text: str) -> tuple[int | None, Path]:
     """Return the node id and the path of ``ID=DIR`` or ``DIR``."""
     found = _NAMED.fullmatch(text)
     if found and not Path(text).exists():
-        return int(found.group(1)), remote.parse(found.group(2))
-    return None, remote.parse(text)
+        return int(found.group(1)), files.path_of(found.group(2))
+    return None, files.path_of(text)
 
 
 class Comparison:
@@ -166,7 +166,7 @@ class Comparison:
 def _is_file(text: str) -> bool:
     """Return whether a source is a digest, which may be looked at alone."""
     path = parse_source(text)[1]
-    return not remote.is_remote(path) and path.is_file()
+    return not files.is_remote(path) and path.is_file()
 
 
 def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found | UnreadableError]:

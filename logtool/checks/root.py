@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from logtool import broker, remote
+from logtool import broker, files
 from logtool.checks.partition import PartitionFacts
 from logtool.data_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
@@ -99,7 +99,7 @@ def check_marker(root: DataDir, all_facts: Sequence[PartitionFacts]) -> Iterator
     In a copy without its time stamps meta.properties, which is always older than the marker, looks
     newer than it: then nothing can be said. Nor behind a URL, where times are those of the copy.
     """
-    if remote.is_remote(root.path):
+    if files.is_remote(root.path):
         return
     marker = root.files.get(FileKind.CLEAN_SHUTDOWN)
     meta = root.files.get(FileKind.META_PROPERTIES)

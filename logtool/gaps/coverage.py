@@ -40,6 +40,8 @@ class Look:
     """Whether batches with holes are decoded to tell which offsets they lack."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
+    size: int | None = None
+    """Of the log, where a listing told it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class Coverage:
 def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
     """Read one segment; UnreadableError where that is not possible."""
     found = _Pass(task)
-    with LogFile(task.path) as log:
+    with LogFile(task.path, task.size) as log:
         at = 0
         for chunk in scan(log, base_offset=task.base_offset):
             found.feed(chunk)

@@ -45,7 +45,7 @@ class Subject:
         """Return what is to be read of it."""
         start = self.facts.log_start
         return [
-            Look(segment.log.path, segment.base_offset, start, wanted.exact)
+            Look(segment.log.path, segment.base_offset, start, wanted.exact, size=segment.log.size)
             for segment in self.found.segments
             if segment.next_base_offset is None or segment.next_base_offset > start
         ]

@@ -164,12 +164,13 @@ def test_a_small_file_has_a_limit():
 
 @pytest.mark.parametrize("text", ["/a/b", "a", "s3:/bucket/x", "./s3://bucket/x", "a=s3://b/x"])
 def test_what_is_no_url_is_a_local_path(text):
-    assert remote.parse(text) == Path(text)
+    assert files.path_of(text) == Path(text)
+    assert type(files.path_of(text)) is type(Path())
 
 
 def test_a_file_url_is_the_local_path(tmp_path):
     assert remote.parse(f"file://{tmp_path}") == tmp_path
-    assert not remote.is_remote(tmp_path)
+    assert not files.is_remote(tmp_path)
 
 
 def test_a_url_is_printed_as_it_was_given():
@@ -312,7 +313,8 @@ def test_an_unknown_scheme_is_a_usage_error(run):
 def test_local_paths_import_nothing_of_fsspec(scenario):
     code = (
         "import sys; from logtool import cli; cli.run(sys.argv[1:]);"
-        "print(*{'fsspec', 'upath', 's3fs', 'asyncio'} & set(sys.modules), file=sys.stderr)"
+        "names = {'fsspec', 'upath', 's3fs', 'asyncio', 'logtool.remote'} & set(sys.modules);"
+        "print(*names, file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "verify", "-q", str(scenario("4.3.1/empty"))],
