@@ -39,7 +39,8 @@ _CSV = columns(
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
     "lost_records", "in_sync", "in_sync_from", "least_in_sync", "leader", "furthest",
     "assumed_leader", "follower", "by_high_watermark", "diverges_from", "by_leader_epoch",
-    "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "severity", "code", "message",
+    "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "other_topic", "topic_id",
+    "severity", "code", "message",
 )  # fmt: skip
 
 
@@ -85,6 +86,7 @@ class Printer:
         self._table = report.settings.format in ("table", "markdown")
         self._later: dict[str, list[Object]] = {"group": [], "truncation": [], "finding": []}
         self._partitions = self._lost = self._offline = 0
+        self._other: list[str] = []
 
     def show(self, obj: Object) -> None:
         """Print one object, now or at the end."""
@@ -98,7 +100,8 @@ class Printer:
         """Print what the replicas of a partition add up to; of one alone that is nothing new."""
         self._partitions += 1
         self._lost += group.acknowledged_lost > 0
-        if self._table and len(group.replicas) < 2:
+        self._other += [str(one.path) for one in group.other_topic]
+        if self._table and len(group.replicas) + len(group.other_topic) < 2:
             return
         self.show(group.as_json())
         for truncation in group.truncations:
@@ -119,6 +122,8 @@ class Printer:
         """Yield what is said in the end, for people."""
         if self._offline:
             yield f"{text.count(self._offline, 'replica')} that no broker comes up with"
+        for path in self._other:
+            yield f"{text.escape(path)}: ANOTHER TOPIC of that name, by its topic id"
         verdict = "no acknowledged record goes"
         if self._lost:
             verdict = f"acknowledged records go in {self._lost}"

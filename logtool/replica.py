@@ -17,6 +17,8 @@ from logtool.checks.segment import check_segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.forecast import Request
+from logtool.formats import partition_metadata
+from logtool.formats.names import FileKind
 from logtool.loading.loader import Loaded, Outcome, load
 from logtool.loading.producers import decode
 from logtool.partition import File, Partition
@@ -59,6 +61,8 @@ class Replica:
     alone: bool = False
     """Whether its broker's metadata log says that it led and nobody else was in sync: then its high
     watermark rose with its log end, whatever was checkpointed."""
+    topic_id: str | None = None
+    """As partition.metadata says; None where nothing can be read there."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
 
     @property
@@ -98,6 +102,7 @@ class Replica:
             "path": str(self.path),
             "topic": self.topic,
             "partition": self.partition,
+            "topic_id": self.topic_id,
             "node": self.node,
             "outcome": str(self.outcome),
             "reason": self.reason or None,
@@ -121,6 +126,7 @@ def measure(
         start, end = loaded.log_start, loaded.log_end
         watermark = max(start, min(request.high_watermark or 0, end))
         usable = loaded.outcome is Outcome.LOADS
+        topic_id = _topic_id(found)
         stable, uncommitted = _stable(found, watermark, end, on_bytes) if usable else (0, 0)
     except UnreadableError as error:
         return error
@@ -132,7 +138,7 @@ def measure(
         request.path, request.topic or "", request.partition or 0, node, outcome, reason, first,
         start, recovery_point, request.high_watermark, watermark, stable, end,
         tuple(loaded.epochs), broken[0] if broken else SOUND, _lost(loaded), uncommitted,
-        findings=tuple(tail),
+        topic_id=topic_id, findings=tuple(tail),
     )  # fmt: skip
 
 
@@ -149,6 +155,11 @@ def _tail(found: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
         for item in check_segment(Task(active, Level.QUICK, clean)).findings
         if item.path == active.log.path
     ]  # fmt: skip
+
+
+def _topic_id(found: Partition) -> str | None:
+    file = found.fixed.get(FileKind.PARTITION_METADATA)
+    return partition_metadata.parse(files.read_small(file.path)).topic_id if file else None
 
 
 def _lost(loaded: Loaded) -> int:

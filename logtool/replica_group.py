@@ -85,6 +85,8 @@ class Group:
     furthest: Replica
     """That with the most records of the newest leader epoch."""
     truncations: tuple[Truncation, ...]
+    other_topic: tuple[Replica, ...] = ()
+    """Those of another topic of that name, which was deleted or made since: no part of all this."""
 
     @property
     def acknowledged_lost(self) -> int:
@@ -109,6 +111,7 @@ class Group:
             "furthest": self.furthest.node,
             "assumed_leader": self.assumed.node,
             "acknowledged_lost": self.acknowledged_lost,
+            "other_topic": [one.node for one in self.other_topic],
         }
 
 
@@ -122,9 +125,13 @@ def judge(
     metadata log, or the furthest in sync. Where a metadata log names nobody in sync, as 4.x does
     once all of them are gone, everyone counts.
     """
-    usable = tuple(one for one in replicas if one.usable)
-    if not usable:
+    loading = [one for one in replicas if one.usable]
+    if not loading:
         return None
+    topic_id = _topic_id(loading, known)
+    usable = tuple(one for one in loading if one.topic_id in (None, topic_id))
+    if known and known.topic_id != topic_id and topic_id:
+        known = None  # it speaks of another topic
     in_sync = known.isr if known and known.isr else tuple(one.node for one in usable)
     leader = known.leader if known and known.leader != NO_LEADER else None
     here = [one for one in usable if one.node in in_sync]
@@ -143,7 +150,16 @@ def judge(
         usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr),
         least_in_sync, watermark, max(committed.values()), leader, assumed, _furthest(usable),
         tuple(_truncations(usable, assumed, epoch, committed)),
+        tuple(one for one in loading if one not in usable),
     )  # fmt: skip
+
+
+def _topic_id(replicas: Sequence[Replica], known: PartitionRecord | None) -> str | None:
+    """Return the topic id that the metadata log has, if any replica has it, else that of most."""
+    found = [one.topic_id for one in replicas if one.topic_id]
+    if known and known.topic_id in found:
+        return known.topic_id
+    return max(found, key=found.count, default=None)
 
 
 def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:

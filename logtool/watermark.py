@@ -158,7 +158,7 @@ class Watermarks:
             return
         group = judge(replicas, *self._known(replicas[0]), self._leader)
         if group:
-            self.summary.to_do |= group.acknowledged_lost > 0
+            self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
             yield group
 
     def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
@@ -171,7 +171,8 @@ class Watermarks:
         if not found:
             return None, 1
         image, state = found[0]
-        in_sync = next((older.isr for _, older in found if older.isr), ())
+        same = [older for _, older in found if older.topic_id == state.topic_id]
+        in_sync = next((older.isr for older in same if older.isr), ())
         least = least_in_sync(image, state, replica.topic, state.leader, self._settings.kafka)
         return replace(state, isr=in_sync), least
 

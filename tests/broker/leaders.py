@@ -32,6 +32,7 @@ SEESAW = Topic(
     "seesaw", "led by each replica in turn while the other is away", replicas=(2, 3),
     config=UNCLEAN,
 )  # fmt: skip
+ANEW = Topic("made.anew", "deleted and made anew while node 4 was away")
 PLAIN = (BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN, DIVERGED, SEESAW)
 COMPACTED = tuple(topic for topic in TOPICS if topic.name.startswith("compacted"))
 
@@ -125,11 +126,11 @@ class _Teller:
         cluster.start()
         topics = [
             Topic(one.name, one.shows, 1, one.replicas or BROKERS, one.config)
-            for one in (*PLAIN, *COMPACTED)
+            for one in (*PLAIN, *COMPACTED, ANEW)
         ]
         workloads.create_topics(cluster.bootstrap(1), cluster.version, topics)
         cluster.wait_for_leader(1, _names(PLAIN), [2])
-        for topic in PLAIN:
+        for topic in (*PLAIN, ANEW):
             cluster.write(2, topic.name, "common", COMMON)
         workloads.write_compacted(cluster.bootstrap(2), cluster.log_dir(2))
         workloads.write_compacted_transactions(cluster.bootstrap(2), cluster.log_dir(2))
@@ -148,7 +149,8 @@ class _Teller:
             )
             cluster.kill(4)
             cluster.wait_for_isr(2, _names([BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN]), (2, 3))
-        cluster.wait_until_equal(_names(PLAIN), (2, 3))
+        self._make_anew()
+        cluster.wait_until_equal(_names([*PLAIN, ANEW]), (2, 3))
         live = self._live(PLAIN, (2, 3))
         cluster.wait_until_checkpointed(live)
         # With the controller away nobody takes the hanging follower out of the set in sync.
@@ -166,6 +168,14 @@ class _Teller:
         cluster.write(leader, HUNG_UNCLEAN.name, "instead", 12)
         cluster.start(2)
         return found
+
+    def _make_anew(self) -> None:
+        cluster, name = self.cluster, ANEW.name
+        workloads.delete_topic(cluster.bootstrap(2), cluster.log_dir(2), name)
+        again = Topic(name, ANEW.shows, replicas=BROKERS)
+        workloads.create_topics(cluster.bootstrap(1), cluster.version, [again])
+        cluster.wait_for_leader(2, [name], (2,))
+        cluster.write(2, name, "anew", 40)
 
     def _diverged(self) -> Situation:
         cluster = self.cluster

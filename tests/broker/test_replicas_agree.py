@@ -160,7 +160,7 @@ def test_followers_cut_their_logs_where_it_was_said(kafka_version: str, story, n
     cuts = {}
     for leader in set(situation.leaders.values()):
         for topic, group in Seen(situation.dirs, kafka_version, leader).groups.items():
-            if situation.leaders[topic] != leader:
+            if situation.leaders.get(topic) != leader:
                 continue
             assert group.assumed.node == leader
             for one in group.truncations:
@@ -187,6 +187,19 @@ def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
         assert group.assumed.node == situation.leadership[topic][0]
         high_watermark = situation.live[topic, 2].high_watermark
         assert group.acknowledged_lost == high_watermark - COMMON > 0
+
+
+def test_a_topic_that_was_made_anew_is_another_one(kafka_version: str, story) -> None:
+    """Node 4 was away; when it comes back it puts aside what it has."""
+    told = story(kafka_version)
+    group = Seen(told.killed.dirs, kafka_version).groups["made.anew"]
+    assert [one.node for one in group.replicas] == [2, 3]
+    assert [(one.node, one.log_end) for one in group.other_topic] == [(4, COMMON)]
+    assert (group.high_watermark, group.acknowledged_lost) == (40, 0)
+    verdict = compared(*told.killed.dirs)["made.anew"]
+    assert verdict.status == pair(verdict, 2, 4).status == Status.OTHER_TOPIC
+    assert pair(verdict, 2, 3).status == Status.SAME
+    assert list(told.end[3].glob("made.anew-0.*-stray"))
 
 
 def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 from damage import remove_file
@@ -49,6 +50,21 @@ def test_several_dirs_are_held_against_each_other(run, nodes):
     row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
     assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80"
     assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"
+
+
+def test_a_replica_of_another_topic_is_told_by_its_path(run, copy_of):
+    home = copy_of("4.3.1/replicas")
+    dirs = [home / f"node-{node}" / "replica.lagging-0" for node in (2, 3)]
+    for node in (1, 2, 3):
+        shutil.rmtree(home / f"node-{node}" / "__cluster_metadata-0")
+    (dirs[1] / "partition.metadata").write_text("version: 0\ntopic_id: " + "A" * 21 + "Q")
+    result = run("watermark", *dirs)
+    assert result.status == 1
+    assert ": ANOTHER TOPIC of that name, by its topic id" in result.stderr
+    (group,) = (
+        one for one in run("watermark", "-f", "ndjson", *dirs).objects if one["type"] == "group"
+    )
+    assert len(group["other_topic"]) == len(group["replicas"]) == 1
 
 
 def test_markdown_holds_the_tables_apart(run, nodes):

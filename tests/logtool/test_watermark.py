@@ -301,20 +301,20 @@ def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) ->
     assert (group.in_sync, group.least_in_sync, group.high_watermark) == ((3,), 1, 170)
     (follower,) = (one for one in group.replicas if one.node == 3)
     assert follower.high_watermark < follower.log_end
-    held = judge(group.replicas, state(3), 2)
+    held = judge([replace(one, topic_id=None) for one in group.replicas], state(3), 2)
     assert held and held.high_watermark == follower.high_watermark
 
 
 def state(*isr: int) -> PartitionRecord:
     """Return what a metadata log says: nodes 2 and 3 have the partition, the first leads."""
-    return PartitionRecord("id", 0, (2, 3), isr, isr[0], 9, 0, ())
+    return PartitionRecord("", 0, (2, 3), isr, isr[0], 9, 0, ())
 
 
 def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
     scenario: Scenario,
 ) -> None:
     known = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.lagging-0"].replicas
-    longer, shorter = (replace(one, high_watermark=0, alone=False) for one in known)
+    longer, shorter = (replace(one, topic_id=None, high_watermark=0, alone=False) for one in known)
     assert (longer.log_end, shorter.log_end) == (180, 120)
     alone = judge((longer, shorter), state(2), wanted=3)
     assert alone and (alone.committed, alone.acknowledged_lost) == (180, 60)
@@ -330,7 +330,7 @@ def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
 def test_the_high_watermark_is_not_behind_where_those_in_sync_differ(scenario: Scenario) -> None:
     group = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.diverged-0"]
     assert sorted(one.log_end for one in group.replicas) == [170, 200]
-    both = judge(group.replicas, state(3, 2))
+    both = judge([replace(one, topic_id=None) for one in group.replicas], state(3, 2))
     assert both and both.high_watermark == 120
 
 
@@ -354,6 +354,35 @@ def test_how_many_must_be_in_sync_is_what_the_metadata_says_but_not_more_than_th
     )
     known = PartitionRecord("id", 0, (7, 8, 9), (7,), 7, 0, 0, ())
     assert least_in_sync(image, known, "orders", 7, kafka) == least
+
+
+def test_a_replica_of_another_topic_of_that_name_takes_no_part(scenario: Scenario) -> None:
+    known = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.lagging-0"].replicas
+    leader, follower = (replace(one, alone=False) for one in known)
+    assert leader.topic_id == follower.topic_id is not None
+    older = replace(follower, topic_id="old")
+    record = replace(state(2), topic_id=leader.topic_id)
+    group = judge((leader, older), record)
+    assert group and (group.replicas, group.other_topic) == ((leader,), (older,))
+    assert (group.truncations, group.from_metadata) == ((), True)
+    # Without a metadata log most decide; a metadata log that knows neither says nothing.
+    for unknown in (None, state(2)):
+        group = judge((older, leader, replace(follower, node=4)), unknown)
+        assert group and [one.node for one in group.replicas] == [2, 4]
+        assert (group.other_topic, group.from_metadata) == ((older,), False)
+
+
+def test_a_topic_that_was_made_anew_is_told(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    # Its own metadata log would put it aside; without one only the other replica tells.
+    for node in nodes(home):
+        shutil.rmtree(node / "__cluster_metadata-0")
+    path = home / "node-3/replica.lagging-0/partition.metadata"
+    path.write_text("version: 0\ntopic_id: " + "A" * 21 + "Q")
+    seen = Seen(*nodes(home))
+    group = seen.groups["replica.lagging-0"]
+    assert [one.node for one in group.other_topic] in ([2], [3])
+    assert seen.job.summary.exit_status() == 1
 
 
 def test_a_directory_of_unknown_owner_may_be_given_one(copy_of: Scenario) -> None:
