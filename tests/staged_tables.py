@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from logtool import data_dir, partition
 from logtool.checks.batches import BatchRules
@@ -59,6 +60,13 @@ class Staged:
             "first_offset": rules.first_offset, "last_offset": rules.last_offset,
             "last_leader_epoch": epoch,
         })  # fmt: skip
+
+    @staticmethod
+    def is_table(found: DataFrame, name: str) -> bool:
+        """Return whether a DataFrame has the columns of a table, in its order, with its types."""
+        kinds = from_arrow_schema(tables.schema(name))
+        one = [(field.name, field.dataType) for field in found.schema]
+        return one == [(field.name, field.dataType) for field in kinds]
 
     def frames(self, spark: SparkSession, home: Path) -> dict[str, DataFrame]:
         """Return the DataFrames by the name of their table."""

@@ -4,9 +4,11 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from logtool.checks.batches import MOST_RELATIVE_OFFSET
 from logtool.formats.record_batch import MAGIC
+from logtool.pipeline import tables
 
 DIR: Final = ["log_dir", "node_id", "topic", "partition", "directory"]
 """The columns that tell a partition dir."""
@@ -19,3 +21,9 @@ def in_place(batches: DataFrame) -> DataFrame:
     low = (sql.col("base_offset") < sql.col("segment")) & (sql.col("magic") >= MAGIC)
     high = sql.col("last_offset") - sql.col("segment") > MOST_RELATIVE_OFFSET
     return batches.where(~(low | high))
+
+
+def as_table(found: DataFrame, name: str) -> DataFrame:
+    """Return the columns of a table, in its order and with its types."""
+    kinds = from_arrow_schema(tables.schema(name))
+    return found.select(*(sql.col(one.name).cast(one.dataType).alias(one.name) for one in kinds))

@@ -30,8 +30,7 @@ from logtool.gaps.coverage import Coverage, Edge
 from logtool.gaps.evidence import Facts, Traces, decide
 from logtool.gaps.subjects import Subject, indexed
 from logtool.gaps.table import Kind
-from logtool.pipeline import tables
-from logtool.pipeline.questions_common import DIR, KEY
+from logtool.pipeline.questions_common import DIR, KEY, as_table
 from logtool.pipeline.questions_facts import FACTS, facts_in
 
 _STRETCH: Final = [*KEY, "segment", "start_position"]
@@ -53,13 +52,12 @@ def gaps(edges: DataFrame, inner: DataFrame, facts: DataFrame) -> DataFrame:
     """Return the table ``gaps``."""
     stretches = _stretches(edges, facts)
     found = _between(stretches).unionByName(_inside(inner, stretches))
-    columns = [sql.col(name) for name in tables.schema("gaps").names]
-    return (
+    reasoned = (
         found.join(_verdicts(found, stretches, facts), [*KEY, "sort"])
         .withColumn("missing", sql.col("last_offset") - sql.col("first_offset") + 1)
         .withColumn("kind", _label(sql.col("kind")))
-        .select(*columns)
     )
+    return as_table(reasoned, "gaps")
 
 
 def _stretches(edges: DataFrame, facts: DataFrame) -> DataFrame:

@@ -13,8 +13,7 @@ from pyspark.sql import functions as sql
 
 from logtool.formats import control_record
 from logtool.formats.record_batch import SEQUENCES
-from logtool.pipeline import tables
-from logtool.pipeline.questions_common import DIR, in_place
+from logtool.pipeline.questions_common import DIR, as_table, in_place
 
 
 def producers(batches: DataFrame) -> DataFrame:
@@ -29,7 +28,7 @@ def producers(batches: DataFrame) -> DataFrame:
     behind = Window.partitionBy(*own).orderBy("base_offset", "segment", "position")
     expected = (sql.lag("last_sequence").over(behind).cast("long") + 1) % SEQUENCES
     first, last = _edges()
-    return (
+    found = (
         _data(batches)
         .withColumn("broken", sql.col("base_sequence") != expected)
         .groupBy(*own)
@@ -44,8 +43,8 @@ def producers(batches: DataFrame) -> DataFrame:
             last("max_timestamp_ms").alias("last_timestamp_ms"),
             sql.count_if("broken").alias("sequence_breaks"),
         )
-        .select(*tables.schema("producers").names)
     )
+    return as_table(found, "producers")
 
 
 def transactions(batches: DataFrame) -> DataFrame:
@@ -71,7 +70,7 @@ def transactions(batches: DataFrame) -> DataFrame:
         return sql.max(sql.when(sql.col("marker"), sql.col(name)))
 
     ended = of_marker("control_type")
-    return (
+    found = (
         in_place(batches.where(sql.col("producer_id").isNotNull()))
         .where(data | marker)
         .withColumn("marker", marker)
@@ -94,8 +93,8 @@ def transactions(batches: DataFrame) -> DataFrame:
             of_marker("coordinator_epoch").alias("coordinator_epoch"),
         )
         .where(sql.col("batches") > 0)
-        .select(*tables.schema("transactions").names)
     )
+    return as_table(found, "transactions")
 
 
 def _data(batches: DataFrame) -> DataFrame:

@@ -10,8 +10,8 @@ a delete horizon. Anything else is divergence, and so are batches that overlap w
 together.
 
 What may differ from `logtool diff`: that takes what lies below the checkpointed log start for gone,
-and of a log of magic 0 or 1 knows by its checkpoints that it was compacted. Of more than two copies
-one that only overlaps others is held against the one that reaches furthest.
+and of a log of magic 0 or 1 knows by its checkpoints that it was compacted. And of more than two
+copies of one batch, some of them compacted, it tells those apart that differ beside that.
 """
 
 from typing import Final
@@ -20,8 +20,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from logtool.formats.record_batch import MAGIC
-from logtool.pipeline import tables
-from logtool.pipeline.questions_common import DIR, in_place
+from logtool.pipeline.questions_common import DIR, as_table, in_place
 
 _PARTITION: Final = ["topic", "partition"]
 _KEPT: Final = [
@@ -40,14 +39,13 @@ def replicas(batches: DataFrame, segments: DataFrame) -> DataFrame:
     found = _told(offsets, copies).join(
         _overlapping(offsets, copies), [*_PARTITION, "log_dir"], "left"
     )
-    return (
+    every = (
         copies.join(found, [*_PARTITION, "log_dir"], "left")
         .withColumn("diverges_at", sql.least("differs_at", "overlaps_at"))
-        .withColumn("shared_batches", sql.coalesce("shared_batches", sql.lit(0).cast("long")))
-        .withColumn("only_here", sql.coalesce("only_here", sql.lit(0).cast("long")))
+        .fillna(0, ["shared_batches", "only_here"])
         .withColumn("behind", sql.col("furthest") - sql.col("log_end"))
-        .select(*tables.schema("replicas").names)
     )
+    return as_table(every, "replicas")
 
 
 def _copies(segments: DataFrame) -> DataFrame:
@@ -128,7 +126,8 @@ def _offsets(batches: DataFrame, copies: DataFrame) -> DataFrame:
             ),
         )
         .select(
-            *_PARTITION, "base_offset", "last_offset", "held", "wanted", "all", "same", "differs"
+            *_PARTITION, "base_offset", "last_offset", "held", "wanted", "all", "ranges", "same",
+            "differs",
         )
     )  # fmt: skip
 
@@ -157,22 +156,32 @@ def _told(offsets: DataFrame, copies: DataFrame) -> DataFrame:
 def _overlapping(offsets: DataFrame, copies: DataFrame) -> DataFrame:
     """Return for each copy the least offset at which one overlaps that begins elsewhere.
 
-    Both of such a pair are missing in the other copy, which few batches are.
+    Of such a pair each is missing in the copy of the other, which few batches are: only these are
+    sorted, for each two copies by themselves.
     """
-    order = Window.partitionBy(*_PARTITION).orderBy("base_offset")
+    order = Window.partitionBy(*_PARTITION, "low", "high").orderBy("base_offset")
     before = order.rowsBetween(Window.unboundedPreceding, -1)
-    reach = sql.struct("last_offset", "base_offset", "held")
-    pairs = (
-        offsets.where(sql.col("held") != sql.col("wanted"))
-        .withColumn("other", sql.max(reach).over(before))
-        .where(sql.col("other.last_offset") >= sql.col("base_offset"))
-        .where(sql.col("other.held").bitwiseAND(sql.col("held")) == 0)
-        .groupBy(*_PARTITION, sql.col("other.held").bitwiseOR(sql.col("held")).alias("both"))
-        .agg(sql.min("other.base_offset").alias("overlaps_at"))
-    )
+    reach = sql.max(sql.struct("last_offset", "base_offset", "bit")).over(before)
     return (
-        pairs.join(copies.select(*_PARTITION, "log_dir", "bit"), _PARTITION)
-        .where(sql.col("both").bitwiseAND(sql.col("bit")) != 0)
+        offsets.where(sql.col("held") != sql.col("wanted"))
+        .withColumn("own", sql.explode("ranges"))
+        .where(sql.col("held").bitwiseAND(sql.col("own.bit")) != 0)
+        .withColumn("other", sql.explode("ranges"))
+        .where(sql.col("wanted").bitwiseAND(sql.col("other.bit")) != 0)
+        .where(sql.col("held").bitwiseAND(sql.col("other.bit")) == 0)
+        .select(
+            *_PARTITION, "base_offset", "last_offset", "own.bit",
+            sql.least("own.bit", "other.bit").alias("low"),
+            sql.greatest("own.bit", "other.bit").alias("high"),
+        )
+        .withColumn("reach", reach)
+        .where(sql.col("reach.last_offset") >= sql.col("base_offset"))
+        .where(sql.col("reach.bit") != sql.col("bit"))
+        .select(
+            *_PARTITION, sql.explode(sql.array("low", "high")).alias("bit"),
+            sql.col("reach.base_offset").alias("overlaps_at"),
+        )
+        .join(copies.select(*_PARTITION, "log_dir", "bit"), [*_PARTITION, "bit"])
         .groupBy(*_PARTITION, "log_dir")
         .agg(sql.min("overlaps_at").alias("overlaps_at"))
-    )
+    )  # fmt: skip

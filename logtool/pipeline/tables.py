@@ -105,21 +105,22 @@ _TABLES: Final[Mapping[str, tuple[_Column, ...]]] = {
         ("reason", pa.string(), "as `logtool gaps` says"),
         ("evidence", pa.string(), "what the reason rests on"),
         ("before_segment", pa.int64(), "segment of the batch before; null: none"),
-        ("after_segment", pa.int64(), "segment of the batch behind"),
-        ("damaged", pa.bool_(), "whether bytes that are no sound batch lie in it"),
+        ("after_segment", pa.int64(), "segment of the batch behind, or the last one, if empty"),
+        ("damaged", pa.bool_(), "whether bytes that are no sound batch lie there"),
     ),
     "producers": (
         *_DIR,
         *_PRODUCER,
         ("first_offset", pa.int64(), "base offset of its first batch with data"),
         ("last_offset", pa.int64(), "of its last batch with data"),
-        ("first_sequence", pa.int32(), "null: it writes without sequences"),
-        ("last_sequence", pa.int32(), "null: it writes without sequences"),
+        ("first_sequence", pa.int32(), "of its first batch; null: it has none"),
+        ("last_sequence", pa.int32(), "of its last batch; null: it has none"),
         ("batches", pa.int64(), "with data"),
         ("records", pa.int64(), "in them"),
-        ("first_timestamp_ms", pa.int64(), ""),
-        ("last_timestamp_ms", pa.int64(), ""),
-        ("sequence_breaks", pa.int64(), "batches that do not go on where the one before ended"),
+        ("first_timestamp_ms", pa.int64(), "base timestamp of its first batch; null: none"),
+        ("last_timestamp_ms", pa.int64(), "largest of its last batch; null: none"),
+        ("sequence_breaks", pa.int64(), "batches whose first sequence number is not the one behind "
+                                          "the last of the batch before"),
     ),
     "transactions": (
         *_DIR,
@@ -129,7 +130,7 @@ _TABLES: Final[Mapping[str, tuple[_Column, ...]]] = {
         ("outcome", pa.string(), "committed, aborted or open"),
         ("batches", pa.int64(), "with data"),
         ("records", pa.int64(), "in them"),
-        ("first_timestamp_ms", pa.int64(), "of its first batch"),
+        ("first_timestamp_ms", pa.int64(), "base timestamp of its first batch; null: none"),
         ("last_timestamp_ms", pa.int64(), "of the marker; while it is open, of its last batch"),
         ("coordinator_epoch", pa.int32(), "of the marker; null: it is open"),
     ),
@@ -149,17 +150,19 @@ _TABLES: Final[Mapping[str, tuple[_Column, ...]]] = {
     ),
     "replicas": (
         *_DIR,
-        ("copies", pa.int32(), "log dirs of this run that hold the partition"),
+        ("copies", pa.int32(), "log dirs of this run that hold the partition, each a row"),
         ("first_offset", pa.int64(), "of this copy; null: it is empty"),
-        ("last_offset", pa.int64(), "of this copy"),
-        ("last_leader_epoch", pa.int32(), "of its last batch"),
+        ("last_offset", pa.int64(), "of this copy; null: it is empty"),
+        ("last_leader_epoch", pa.int32(), "of the last batch; null: it is empty"),
         ("batches", pa.int64(), "sound ones"),
-        ("shared_batches", pa.int64(), "of these, how many every other copy has too, byte for byte "
-                                       "by (base offset, CRC)"),
-        ("diverges_at", pa.int64(), "least base offset at which another copy has another CRC or "
-                                    "leader epoch; null: nowhere"),
-        ("only_here", pa.int64(), "batches that no other copy has at that offset, inside the range "
-                                  "of offsets that all copies have"),
+        ("shared_batches", pa.int64(), "of these, how many every other copy has too, the same in "
+                                       "CRC, size and all that no CRC covers"),
+        ("diverges_at", pa.int64(), "least offset at which another copy has a batch that is not "
+                                    "the same, nor what compaction leaves of it, or one that "
+                                    "overlaps; null: nowhere"),
+        ("only_here", pa.int64(), "batches at offsets where no other copy has one, inside the "
+                                  "range of offsets of all copies: lost, damaged or compacted "
+                                  "there"),
         ("behind", pa.int64(), "offsets that the copy with the largest log end is ahead"),
     ),
 }  # fmt: skip

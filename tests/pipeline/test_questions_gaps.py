@@ -12,7 +12,7 @@ from logtool.errors import UnreadableError
 from logtool.formats import offset_checkpoint, record, record_batch
 from logtool.gaps.run import Gaps, Wanted
 from logtool.gaps.table import Kind, Reason
-from logtool.pipeline import questions, tables
+from logtool.pipeline import questions
 from logtool.pipeline.questions_facts import FACTS, facts_of
 
 pytestmark = pytest.mark.spark
@@ -49,7 +49,7 @@ def asked(spark, homes, work, *, cut=False):
         staged.add(home, cut=cut)
     frames = staged.frames(spark, work)
     found = questions.gaps(frames["edges"], frames["inner"], questions.facts(spark, homes))
-    assert found.columns == tables.schema("gaps").names
+    assert Staged.is_table(found, "gaps")
     rows = found.collect()
     assert all(row.missing == row.last_offset - row.first_offset + 1 for row in rows)
     return sorted(tuple(row[name] for name in COLUMNS) for row in rows)
