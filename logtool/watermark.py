@@ -164,15 +164,17 @@ class Watermarks:
     def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
         """Return what the newest metadata log says, and how many the high watermark waits for.
 
-        In sync are those who last were: 4.x takes out even the last one, once it is gone.
+        In sync are those who last were: 4.x takes out even the last one, once it is gone. Then the
+        log of a broker that went before tells, unless more has changed since.
         """
         newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
         found = [(image, state) for image in newest_first if (state := _state(image, replica))]
         if not found:
             return None, 1
         image, state = found[0]
-        same = [older for _, older in found if older.topic_id == state.topic_id]
-        in_sync = next((older.isr for older in same if older.isr), ())
+        before = (state.topic_id, state.partition_epoch - 1)
+        older = (one.isr for _, one in found if (one.topic_id, one.partition_epoch) == before)
+        in_sync = state.isr or next(older, ())
         least = least_in_sync(image, state, replica.topic, state.leader, self._settings.kafka)
         return replace(state, isr=in_sync), least
 

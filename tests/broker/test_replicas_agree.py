@@ -255,6 +255,18 @@ def test_in_the_end_all_copies_are_the_same(kafka_version: str, story) -> None:
         assert (one.high_watermark, one.uncommitted_records) == (one.log_end, 0)
 
 
+def test_who_was_in_sync_is_not_taken_from_a_log_that_ended_long_before(
+    kafka_version: str, story
+) -> None:
+    """4.x leaves nobody in sync at an orderly stop, and node 4 was gone by then."""
+    told = story(kafka_version)
+    dirs = [*told.end[:3], told.killed.dirs[3]]
+    group = Seen(dirs, kafka_version).groups["behind"]
+    assert group.from_metadata == (kafka_version == "3.9.2")
+    assert group.acknowledged_lost == 0
+    assert Seen(dirs, kafka_version, leader=4).groups["behind"].acknowledged_lost > 0
+
+
 @pytest.mark.parametrize("topic", ["compacted.keys", "compacted-tx"])
 def test_what_a_cleaner_removed_on_some_brokers_is_no_divergence(
     kafka_version: str, story, topic: str
