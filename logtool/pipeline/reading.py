@@ -1,0 +1,488 @@
+"""What the data source reads: log dirs cut into pieces of work, and each piece as Arrow rows.
+
+No Spark here. `Wanted` is what is known of the rows that are asked for, `plan` lists and cuts,
+`read` gives the rows of one piece: all of plain data, for executors anywhere.
+
+What is wanted only ever saves work: a caller judges every row again. What is left out unread is
+where a broker would not look. Offsets: a segment whose name and that of the next exclude them, and
+in a segment the batches before one of its offset index that is proven to be there, and behind the
+last offset. Times: what comes before an entry of the time index that agrees with the batch it leads
+to; what stands behind the last entry is read, so an index that is missing, short or wrong costs
+time and loses nothing. So batches that stand where a broker would not find them, with offsets
+outside their segment or falling inside it, are only sure to be seen with ``prune`` off.
+
+Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
+segment stands there. A piece is read as the whole file would be from there, and gives the batches
+that begin in it: where the one before ends in damage, both agree on where the next batch is.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from logtool import data_dir, files, partition
+from logtool.checks.batches import MOST_RELATIVE_OFFSET, BatchRules
+from logtool.checks.index_entries import Entries
+from logtool.data_dir import PathKind
+from logtool.errors import UnreadableError
+from logtool.files import LogFile
+from logtool.formats import compression, names, offset_index, time_index
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import LOG_OVERHEAD, MAGIC, BatchTable, Column
+from logtool.partition import Partition, Segment
+from logtool.pipeline import tables
+from logtool.pipeline.homes import node_id
+from logtool.pipeline.rows import Payload, Place, batch_rows, place_of, record_rows
+from logtool.pipeline.unit_rows import Totals
+from logtool.scan import LARGEST_BUFFERED_BATCH, scan
+
+TABLES: Final = ("batches", "records", "segments")
+
+_LEAST_BYTES, _MOST_BYTES = 16 * 1024 * 1024, 128 * 1024 * 1024
+"""Of a bundle, where its size is not given: enough for all cores, and for what a task costs."""
+_MANY, _MOST_BUNDLES = 64, 4000
+_OPENING = 64 * 1024
+"""Bytes that opening a file is worth."""
+_FIRST_BYTES = 4 * 1024 * 1024
+"""Bytes of a log in which the batch of an entry of the time index is looked for."""
+_WORTH_AN_INDEX = 256 * 1024
+"""Bytes of a log that is not just read from its start."""
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
+"""Rows and bytes from which on a record batch is handed on."""
+
+_OFFSETS = {"batches": ("base_offset", "last_offset"), "records": ("offset",),
+            "segments": ("first_offset", "last_offset")}  # fmt: skip
+"""Columns that lie between the name of the segment and that of the next."""
+_TIME = {"batches": "max_timestamp_ms", "records": "timestamp_ms"}
+"""The column that is at most the largest timestamp of its batch."""
+_LISTED = frozenset({
+    *Place._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
+    "time_index_bytes", "transaction_index_bytes", "modified_ms",
+})  # fmt: skip
+"""Columns of ``segments`` for which no log is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What every row that counts fulfils, by column; nothing is known of the others."""
+
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Least and largest integer, both included."""
+    values: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+
+    def between(self, name: str, first: float = -inf, last: float = inf) -> "Wanted":
+        """Return this, and that an integer column is not null and in a range."""
+        low, high = self.bounds.get(name, (-inf, inf))
+        return replace(self, bounds={**self.bounds, name: (max(low, first), min(high, last))})
+
+    def among(self, name: str, values: Iterable[Any]) -> "Wanted":
+        """Return this, and that a column has one of the values, None left out."""
+        some = frozenset(values) - {None}
+        if name in self.values:
+            some &= self.values[name]
+        more = replace(self, values={**self.values, name: some})
+        numbers = [value for value in some if type(value) is int]
+        if len(numbers) == len(some):
+            return more.between(name, min(numbers, default=inf), max(numbers, default=-inf))
+        return more
+
+    def span(self, columns: Iterable[str]) -> tuple[float, float]:
+        """Return the narrowest range that holds for values of which each column is one.
+
+        The first column is the least of them, the last the largest.
+        """
+        spans = [self.bounds.get(name, (-inf, inf)) for name in columns]
+        return max(low for low, _ in spans), min(high for _, high in spans)
+
+    def takes(self, name: str, value: Any) -> bool:
+        """Return whether a row with this value may count."""
+        if name in self.values and value not in self.values[name]:
+            return False
+        low, high = self.bounds.get(name, (-inf, inf))
+        return name not in self.bounds or (value is not None and low <= value <= high)
+
+    def of(self, rows: Any) -> Any:
+        """Return the rows of a `pyarrow.RecordBatch` that may count."""
+        mask = None
+        for name in rows.schema.names:
+            for one in self._masks(name, rows.column(name)):
+                mask = one if mask is None else pc.and_(mask, one)
+        return rows if mask is None else rows.filter(mask)
+
+    def _masks(self, name: str, column: Any) -> Iterator[Any]:
+        low, high = self.bounds.get(name, (-inf, inf))
+        if low > high:
+            yield pa.repeat(pa.scalar(False), len(column))
+            return
+        if low > -inf:
+            yield pc.greater_equal(column, pa.scalar(low))
+        if high < inf:
+            yield pc.less_equal(column, pa.scalar(high))
+        if (values := self.values.get(name)) is not None:
+            yield pc.is_in(column, pa.array(list(values), column.type))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of every piece."""
+
+    table: str
+    columns: tuple[str, ...]
+    wanted: Wanted = Wanted()
+    prune: bool = True
+    payload: Payload = Payload.NONE
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that one batch may decompress to."""
+
+    @property
+    def reads_logs(self) -> bool:
+        """Return whether it takes more than the listing."""
+        return self.table != "segments" or not _LISTED.issuperset(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A segment, or the bytes `start` to `stop` of its log."""
+
+    place: Place
+    folder: Path
+    segment: int
+    next_segment: int | None
+    log_bytes: int
+    modified_ms: int
+    index_bytes: tuple[int | None, int | None, int | None]
+    """Of the offset, the time and the transaction index; None where there is none."""
+    start: int = 0
+    stop: int | None = None
+    """None for the end of the log, wherever that is by then."""
+
+    @property
+    def size(self) -> int:
+        """Return about the bytes that reading it takes."""
+        return (self.log_bytes if self.stop is None else self.stop) - self.start
+
+    def path(self, kind: FileKind = FileKind.LOG) -> Path:
+        """Return the path of a file of the segment."""
+        return self.folder / names.format_partition_file(self.segment, kind)
+
+    def open(self, kind: FileKind = FileKind.LOG) -> LogFile:
+        """Open a file of the segment that was listed."""
+        if kind is FileKind.LOG:
+            return LogFile(self.path(), self.log_bytes)
+        return LogFile(self.path(kind), self.index_bytes[names.INDEX_KINDS.index(kind)])
+
+
+def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -> list[list[Piece]]:
+    """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
+
+    UnreadableError for a path that is not there or holds nothing of Kafka; what is unreadable
+    below it is left out.
+    """
+    wholes = [piece for path in _each_once(paths) for piece in _segments(path, asked)]
+    reads = asked.reads_logs
+    total = sum((piece.size if reads else 0) + _OPENING for piece in wholes)
+    size = bundle_bytes or min(max(total // _MANY, _LEAST_BYTES), _MOST_BYTES)
+    size = max(size, total // _MOST_BUNDLES)
+    bundles: list[list[Piece]] = []
+    room = 0
+    for whole in wholes:
+        for piece in [whole] if asked.table == "segments" else cut(whole, size, asked):
+            cost = (piece.size if reads else 0) + _OPENING
+            if cost > room:
+                bundles.append([])
+                room = size
+            bundles[-1].append(piece)
+            room -= cost
+    return bundles
+
+
+def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
+    """Return the pieces of about `size` bytes of a segment that may count, in order."""
+    count = round(whole.log_bytes / size)
+    if count < 2 or whole.index_bytes[0] is None:
+        return [whole]
+    edges: list[tuple[int, BatchTable]] = []
+    with suppress(UnreadableError), whole.open() as log:
+        for position in _edges(whole, count):
+            batch = _batch_at(log, whole.segment, position)
+            if batch is not None:
+                edges.append((position, batch))
+    pieces = [replace(whole, stop=edges[0][0] if edges else None)]
+    for number, (start, _) in enumerate(edges):
+        stop = edges[number + 1][0] if number + 1 < len(edges) else None
+        pieces.append(replace(whole, start=start, stop=stop))
+    if not asked.prune:
+        return pieces
+    low, high = asked.wanted.span(_OFFSETS[asked.table])
+    behind = [*(int(batch.base_offset[0]) for _, batch in edges), inf]
+    # What a wrapper of magic 0 or 1 begins with is only known when it is opened.
+    begin = [
+        -inf,
+        *(int(one.base_offset[0]) if one.magic[0] >= MAGIC else -inf for _, one in edges),
+    ]
+    return [
+        piece
+        for piece, first, stop in zip(pieces, begin, behind, strict=True)
+        if low < stop and first <= high
+    ]
+
+
+def read(piece: Piece, asked: Asked) -> Iterator[Any]:
+    """Yield the rows of one piece that may count as `pyarrow.RecordBatch`es of the columns.
+
+    A file that cannot be read gives none, or those before the place where it could not.
+    """
+    if asked.table == "segments":
+        rows: Iterator[Any] = _segment_rows(piece, asked)
+    else:
+        rows = _log_rows(piece, asked)
+    with suppress(UnreadableError):
+        for some in rows:
+            if (left := asked.wanted.of(some) if asked.prune else some).num_rows:
+                yield left
+
+
+def gathered(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield the same rows in fewer record batches."""
+    waiting: list[Any] = []
+    count = size = 0
+    for some in rows:
+        waiting.append(some)
+        count += some.num_rows
+        size += some.nbytes
+        if count >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
+            yield from _joined(waiting)
+            waiting, count, size = [], 0, 0
+    yield from _joined(waiting)
+
+
+def _joined(waiting: list[Any]) -> Iterator[Any]:
+    if len(waiting) < 2:
+        yield from waiting
+    else:
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths without those that lead to the same place as one before."""
+    return list({files.real(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def _segments(path: Path, asked: Asked) -> Iterator[Piece]:
+    """Yield the segments of a log dir, a partition dir or of a ``.log`` that may count."""
+    kind = data_dir.classify(path)
+    if kind is PathKind.FILE:
+        found = partition.read(path.parent)
+        meant = [one for one in found.segments if one.log.path.name == path.name]
+        if not meant:
+            raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
+        yield from _of_partition(found, meant, asked)
+    elif kind is PathKind.PARTITION_DIR:
+        found = partition.read(path)
+        yield from _of_partition(found, found.segments, asked)
+    else:
+        for folder, directory in data_dir.read(path).partitions:
+            known = {"topic": directory.topic, "partition": directory.partition,
+                     "directory": directory.name}  # fmt: skip
+            if asked.prune and not _takes(asked.wanted, known):
+                continue
+            with suppress(UnreadableError):
+                found = partition.read(folder)
+                yield from _of_partition(found, found.segments, asked)
+
+
+def _of_partition(found: Partition, segments: Sequence[Segment], asked: Asked) -> Iterator[Piece]:
+    home = (found.path if found.path.name not in ("", "..") else found.path.resolve()).parent
+    place = place_of(found, str(home), node_id(home))
+    if asked.prune and not _takes(asked.wanted, place._asdict()):
+        return
+    for segment in segments:
+        if not asked.prune or _may_count(segment, asked):
+            yield Piece(
+                place, found.path, segment.base_offset, segment.next_base_offset,
+                segment.log.size, segment.log.mtime_ns // 1_000_000,
+                tuple(  # type: ignore[arg-type]
+                    segment.indexes[kind].size if kind in segment.indexes else None
+                    for kind in names.INDEX_KINDS
+                ),
+            )  # fmt: skip
+
+
+def _may_count(segment: Segment, asked: Asked) -> bool:
+    """Return whether names alone leave room for rows that count."""
+    low, high = asked.wanted.span(_OFFSETS[asked.table])
+    behind = inf if segment.next_base_offset is None else segment.next_base_offset
+    return (
+        asked.wanted.takes("segment", segment.base_offset)
+        and segment.base_offset <= high
+        and low < behind
+    )
+
+
+def _takes(wanted: Wanted, known: Mapping[str, Any]) -> bool:
+    return all(wanted.takes(name, value) for name, value in known.items())
+
+
+def _edges(whole: Piece, count: int) -> list[int]:
+    """Return positions of the offset index near those of even pieces, no two near the same."""
+    with whole.open(FileKind.OFFSET_INDEX) as file:
+        entries = Entries.of_offsets(file)
+        even = [whole.log_bytes * number // count for number in range(1, count + 1)]
+        found = [(entries.at_or_behind(first), stop) for first, stop in pairwise(even)]
+    return [int(position) for position, stop in found if position < stop]
+
+
+def _batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
+    """Return the sound batch of the segment that stands at a position, if there is one.
+
+    A scan that begins there goes on as one that came there, whatever damage follows.
+    """
+    head = log.read(position, LOG_OVERHEAD)
+    size = int.from_bytes(head[8:], "big", signed=True) + LOG_OVERHEAD
+    if len(head) < LOG_OVERHEAD or not LOG_OVERHEAD < size <= LARGEST_BUFFERED_BATCH:
+        return None
+    batches = scan(
+        log, base_offset=segment, start=position, stop=position + size, payload=False
+    )  # fmt: skip
+    table = next((chunk.table for chunk in batches if not chunk.damage), None)
+    if table is None or int(table.position[0]) != position:
+        return None
+    first, last = int(table.base_offset[0]), int(table.last_offset[0])
+    return table if segment <= first <= last <= segment + MOST_RELATIVE_OFFSET else None
+
+
+def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
+    records = asked.table == "records"
+    low, high = asked.wanted.span(_OFFSETS[asked.table]) if asked.prune else (-inf, inf)
+    since = asked.wanted.span([_TIME[asked.table]])[0] if asked.prune else -inf
+    with piece.open() as log:
+        start = max(piece.start, _start(piece, log, low, since))
+        if piece.stop is not None and start >= piece.stop:
+            return
+        for chunk in scan(log, base_offset=piece.segment, start=start, payload=records):
+            end, table = chunk.end_position, chunk.table
+            if piece.stop is not None and end > piece.stop:
+                table = table[table.position < piece.stop]
+            if len(table):
+                some = replace(chunk, table=_narrowed(table, low, high, since))
+                if records:
+                    yield from record_rows(
+                        piece.place, piece.segment, some, asked.payload, asked.columns,
+                        asked.limit, log,
+                    )  # fmt: skip
+                else:
+                    yield batch_rows(piece.place, piece.segment, some.table, asked.columns)
+            if piece.stop is not None and end >= piece.stop:
+                return
+            if len(table) and int(table.base_offset[-1]) > high:
+                return
+
+
+def _narrowed(table: BatchTable, low: float, high: float, since: float) -> BatchTable:
+    """Return the batches that may hold what counts."""
+    mask = np.ones(len(table), np.bool_)
+    if low > -inf:
+        mask &= table.last_offset >= low
+    if high < inf:
+        # The first offset in a wrapper of magic 0 or 1 is only known when it is opened.
+        mask &= (table.base_offset <= high) | (table.magic < MAGIC)
+    if since > -inf:
+        mask &= table.max_timestamp >= since
+    return table if mask.all() else table[mask]
+
+
+def _start(piece: Piece, log: LogFile, low: float, since: float) -> int:
+    """Return a position before which nothing counts: of offset `low` on, and of time `since`.
+
+    0 where the indexes do not help, or are not to be believed.
+    """
+    found = 0
+    if log.size < _WORTH_AN_INDEX or (low <= piece.segment and since == -inf):
+        return found
+    with suppress(UnreadableError):
+        index = offset_index.parse(files.read_small(piece.path(FileKind.OFFSET_INDEX)))
+        offsets, positions = index.offsets(piece.segment), index.positions
+        if not (_rising(offsets) and _rising(positions)):
+            return found
+        if low > piece.segment:
+            position = _floor(offsets, positions, low)
+            batch = _batch_at(log, piece.segment, position)
+            if batch is not None and batch.base_offset[0] <= low:
+                found = position
+        if since > -inf:
+            found = max(found, _start_by_time(piece, log, offsets, positions, since))
+    return found
+
+
+def _start_by_time(
+    piece: Piece, log: LogFile, offsets: Column, positions: Column, since: float
+) -> int:
+    index = time_index.parse(files.read_small(piece.path(FileKind.TIME_INDEX)))
+    entry = int(np.searchsorted(index.timestamps, since, "left")) - 1
+    if entry < 0 or not _rising(index.timestamps):
+        return 0
+    time = int(index.timestamps[entry])
+    offset = int(index.offsets(piece.segment)[entry])
+    first = _floor(offsets, positions, offset)
+    near = scan(
+        log, base_offset=piece.segment, start=first, stop=first + _FIRST_BYTES, payload=False
+    )
+    chunk = next(near, None)
+    if chunk is None or chunk.damage or int(chunk.table.position[0]) != first:
+        return 0
+    table = chunk.table
+    row = int(np.searchsorted(table.last_offset, offset))
+    if row == len(table) or int(table.base_offset[row]) > offset:
+        return 0
+    if int(table.max_timestamp[row]) != time:
+        return 0
+    position = int(table.position[row])
+    return position if _batch_at(log, piece.segment, position) is not None else 0
+
+
+def _floor(offsets: Column, positions: Column, offset: float) -> int:
+    """Return the position of the last entry that is not behind an offset, or the log's start."""
+    entry = int(np.searchsorted(offsets, offset, "right")) - 1
+    return int(positions[entry]) if entry >= 0 else 0
+
+
+def _rising(column: Column) -> bool:
+    return bool((column[1:] > column[:-1]).all())
+
+
+def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
+    """Yield one row: of a log that cannot be read, too."""
+    offset_bytes, time_bytes, transaction_bytes = piece.index_bytes
+    row: dict[str, Any] = {
+        **piece.place._asdict(), "segment": piece.segment, "next_segment": piece.next_segment,
+        "log_bytes": piece.log_bytes, "offset_index_bytes": offset_bytes,
+        "time_index_bytes": time_bytes, "transaction_index_bytes": transaction_bytes,
+        "modified_ms": piece.modified_ms,
+    }  # fmt: skip
+    if asked.prune and not _takes(asked.wanted, row):
+        return
+    if asked.reads_logs:
+        row |= asdict(_totals(piece))
+    schema = tables.schema("segments")
+    chosen = pa.schema([schema.field(name) for name in asked.columns])
+    yield pa.RecordBatch.from_pylist([{name: row[name] for name in asked.columns}], chosen)
+
+
+def _totals(piece: Piece) -> Totals:
+    totals, rules = Totals(), BatchRules(piece.segment)
+    with suppress(UnreadableError), piece.open() as log:
+        for chunk in scan(log, base_offset=piece.segment, payload=False):
+            totals.feed(chunk, active=piece.next_segment is None)
+            for _ in rules.feed(chunk):
+                pass  # what is wrong with headers is for verify to say
+        totals.read = True
+    totals.first_offset, totals.last_offset = rules.first_offset, rules.last_offset
+    return totals

@@ -1,0 +1,437 @@
+"""What is wanted saves reading and never rows; pieces of a segment give what the whole gives."""
+
+import pickle
+import random
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import damage
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import SCENARIOS
+
+from logtool.errors import UnreadableError
+from logtool.files import LogFile
+from logtool.formats import offset_index, record, record_batch
+from logtool.pipeline import reading, tables
+from logtool.pipeline.reading import Asked, Wanted
+from logtool.pipeline.rows import Payload
+
+START = 1_700_000_000_000
+EVERYTHING = {table: tuple(tables.schema(table).names) for table in reading.TABLES}
+Row = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _every_log_is_worth_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_WORTH_AN_INDEX", 0)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Return the bytes that are read of each file, by its name."""
+    counts: dict[str, int] = {}
+    original, original_read = LogFile.read_into, LogFile.read
+
+    def read_into(self: LogFile, buffer: memoryview, position: int) -> int:
+        count = original(self, buffer, position)
+        counts[self.path.name] = counts.get(self.path.name, 0) + count
+        return count
+
+    def read(self: LogFile, position: int, size: int) -> bytes:
+        data = original_read(self, position, size)
+        counts[self.path.name] = counts.get(self.path.name, 0) + len(data)
+        return data
+
+    monkeypatch.setattr(LogFile, "read_into", read_into)
+    monkeypatch.setattr(LogFile, "read", read)
+    return counts
+
+
+def rows_of(path: Path, asked: Asked, size: int | None = None) -> list[Row]:
+    bundles = reading.plan([path], asked, size)
+    return [
+        row
+        for pieces in bundles
+        for piece in pieces
+        for rows in reading.read(piece, asked)
+        for row in rows.to_pylist()
+    ]
+
+
+def asked(table: str, wanted: Wanted = Wanted(), **more: Any) -> Asked:  # noqa: B008
+    return Asked(table, EVERYTHING[table], wanted, **more)
+
+
+def batch(offset: int, time: int, *values: bytes, **more: Any) -> bytes:
+    records = [record.Record(i, i, b"key", value) for i, value in enumerate(values)]
+    return record_batch.encode(
+        record.encode(records), base_offset=offset, last_offset_delta=len(values) - 1,
+        record_count=len(values), base_timestamp=time, max_timestamp=time + len(values) - 1,
+        **more,
+    )  # fmt: skip
+
+
+def write(
+    folder: Path, base: int, batches: Sequence[tuple[int, int, bytes]], interval: int = 300,
+    padding: int = 0,
+) -> Path:  # fmt: skip
+    """Write a segment of (last offset, largest timestamp, bytes) as a broker appends and closes."""
+    folder.mkdir(exist_ok=True)
+    stem = folder / f"{base:020d}"
+    data, since, highest, at = b"", 0, -1, base
+    offsets, times = b"", b""
+
+    def note_time() -> None:
+        nonlocal times
+        if highest > (struct.unpack_from(">q", times, len(times) - 12)[0] if times else -1):
+            times += struct.pack(">qi", highest, at - base)
+
+    for last, time, content in batches:
+        position = len(data)
+        data += content
+        if time > highest:
+            highest, at = time, last
+        if since > interval:
+            offsets += struct.pack(">ii", last - base, position)
+            note_time()
+            since = 0
+        since += len(content)
+    if not padding:
+        note_time()
+    stem.with_suffix(".log").write_bytes(data)
+    stem.with_suffix(".index").write_bytes(offsets + bytes(8 * padding))
+    stem.with_suffix(".timeindex").write_bytes(times + bytes(12 * padding))
+    return stem
+
+
+def some_batches(
+    rng: random.Random, base: int, count: int, *, disorder: int = 0, step: int = 10
+) -> list[tuple[int, int, bytes]]:
+    """Return batches with a gap here and there; `disorder` is how far times jump, ms."""
+    found, offset = [], base
+    for number in range(count):
+        time = START + (base + number) * step + rng.randint(-disorder, disorder)
+        values = [rng.randbytes(rng.randint(0, 40)) for _ in range(rng.randint(1, 6))]
+        codec = rng.choice((0, 0, 0, 4))
+        last = offset + len(values) - 1
+        content = batch(offset, time, *values, attributes=codec, producer_id=rng.choice((-1, 7)))
+        found.append((last, time + len(values) - 1, content))
+        offset = last + 1 + rng.choice((0, 0, 0, 5))
+    return found
+
+
+def partition_of(
+    home: Path, *, segments: int = 4, count: int = 60, disorder: int = 0, seed: int = 1
+) -> Path:
+    """Write a log dir with one partition of several segments."""
+    rng, base = random.Random(seed), 1000
+    home.mkdir()
+    (home / "meta.properties").write_text("version=1\nnode.id=5\ncluster.id=c\n")
+    for number in range(segments):
+        batches = some_batches(rng, base, count, disorder=disorder)
+        write(home / "orders-0", base, batches, padding=9 if number == segments - 1 else 0)
+        base = batches[-1][0] + 1
+    return home
+
+
+def fits(row: Row, wanted: Wanted) -> bool:
+    return all(wanted.takes(name, row[name]) for name in {*wanted.bounds, *wanted.values})
+
+
+def some_wanted(rng: random.Random, table: str, rows: list[Row]) -> Wanted:
+    """Return one to three conditions, most of them on offsets and times, near what there is."""
+    columns = [name for name in EVERYTHING[table] if not isinstance(rows[0][name], bytes)]
+    likely = [*reading._OFFSETS[table], *filter(None, [reading._TIME.get(table)])] * 4
+    wanted = Wanted()
+    for _ in range(rng.randint(1, 3)):
+        name = rng.choice(columns + likely)
+        values = [row[name] for row in rng.sample(rows, min(2, len(rows)))]
+        if any(type(value) is not int for value in values) or rng.random() < 0.2:
+            if not isinstance(values[0], bytes):
+                wanted = wanted.among(name, values)
+        else:
+            low, high = sorted(value + rng.randint(-2, 2) for value in [*values, values[0]])[:2]
+            wanted = wanted.between(name, *rng.choice([(low, inf), (-inf, high), (low, high)]))
+    return wanted
+
+
+def assert_nothing_is_lost(path: Path, table: str, rng: random.Random, tries: int) -> None:
+    whole = rows_of(path, asked(table, prune=False, payload=Payload.LENGTH))
+    if not whole:
+        return
+    for _ in range(tries):
+        wanted = some_wanted(rng, table, whole)
+        size = rng.choice((None, 1000, 5000))
+        found = rows_of(path, asked(table, wanted, payload=Payload.LENGTH), size)
+        expected = [row for row in whole if fits(row, wanted)]
+        assert [row for row in found if fits(row, wanted)] == expected, wanted
+        assert found == expected or table == "segments", wanted
+
+
+@pytest.mark.parametrize("table", reading.TABLES)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_filters_on_what_brokers_wrote_lose_no_row(
+    scenario: Callable[[str], Path], name: str, table: str
+) -> None:
+    rng = random.Random(name + table)
+    for log_dir in sorted({log.parent.parent for log in scenario(name).rglob("*.log")}):
+        assert_nothing_is_lost(log_dir, table, rng, 5)
+
+
+@pytest.mark.parametrize("disorder", [0, 100, 10_000])
+@pytest.mark.parametrize("table", reading.TABLES)
+def test_filters_lose_no_row_whatever_the_order_of_times(
+    tmp_path: Path, table: str, disorder: int
+) -> None:
+    home = partition_of(tmp_path / "data", disorder=disorder)
+    assert_nothing_is_lost(home, table, random.Random(disorder), 60)
+
+
+def without_some_entries(data: bytes, rng: random.Random, size: int) -> bytes:
+    return data[: rng.randrange(len(data) // size) * size]
+
+
+def with_noise(data: bytes, rng: random.Random, size: int) -> bytes:
+    return damage.flip(data, rng.randrange(len(data)), rng.randint(1, 255))
+
+
+def with_wrong_entry(data: bytes, rng: random.Random, size: int) -> bytes:
+    at = rng.randrange(len(data) // size) * size
+    return data[:at] + rng.randbytes(size) + data[at + size :]
+
+
+def with_padding(data: bytes, rng: random.Random, size: int) -> bytes:
+    return data + bytes(size * rng.randint(1, 9))
+
+
+def without_its_beginning(data: bytes, rng: random.Random, size: int) -> bytes:
+    return data[rng.randrange(1, len(data) // size) * size :]
+
+
+def nothing(data: bytes, rng: random.Random, size: int) -> bytes:
+    return b""
+
+
+INDEX_DAMAGES = [without_some_entries, with_noise, with_wrong_entry, with_padding,
+                 without_its_beginning, nothing]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", INDEX_DAMAGES)
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("table", ["batches", "records"])
+def test_indexes_that_are_wrong_lose_no_row(
+    tmp_path: Path, table: str, suffix: str, spoil: Callable[..., bytes]
+) -> None:
+    rng = random.Random(f"{suffix}{spoil.__name__}{table}")
+    for number, disorder in enumerate((0, 0, 300)):
+        home = partition_of(tmp_path / f"{number}", disorder=disorder, seed=number, segments=2)
+        for path in sorted(home.rglob(f"*{suffix}")):
+            path.write_bytes(spoil(path.read_bytes(), rng, 8 if suffix == ".index" else 12))
+        assert_nothing_is_lost(home, table, rng, 15)
+
+
+def test_missing_indexes_lose_no_row(tmp_path: Path) -> None:
+    home = partition_of(tmp_path / "data")
+    for path in [*home.rglob("*.index"), *home.rglob("*.timeindex")]:
+        path.unlink()
+    assert_nothing_is_lost(home, "batches", random.Random(3), 20)
+
+
+def spoiled(data: bytes, rng: random.Random) -> bytes:
+    """Damage a log in one of the ways of disks and crashes, most of them where it can be."""
+    at, length = rng.randrange(len(data) - 400), rng.randint(1, 399)
+    kind = rng.randrange(6)
+    if kind == 0:
+        return damage.flip(data, at, 1 << rng.randrange(8))
+    if kind == 1:
+        return damage.cut(data, at)
+    if kind == 2 and any(data[at : at + length]):
+        return damage.zero(data, at, length)
+    if kind == 3:
+        return damage.drop(data, at, length)
+    if kind == 4 and len(data) > at + 2 * length:
+        return damage.repeat(data, at, length)
+    return damage.overwrite(data, at, rng.randbytes(length))
+
+
+@pytest.mark.parametrize("table", ["batches", "records"])
+@pytest.mark.parametrize("seed", range(60))
+def test_pieces_of_a_damaged_segment_give_the_rows_of_the_whole(
+    tmp_path: Path, seed: int, table: str
+) -> None:
+    rng = random.Random(seed)
+    stem = write(tmp_path / "orders-0", 1000, some_batches(rng, 1000, 80))
+    log = stem.with_suffix(".log")
+    data = log.read_bytes()
+    for _ in range(rng.randint(0, 4)):
+        if len(data) > 1000:
+            data = spoiled(data, rng)
+    log.write_bytes(data)
+    whole = rows_of(log, asked(table))
+    for size in (300, 1000, 3000):
+        found = rows_of(log, asked(table), size)
+        assert [row.get("position", row.get("offset")) for row in found] == [
+            row.get("position", row.get("offset")) for row in whole
+        ]
+        assert found == whole
+
+
+def test_pieces_follow_each_other_and_begin_at_batches(tmp_path: Path) -> None:
+    stem = write(tmp_path / "orders-0", 1000, some_batches(random.Random(1), 1000, 200))
+    log = stem.with_suffix(".log")
+    (whole,), *_ = reading.plan([log], asked("batches"))
+    pieces = reading.cut(whole, log.stat().st_size // 8, asked("batches"))
+    assert len(pieces) == 8
+    assert pieces[0].start == 0
+    assert pieces[-1].stop is None
+    assert [piece.stop for piece in pieces[:-1]] == [piece.start for piece in pieces[1:]]
+    positions = {row["position"] for row in rows_of(log, asked("batches"))}
+    assert {piece.start for piece in pieces} <= positions
+
+
+def test_an_edge_without_a_sound_batch_is_none(tmp_path: Path) -> None:
+    stem = write(tmp_path / "orders-0", 1000, some_batches(random.Random(1), 1000, 200))
+    log, index = stem.with_suffix(".log"), stem.with_suffix(".index")
+    (whole,), *_ = reading.plan([log], asked("batches"))
+    edges = [piece.start for piece in reading.cut(whole, 4000, asked("batches"))][1:]
+    damage.damage_file(log, damage.flip, edges[1] + 60)
+    found = [piece.start for piece in reading.cut(whole, 4000, asked("batches"))][1:]
+    assert found == [edges[0], *edges[2:]]
+    shifted = offset_index.parse(index.read_bytes()).positions + 1
+    entries = np.empty(len(shifted), offset_index.ENTRY)
+    entries["relative_offset"], entries["position"] = np.arange(1, len(shifted) + 1), shifted
+    index.write_bytes(entries.tobytes())
+    assert reading.cut(whole, 4000, asked("batches")) == [whole]
+
+
+def test_an_offset_is_found_with_few_bytes(tmp_path: Path, opened: dict[str, int]) -> None:
+    home = partition_of(tmp_path / "data", segments=3, count=400)
+    whole = rows_of(home, asked("records", prune=False))
+    size = sum(path.stat().st_size for path in home.rglob("*.log"))
+    last = max(row["segment"] for row in whole)
+    row = next(row for row in reversed(whole) if row["segment"] < last)
+    opened.clear()
+    wanted = Wanted().among("offset", [row["offset"]])
+    assert rows_of(home, asked("records", wanted)) == [row]
+    assert [name for name in opened if name.endswith(".log")] == [f"{row['segment']:020d}.log"]
+    assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 20
+
+
+def test_late_times_are_found_with_few_bytes(tmp_path: Path, opened: dict[str, int]) -> None:
+    home = partition_of(tmp_path / "data", segments=3, count=400, disorder=30)
+    whole = rows_of(home, asked("batches", prune=False))
+    size = sum(path.stat().st_size for path in home.rglob("*.log"))
+    since = sorted(row["max_timestamp_ms"] for row in whole)[-5]
+    opened.clear()
+    wanted = Wanted().between("max_timestamp_ms", first=since)
+    assert len(rows_of(home, asked("batches", wanted))) == 5
+    assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 10
+
+
+def test_partitions_and_segments_by_name_are_not_opened(
+    tmp_path: Path, opened: dict[str, int]
+) -> None:
+    home = partition_of(tmp_path / "data", segments=3)
+    rng = random.Random(9)
+    for name in ("orders-1", "pay-ments-0", "orders-0.0123456789abcdef0123456789abcdef-delete"):
+        write(home / name, 0, some_batches(rng, 0, 5))
+    whole = rows_of(home, asked("batches"))
+    bases = sorted({row["segment"] for row in whole if row["directory"] == "orders-0"})
+    conditions = {"topic": "pay-ments", "partition": 1, "directory": "orders-1",
+                  "segment": bases[1], "node_id": 5, "log_dir": "elsewhere"}  # fmt: skip
+    for name, value in conditions.items():
+        opened.clear()
+        expected = [row for row in whole if row[name] == value]
+        assert rows_of(home, asked("batches", Wanted().among(name, [value, None]))) == expected
+        logs = {name for name in opened if name.endswith(".log")}
+        assert logs == {f"{row['segment']:020d}.log" for row in expected}
+
+
+def message(offset: int, value: bytes, codec: int = 0) -> bytes:
+    body = struct.pack(">bbq", 1, codec, START + offset) + struct.pack(">i", -1)
+    body += struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
+def test_offsets_in_an_old_wrapper_are_found(tmp_path: Path) -> None:
+    packer = zlib.compressobj(wbits=31)
+    inner = b"".join(message(number, b"x") for number in range(5))
+    wrapper = message(1004, packer.compress(inner) + packer.flush(), codec=1)
+    single = [(i, START + i, message(i, b"y" * 50)) for i in range(1005, 1099)]
+    write(tmp_path / "orders-0", 1000, [(1004, START + 1004, wrapper), *single])
+    log = tmp_path / "orders-0" / f"{1000:020d}.log"
+    assert len(rows_of(log, asked("records"))) == 99
+    for offset in (1000, 1002, 1004, 1005, 1050, 1098):
+        for size in (None, 500):
+            wanted = Wanted().among("offset", [offset])
+            assert [r["offset"] for r in rows_of(log, asked("records", wanted), size)] == [offset]
+
+
+def test_only_what_the_listing_does_not_tell_is_read(
+    tmp_path: Path, opened: dict[str, int]
+) -> None:
+    home = partition_of(tmp_path / "data", segments=3)
+    whole = rows_of(home, asked("segments"))
+    assert [row["batches"] for row in whole] == [60] * 3
+    assert all(row["read"] for row in whole)
+    opened.clear()
+    listed = Asked("segments", ("topic", "segment", "next_segment", "log_bytes", "modified_ms"))
+    assert rows_of(home, listed) == [{name: row[name] for name in listed.columns} for row in whole]
+    assert not [name for name in opened if name.endswith(".log")]
+    wanted = Wanted().between("log_bytes", first=2**40)
+    assert rows_of(home, asked("segments", wanted)) == []
+    assert not [name for name in opened if name.endswith(".log")]
+
+
+def test_a_log_that_cannot_be_read_has_no_rows_and_stops_nothing(tmp_path: Path) -> None:
+    home = partition_of(tmp_path / "data", segments=3)
+    whole = rows_of(home, asked("batches"))
+    log = sorted(home.rglob("*.log"))[1]
+    log.rename(tmp_path / "moved")
+    log.symlink_to(tmp_path / "moved")
+    base = int(log.stem)
+    assert rows_of(home, asked("batches")) == [row for row in whole if row["segment"] != base]
+    assert [(row["read"], row["batches"]) for row in rows_of(home, asked("segments"))] == [
+        (True, 60), (False, 0), (True, 60)]  # fmt: skip
+
+
+def test_a_path_that_is_nothing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError):
+        reading.plan([tmp_path / "missing"], asked("batches"))
+    home = partition_of(tmp_path / "data", segments=1)
+    with pytest.raises(UnreadableError, match="expected a log dir"):
+        reading.plan([home / "meta.properties"], asked("batches"))
+    assert len(reading.plan([home, home], asked("batches"))) == 1
+
+
+def test_small_segments_share_a_bundle_and_each_is_in_one(tmp_path: Path) -> None:
+    rng, home = random.Random(5), tmp_path / "data"
+    home.mkdir()
+    for number in range(30):
+        write(home / f"t-{number}", 0, some_batches(rng, 0, 3))
+    size = 10 * reading._OPENING + 10 * 1000
+    bundles = reading.plan([home], asked("batches"), size)
+    assert 3 <= len(bundles) <= 4
+    names = [piece.place.directory for bundle in bundles for piece in bundle]
+    assert len(set(names)) == len(names) == 30
+
+
+def test_rows_are_joined_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def some(counts: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        for count in counts:
+            yield pa.RecordBatch.from_pydict({"n": list(range(count))})
+
+    monkeypatch.setattr(reading, "_ROWS_AT_ONCE", 10)
+    assert [rows.num_rows for rows in reading.gathered(some([3, 3, 3, 3, 20, 1]))] == [12, 20, 1]
+    assert list(reading.gathered([])) == []
+
+
+def test_pieces_travel_as_they_are(tmp_path: Path) -> None:
+    bundles = reading.plan([partition_of(tmp_path / "data")], asked("batches"), 1000)
+    assert pickle.loads(pickle.dumps(bundles)) == bundles
