@@ -137,6 +137,7 @@ def scan(
         from logtool.pipeline import tables as known
         from logtool.pipeline.rows import Payload
         from logtool.pipeline.scan import Scan, check_output
+        from logtool.pipeline.storage import check
 
         wanted = known.DEFAULT if tables is None else tuple(dict.fromkeys(tables.split(",")))
         for name in wanted:
@@ -144,13 +145,15 @@ def scan(
                 raise UsageError(f"--tables {name}: expected some of {', '.join(known.NAMES)}")
         if payload is not PayloadChoice.NONE and "records" not in wanted:
             raise UsageError("--payload is about the table records: add it to --tables")
+        run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         check_output(output, inputs)
+        check(output, run_id)
         with session(master or master_here(), settings_of_spark) as spark:
             job = Scan(
                 spark,
                 inputs,
                 output,
-                run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}",
+                run_id,
                 wanted,
                 Payload(payload),
                 Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),

@@ -226,14 +226,23 @@ class Run:
                     found.delete_file(info.path)
 
 
-def begin(output: str, run_id: str) -> Run:
-    """Start a run, or start it anew; RefusedError where the output holds something else."""
+def check(output: str, run_id: str) -> None:
+    """Raise RefusedError where the output holds something else, UsageError for an odd run id."""
     if not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"--run-id {run_id}: expected letters, digits, dot, dash, underscore")
     found, root = filesystem(output)
-    staging = Staging(output, run_id)
     try:
         _check_output(found, root, output)
+    except OSError as error:
+        raise _unwritable(output, error) from error
+
+
+def begin(output: str, run_id: str) -> Run:
+    """Start a run, or start it anew; raises what `check` raises."""
+    check(output, run_id)
+    found, root = filesystem(output)
+    staging = Staging(output, run_id)
+    try:
         _clean_up(found, root, staging)
         found.create_dir(f"{root}/{staging.path}", recursive=True)
         found.create_dir(f"{root}/_runs", recursive=True)
