@@ -1,0 +1,148 @@
+"""`logtool scan` and `verify --engine spark` as a user meets them: what is missing, what is odd."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from verification import fingerprint
+
+LOGTOOL = [sys.executable, "-m", "logtool"]
+
+
+def logtool(*arguments: object, **outside: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [*LOGTOOL, *map(str, arguments)], capture_output=True, text=True, check=False,
+        env={**os.environ, **outside}, timeout=200,
+    )  # fmt: skip
+
+
+def one_line(done: subprocess.CompletedProcess) -> str:
+    """Return the line that says what stopped the job: the only one but for the last word."""
+    lines = done.stderr.splitlines()
+    assert len(lines) <= 2, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def home(scenario) -> Path:
+    return scenario("4.3.1/empty")
+
+
+BOTH = pytest.mark.parametrize(
+    "command", [["scan", "--output"], ["verify", "--engine", "spark"]], ids=["scan", "verify"]
+)
+
+
+def words(command: list[str], home: Path, tmp_path: Path) -> list[object]:
+    return [*command, *([tmp_path / "out"] if command[0] == "scan" else []), home]
+
+
+@BOTH
+def test_without_pyspark_it_is_said_how_to_install_it(home, tmp_path, command):
+    missing = tmp_path / "missing"
+    missing.mkdir()
+    (missing / "pyspark.py").write_text("raise ImportError('No module named pyspark')")
+    done = logtool(*words(command, home, tmp_path), PYTHONPATH=str(missing))
+    assert done.returncode == 4
+    assert "pip install 'kafka-logtool[spark]'" in one_line(done)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.spark
+@BOTH
+def test_without_java_it_is_said_which_one_is_needed(home, tmp_path, command):
+    done = logtool(*words(command, home, tmp_path), PATH=str(tmp_path), JAVA_HOME="")
+    assert done.returncode == 4
+    assert one_line(done) == "logtool: Spark needs Java 17 or newer: none is on the PATH"
+    done = logtool(*words(command, home, tmp_path), JAVA_HOME=str(tmp_path))
+    assert one_line(done).endswith(f"JAVA_HOME={tmp_path} has none")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.spark
+def test_an_old_java_is_named(home, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    done = logtool("scan", home, "--output", tmp_path / "out", JAVA_HOME=str(tmp_path))
+    assert done.returncode == 4
+    assert one_line(done) == f"logtool: Spark needs Java 17 or newer: {java} is Java 11"
+
+
+@pytest.mark.spark
+def test_a_setting_that_spark_cannot_read_is_one_line(home, tmp_path):
+    done = logtool(
+        "scan", home, "--output", tmp_path / "out", "--conf", "spark.driver.memory=plenty"
+    )
+    assert done.returncode == 4
+    assert one_line(done).startswith("logtool: Spark does not start: ")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        ([], 2, "--output is missing"),
+        (["--output", "out", "--tables", "foo"], 2, "--tables foo: expected some of segments, "),
+        (["--output", "out", "--payload", "full"], 2, "--payload is about the table records"),
+        (["--output", "out", "--run-id", "a/b"], 2, "--run-id a/b: expected letters"),
+        (["--output", "out", "--conf", "x=y"], 2, "--conf x: expected spark.NAME=VALUE"),
+        (["--output", "taken"], 5, "taken exists and holds something else than tables"),
+        (["--output", "taken/file"], 5, "taken/file is a file; expected a directory"),
+        (["--output", "home/tables"], 5, "home/tables lies in "),
+    ],
+)
+def test_what_makes_no_sense_is_told_before_spark_starts(
+    home, tmp_path, monkeypatch, arguments, status, told
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    (tmp_path / "home").symlink_to(home)
+    before = fingerprint(tmp_path)
+    done = logtool("scan", home, *arguments, JAVA_HOME=str(tmp_path))  # no Java: it is not reached
+    assert (done.returncode, told in done.stderr) == (status, True), done.stderr
+    assert fingerprint(tmp_path) == before
+
+
+@pytest.mark.parametrize("option", ["--max-rate=1M", "--max-duration=1s", "--jobs=2", "--resume=x"])
+def test_options_of_threads_say_nothing_to_spark(home, option):
+    done = logtool("verify", "--engine", "spark", option, home)
+    assert done.returncode == 2
+    assert f"{option.partition('=')[0]} says nothing to --engine spark" in done.stderr
+
+
+def test_options_of_spark_say_nothing_to_threads(home):
+    done = logtool("verify", "--master", "local[2]", home)
+    assert done.returncode == 2
+    assert "--master says nothing to --engine local" in done.stderr
+
+
+@pytest.mark.spark
+def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
+    done = logtool("scan", home, tmp_path / "nowhere", "--output", tmp_path / "out", "--json",
+                   "--run-id", "one", "--tables", "segments,findings")  # fmt: skip
+    assert done.returncode == 4
+    document = json.loads(done.stdout)
+    schema = json.loads((files("logtool.schemas") / "scan.json").read_text())
+    assert not list(Draft202012Validator(schema).iter_errors(document))
+    error, *tables = document["items"]
+    assert (error["path"], error["reason"]) == (str(tmp_path / "nowhere"), "unreadable")
+    assert [one["table"] for one in tables] == ["segments", "findings"]
+    assert all(Path(one["path"]).is_dir() for one in tables)
+    assert "could not be read" in done.stderr.splitlines()[-1]
+    assert "run one: " in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.spark
+def test_spark_itself_stays_quiet(home, tmp_path):
+    done = logtool("scan", home, "--output", tmp_path / "out", "--tables", "segments", "--quiet")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[0].split() == ["table", "rows", "size", "path"]
