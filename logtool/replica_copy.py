@@ -303,8 +303,7 @@ def make_copy(
     """Put the segments of a copy together; `place` has the fields that are known without them."""
     batches = joined([part.batches for part in parts])
     damages = [damage for part in parts for damage in part.damages]
-    highest = np.maximum.accumulate(np.concatenate(([-1], batches.last_offset)))[:-1]
-    again = batches.base_offset <= highest
+    again = _again(batches)
     for first, last in runs(again):
         end = int(batches.position[last] + batches.size[last])
         at = int(batches.position[first])
@@ -321,3 +320,13 @@ def make_copy(
         **place, log_start=max(first, log_start), log_end=end, segments=len(segments),
         bytes=sum(part.size for part in parts), batches=batches, damages=tuple(damages),
     )  # fmt: skip
+
+
+def _again(batches: Batches) -> Column:
+    """Return which batches begin at or below an offset that came before."""
+    base, last = batches.base_offset, batches.last_offset
+    if len(base) and base[0] >= 0 and (base[1:] > last[:-1]).all() and (last >= base).all():
+        return np.zeros(len(base), np.bool_)
+    highest = np.maximum.accumulate(np.concatenate(([-1], last)))[:-1]
+    found: Column = base <= highest
+    return found

@@ -174,7 +174,7 @@ def compare(left: Copy, right: Copy) -> Pair:
 
 
 def _within(batches: Batches, start: int, end: int) -> Batches:
-    return batches[(batches.base_offset >= start) & (batches.base_offset < end)]
+    return batches[slice(*np.searchsorted(batches.base_offset, (start, max(start, end))))]
 
 
 def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
@@ -193,6 +193,9 @@ def _rest(count: int, matched: Column | slice) -> Column:
 
 def _match(a: Batches, b: Batches, *, hinted: bool) -> tuple[Column, Column]:
     """Return which batches at the same offsets are the same, and which compaction rewrote."""
+    alike = (*_KEPT, "attributes", "crc", "size")
+    if all(np.array_equal(getattr(a, name), getattr(b, name)) for name in alike):
+        return np.ones(len(a), np.bool_), np.zeros(len(a), np.bool_)
     kept = (a.attributes ^ b.attributes) & _KEPT_ATTRIBUTES == 0
     for name in _KEPT:
         kept &= getattr(a, name) == getattr(b, name)
