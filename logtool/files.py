@@ -116,11 +116,7 @@ def size_at(path: Path) -> int:
 
 def real(path: Path) -> str:
     """Return where a path leads in the end: two with the same are one place."""
-    if is_remote(path):
-        from logtool import remote
-
-        return remote.identity(path)
-    return os.path.realpath(path)
+    return str(path) if is_remote(path) else os.path.realpath(path)
 
 
 class LogFile:

@@ -265,7 +265,7 @@ class Home:
             text = value.properties.get("node.id", value.properties.get("broker.id", ""))
             node = int(text) if text.isdecimal() else None
         directory = self.found.path / metadata_image.DIRECTORY
-        if not directory.is_dir():
+        if not files.has_dir(directory):
             return None, node
         image = metadata_image.read(directory)
         if image.damage:

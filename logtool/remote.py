@@ -1,7 +1,9 @@
 """Log dirs that fsspec reaches by a URL, such as ``s3://bucket/broker-1``: listed, read by ranges.
 
-A URL travels as a `UPath`, which joins, prints, compares and pickles like the `Path` it stands in
-for; its text and type are all it carries. Only this module and `logtool.files` look behind it.
+A URL travels as a `RemotePath`, which joins, prints, compares and pickles like the `Path` it stands
+in for, and carries nothing but its text. Only this module and `logtool.files` look behind it. It is
+no `UPath`, of which that of hdfs loses its host and its parts, and joining takes forty times as
+long.
 Endpoint and credentials are found as fsspec and its file systems find them: for s3 the ``AWS_*``
 variables with ``AWS_ENDPOINT_URL``, for all the files in ``~/.config/fsspec``. Nothing of fsspec is
 imported, nor this module, before a URL is there. What goes wrong is an `UnreadableError` of one
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import total_ordering
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,13 +45,12 @@ def parse(text: str) -> Path:
         return Path(text[scheme.end() :])
     try:
         import fsspec
-        from upath import UPath
     except ModuleNotFoundError as error:
         wants = f"{text} needs {error.name}: pip install 'kafka-logtool[remote]'"
         raise UsageError(wants) from error
     try:
         fsspec.get_filesystem_class(scheme[1])
-        return cast(Path, UPath(text))
+        return cast(Path, RemotePath(text))
     except ImportError as error:
         if scheme[1] in ("s3", "s3a"):
             wants = f"{text} needs s3fs: pip install 'kafka-logtool[remote]'"
@@ -58,9 +60,65 @@ def parse(text: str) -> Path:
         raise UsageError(f"{text}: {_line(error)}") from error
 
 
-def identity(path: Path) -> str:
-    """Return what tells a place from all others: the host in a URL of hdfs is not in its text."""
-    return f"{path} {sorted(cast(Any, path).storage_options.items())}"
+@total_ordering
+class RemotePath:
+    """What stands for a URL where a `Path` is asked for: the part of it that needs no file system.
+
+    The bucket or host is no name in it: it is its own parent, as the root of a `Path` is.
+    """
+
+    __slots__ = ("_top", "_url")
+
+    def __init__(self, url: str) -> None:
+        top = url.find("/", url.index("://") + 3)
+        self._top = top if top >= 0 else len(url)
+        self._url = url[: self._top] + url[self._top :].rstrip("/")
+
+    @property
+    def name(self) -> str:
+        """Return what stands behind the last slash."""
+        return self._url[self._top :].rpartition("/")[2]
+
+    @property
+    def parent(self) -> "RemotePath":
+        """Return the directory it is in."""
+        return RemotePath(self._url[: self._top] + self._url[self._top :].rpartition("/")[0])
+
+    @property
+    def parents(self) -> tuple["RemotePath", ...]:
+        """Return all directories it is in, the nearest first."""
+        parent = self.parent
+        return () if parent == self else (parent, *parent.parents)
+
+    def __truediv__(self, name: str) -> "RemotePath":
+        return RemotePath(f"{self._url}/{name}")
+
+    def with_name(self, name: str) -> "RemotePath":
+        """Return what is beside it."""
+        return self.parent / name
+
+    def absolute(self) -> "RemotePath":
+        """Return itself: there is no current directory."""
+        return self
+
+    def resolve(self) -> "RemotePath":
+        """Return itself: links are for the file system there to know."""
+        return self
+
+    def __str__(self) -> str:
+        return self._url
+
+    def __repr__(self) -> str:
+        return f"RemotePath({self._url!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and self._url == other._url
+
+    def __lt__(self, other: "RemotePath") -> bool:
+        return self._url < other._url
+
+    def __hash__(self) -> int:
+        return hash(self._url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +171,11 @@ def look(path: Path) -> Entry:
 def read(path: Path, start: int, stop: int) -> bytes:
     """Return the bytes from `start` up to `stop`, fewer where the file ends: one request."""
     system, own = _system(path)
+    # Else Arrow opens a stream for what begins at 0, and cannot say how much of it to read.
+    more = {"seekable": True} if system.protocol == "hdfs" else {}
     with _translated(path):
         try:
-            return bytes(system.cat_file(own, start=start, end=stop))
+            return bytes(system.cat_file(own, start=start, end=stop, **more))
         except OSError as error:
             if error.errno == errno.EINVAL:  # s3: the file ends before the range begins
                 return b""
@@ -188,9 +248,11 @@ class Window:
 
 def _system(path: Path) -> tuple[Any, str]:
     """Return the file system of a path, and the path in it."""
-    remote = cast(Any, path)
+    import fsspec
+
     with _translated(path):
-        return remote.fs, remote.path
+        system, own = fsspec.core.url_to_fs(str(path))
+        return system, own
 
 
 def _entry(info: dict[str, Any]) -> Entry:

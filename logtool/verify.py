@@ -163,7 +163,7 @@ class Verification:
             chosen = [one for one in home.partitions if self._selection.takes(one[1])]
             engine = self._budget.engine
             paths = [path for path, _ in chosen]
-            listed = engine.partitions(paths) if engine else map(partition.read_or_error, paths)
+            listed = engine.partitions(paths) if engine else partition.read_each(paths)
             for (path, directory), found in zip(chosen, listed, strict=True):
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
