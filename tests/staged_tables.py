@@ -3,12 +3,10 @@
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from logtool import data_dir, partition
 from logtool.checks.batches import BatchRules
@@ -20,6 +18,9 @@ from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.rows import Place, batch_rows
 from logtool.scan import scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass
@@ -62,13 +63,15 @@ class Staged:
         })  # fmt: skip
 
     @staticmethod
-    def is_table(found: DataFrame, name: str) -> bool:
+    def is_table(found: "DataFrame", name: str) -> bool:
         """Return whether a DataFrame has the columns of a table, in its order, with its types."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         kinds = from_arrow_schema(tables.schema(name))
         one = [(field.name, field.dataType) for field in found.schema]
         return one == [(field.name, field.dataType) for field in kinds]
 
-    def frames(self, spark: SparkSession, home: Path) -> dict[str, DataFrame]:
+    def frames(self, spark: "SparkSession", home: Path) -> "dict[str, DataFrame]":
         """Return the DataFrames by the name of their table."""
         schema = tables.schema("segments")
         found = {

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from logtool import files
 from logtool.data_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.gaps.evidence import Facts
@@ -35,7 +36,7 @@ follows."""
 
 def facts(spark: SparkSession, log_dirs: Sequence[Path | str]) -> DataFrame:
     """Return the facts of all partitions of log dirs; one task for each dir reads them."""
-    paths = [str(path) for path in log_dirs]
+    paths = list(log_dirs)
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -46,10 +47,11 @@ def facts(spark: SparkSession, log_dirs: Sequence[Path | str]) -> DataFrame:
     return numbers.mapInArrow(read, from_arrow_schema(FACTS))
 
 
-def facts_of(path: str) -> Any:
+def facts_of(log_dir: Path | str) -> Any:
     """Return the rows of a log dir or partition dir; what cannot be read has none."""
     rows = []
-    for one in subjects(Path(path), Wanted(), Selection()):
+    path = files.path_of(log_dir) if isinstance(log_dir, str) else log_dir
+    for one in subjects(path, Wanted(), Selection()):
         if isinstance(one, UnreadableError):
             continue  # the pass over the bytes says so
         known, folder = one.facts, one.found.path

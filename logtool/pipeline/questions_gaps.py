@@ -14,7 +14,6 @@ apart in a partition where nothing else is compacted and no policy is known.
 """
 
 from functools import reduce
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +22,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from logtool import partition
+from logtool import files, partition
 from logtool.errors import UnreadableError
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage, Edge
@@ -216,7 +215,7 @@ def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: gap_table.Ga
     if not len(behind):
         return known
     try:
-        found = partition.read(Path(log_dir) / directory)
+        found = partition.read(files.path_of(log_dir) / directory)
     except UnreadableError:
         return known  # it went after the pass over its bytes
     ends = zip(

@@ -13,7 +13,6 @@ from logtool.formats import offset_checkpoint, record, record_batch
 from logtool.gaps.run import Gaps, Wanted
 from logtool.gaps.table import Kind, Reason
 from logtool.pipeline import questions
-from logtool.pipeline.questions_facts import FACTS, facts_of
 
 pytestmark = pytest.mark.spark
 TOLD = (Kind.HEAD, Kind.BATCHES, Kind.SEGMENTS)
@@ -148,6 +147,8 @@ def test_a_partition_that_could_not_be_read_has_no_gaps(spark, scenario, tmp_pat
 
 
 def test_the_facts_of_a_log_dir_are_plain_rows_and_what_cannot_be_read_has_none(scenario, tmp_path):
+    from logtool.pipeline.questions_facts import FACTS, facts_of
+
     found = facts_of(str(scenario("4.3.1/clean")))
     assert found.schema == FACTS
     assert len(found) > 5
