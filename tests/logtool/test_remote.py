@@ -634,3 +634,40 @@ def test_a_file_whose_size_is_not_told_is_not_taken_for_empty(monkeypatch):
     )
     with pytest.raises(UnreadableError, match=r"no size is told of x\.log"):
         files.list_dir(remote.parse("memory://sizeless"))
+
+
+@pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
+def test_a_file_that_fails_in_the_middle_is_told_and_the_rest_is_checked(
+    suffix, scenario, in_memory, monkeypatch
+):
+    there = in_memory(scenario("4.3.1/clean"))
+    real = remote.read
+    whole = verify(there)
+
+    def failing(path: Path, start: int, stop: int) -> bytes:
+        if path.name.endswith(suffix) and "compacted" not in str(path):
+            raise UnreadableError(path, "Connection was reset")
+        return real(path, start, stop)
+
+    monkeypatch.setattr(remote, "read", failing)
+    outcome = verify(there, budget=Budget(jobs=2))
+    assert outcome.exit_status == 4
+    assert outcome.unreadable
+    assert {error.reason for error in outcome.unreadable} == {"Connection was reset"}
+    assert outcome.summary.partitions == whole.summary.partitions
+
+
+def test_an_object_that_vanished_since_the_listing_is_no_error(scenario, in_memory, monkeypatch):
+    there = in_memory(scenario("4.3.1/empty"))
+    real = partition.read
+
+    def vanishing(path: Path) -> partition.Partition:
+        found = real(path)
+        for segment in found.segments:
+            fsspec.filesystem("memory").rm_file(f"/empty/{path.name}/{segment.log.name.name}")
+        return found
+
+    monkeypatch.setattr(partition, "read", vanishing)
+    outcome = verify(there)
+    assert not outcome.unreadable
+    assert outcome.codes["partition/changed"] > 0
