@@ -6,14 +6,12 @@ compaction emptied ends nothing; `logtool txns` believes a producer snapshot of 
 log start too.
 """
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from logtool.formats import control_record
 from logtool.formats.record_batch import SEQUENCES
-from logtool.pipeline.questions_common import DIR, as_table, in_place
+from logtool.pipeline.questions_common import DIR, KEY, as_table, in_place
 
 
 def producers(batches: DataFrame) -> DataFrame:
@@ -24,23 +22,24 @@ def producers(batches: DataFrame) -> DataFrame:
     2147483647. Compaction takes batches, so a compacted log has breaks; so has a log with the same
     batch twice. A batch without a number, which no broker takes, breaks nothing.
     """
-    own = [*DIR, "producer_id", "producer_epoch"]
-    behind = Window.partitionBy(*own).orderBy("base_offset", "segment", "position")
-    expected = (sql.lag("last_sequence").over(behind).cast("long") + 1) % SEQUENCES
-    first, last = _edges()
+    own = ["producer_id", "producer_epoch"]
+    order = Window.partitionBy(*KEY, *own).orderBy("base_offset", "segment", "position")
+    expected = (sql.lag("last_sequence").over(order).cast("long") + 1) % SEQUENCES
     found = (
-        _data(batches)
+        in_place(batches.where(sql.col("producer_id").isNotNull() & ~sql.col("control")))
         .withColumn("broken", sql.col("base_sequence") != expected)
-        .groupBy(*own)
+        .withColumn("first", sql.lag("base_offset").over(order).isNull())
+        .withColumn("last", sql.lead("base_offset").over(order).isNull())
+        .groupBy(*DIR, *own)
         .agg(
             sql.min("base_offset").alias("first_offset"),
             sql.max("last_offset").alias("last_offset"),
-            first("base_sequence").alias("first_sequence"),
-            last("last_sequence").alias("last_sequence"),
+            _at("first", "base_sequence").alias("first_sequence"),
+            _at("last", "last_sequence").alias("last_sequence"),
             sql.count("*").alias("batches"),
             sql.sum("record_count").alias("records"),
-            first("base_timestamp_ms").alias("first_timestamp_ms"),
-            last("max_timestamp_ms").alias("last_timestamp_ms"),
+            _at("first", "base_timestamp_ms").alias("first_timestamp_ms"),
+            _at("last", "max_timestamp_ms").alias("last_timestamp_ms"),
             sql.count_if("broken").alias("sequence_breaks"),
         )
     )
@@ -54,56 +53,44 @@ def transactions(batches: DataFrame) -> DataFrame:
     count are of one transaction, which the next marker ends. The epoch is that of the first batch:
     since transactions of version 2 a marker has the one behind it.
     """
-    own = [*DIR, "producer_id"]
     marker = sql.col("control") & sql.col("control_type").isin(
         int(control_record.ABORT), int(control_record.COMMIT)
     )
-    before = (
-        Window.partitionBy(*own)
-        .orderBy("segment", "position")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
     data = sql.col("transactional") & ~sql.col("control")
-    first, last = _edges(~sql.col("marker"))
-
-    def of_marker(name: str) -> Column:
-        return sql.max(sql.when(sql.col("marker"), sql.col(name)))
-
-    ended = of_marker("control_type")
+    order = Window.partitionBy(*KEY, "producer_id").orderBy("segment", "position")
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
+    kind, own = _at("marker", "control_type"), ~sql.col("marker")
     found = (
         in_place(batches.where(sql.col("producer_id").isNotNull()))
         .where(data | marker)
         .withColumn("marker", marker)
         .withColumn("ended", sql.coalesce(sql.count_if("marker").over(before), sql.lit(0)))
-        .groupBy(*own, "ended")
+        .withColumn("first", own & sql.coalesce(sql.lag("marker").over(order), sql.lit(True)))
+        .withColumn("last", own & sql.coalesce(sql.lead("marker").over(order), sql.lit(True)))
+        .groupBy(*DIR, "producer_id", "ended")
         .agg(
-            first("producer_epoch").alias("producer_epoch"),
-            first("base_offset").alias("first_offset"),
-            sql.coalesce(of_marker("base_offset"), last("last_offset")).alias("last_offset"),
-            sql.when(ended == int(control_record.COMMIT), "committed")
-            .when(ended == int(control_record.ABORT), "aborted")
+            _at("first", "producer_epoch").alias("producer_epoch"),
+            _at("first", "base_offset").alias("first_offset"),
+            sql.coalesce(_at("marker", "base_offset"), _at("last", "last_offset")).alias(
+                "last_offset"
+            ),
+            sql.when(kind == int(control_record.COMMIT), "committed")
+            .when(kind == int(control_record.ABORT), "aborted")
             .otherwise("open")
             .alias("outcome"),
-            sql.count_if(~sql.col("marker")).alias("batches"),
-            sql.sum(sql.when(~sql.col("marker"), sql.col("record_count"))).alias("records"),
-            first("base_timestamp_ms").alias("first_timestamp_ms"),
-            sql.coalesce(of_marker("max_timestamp_ms"), last("max_timestamp_ms")).alias(
+            sql.count_if(own).alias("batches"),
+            sql.sum(sql.when(own, sql.col("record_count"))).alias("records"),
+            _at("first", "base_timestamp_ms").alias("first_timestamp_ms"),
+            sql.coalesce(_at("marker", "max_timestamp_ms"), _at("last", "max_timestamp_ms")).alias(
                 "last_timestamp_ms"
             ),
-            of_marker("coordinator_epoch").alias("coordinator_epoch"),
+            _at("marker", "coordinator_epoch").alias("coordinator_epoch"),
         )
         .where(sql.col("batches") > 0)
     )
     return as_table(found, "transactions")
 
 
-def _data(batches: DataFrame) -> DataFrame:
-    return in_place(batches.where(sql.col("producer_id").isNotNull() & ~sql.col("control")))
-
-
-def _edges(chosen: Column | None = None) -> tuple[Callable[[str], Column], Callable[[str], Column]]:
-    """Return functions from a column to its value in the first and the last row by place."""
-    place = sql.struct("segment", "position")
-    if chosen is not None:
-        place = sql.when(chosen, place)
-    return (lambda name: sql.min_by(name, place)), (lambda name: sql.max_by(name, place))
+def _at(flag: str, name: str) -> Column:
+    """Return what a column holds in the one row of a group that has a flag."""
+    return sql.max(sql.when(sql.col(flag), sql.col(name)))
