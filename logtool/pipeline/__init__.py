@@ -7,6 +7,7 @@
     scan        log dirs to tables: one pass over the bytes, then the questions across segments
     storage     where tables are kept: runs that are there as a whole or not at all
     questions   what is asked across segments and brokers, in DataFrame operations
+    reading     log dirs cut into pieces of work by what is wanted of them, each read as rows
     source      the data source ``kafka-log``, and the functions that return DataFrames
 
 Nothing is imported here, so that an executor loads no more than the part it needs.

@@ -9,11 +9,13 @@ in a segment the batches before one of its offset index that is proven to be the
 last offset. Times: what comes before an entry of the time index that agrees with the batch it leads
 to; what stands behind the last entry is read, so an index that is missing, short or wrong costs
 time and loses nothing. So batches that stand where a broker would not find them, with offsets
-outside their segment or falling inside it, are only sure to be seen with ``prune`` off.
+outside their segment or falling inside it, are only sure to be seen with ``prune`` off; the same
+goes for a record that is later than its batch says of all of its records.
 
 Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
 segment stands there. A piece is read as the whole file would be from there, and gives the batches
-that begin in it: where the one before ends in damage, both agree on where the next batch is.
+that begin in it: where the one before ends in damage, both agree on where the next batch is. Only where
+so much looks like batches that a scan gives up (`scan.SEARCH_BUDGET`) do pieces find more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
