@@ -14,8 +14,8 @@ goes for a record that is later than its batch says of all of its records.
 
 Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
 segment stands there. A piece is read as the whole file would be from there, and gives the batches
-that begin in it: where the one before ends in damage, both agree on where the next batch is. Only where
-so much looks like batches that a scan gives up (`scan.SEARCH_BUDGET`) do pieces find more.
+that begin in it: where the one before ends in damage, both agree on where the next batch is. Only
+where so much looks like batches that a scan gives up (`scan.SEARCH_BUDGET`) do pieces find more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -211,30 +211,28 @@ def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
     count = round(whole.log_bytes / size)
     if count < 2 or whole.index_bytes[0] is None:
         return [whole]
+    low, high, since = _limits(asked)
     edges: list[tuple[int, BatchTable]] = []
+    begin = 0
     with suppress(UnreadableError), whole.open() as log:
         for position in _edges(whole, count):
             batch = _batch_at(log, whole.segment, position)
             if batch is not None:
                 edges.append((position, batch))
-    pieces = [replace(whole, stop=edges[0][0] if edges else None)]
-    for number, (start, _) in enumerate(edges):
-        stop = edges[number + 1][0] if number + 1 < len(edges) else None
-        pieces.append(replace(whole, start=start, stop=stop))
-    if not asked.prune:
-        return pieces
-    low, high = asked.wanted.span(_OFFSETS[asked.table])
-    behind = [*(int(batch.base_offset[0]) for _, batch in edges), inf]
-    # What a wrapper of magic 0 or 1 begins with is only known when it is opened.
-    begin = [
-        -inf,
-        *(int(one.base_offset[0]) if one.magic[0] >= MAGIC else -inf for _, one in edges),
-    ]
-    return [
-        piece
-        for piece, first, stop in zip(pieces, begin, behind, strict=True)
-        if low < stop and first <= high
-    ]
+        begin = _start(whole, log, low, since)
+    pieces = []
+    for number in range(len(edges) + 1):
+        start, first = edges[number - 1] if number else (0, None)
+        stop, behind = edges[number] if number < len(edges) else (None, None)
+        if stop is not None and stop <= begin:
+            continue
+        if behind is not None and behind.base_offset[0] <= low:
+            continue
+        # What a wrapper of magic 0 or 1 begins with is only known when it is opened.
+        if first is not None and first.magic[0] >= MAGIC and first.base_offset[0] > high:
+            break
+        pieces.append(replace(whole, start=max(start, begin), stop=stop))
+    return pieces
 
 
 def read(piece: Piece, asked: Asked) -> Iterator[Any]:
@@ -363,12 +361,10 @@ def _batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
 
 def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     records = asked.table == "records"
-    low, high = asked.wanted.span(_OFFSETS[asked.table]) if asked.prune else (-inf, inf)
-    since = asked.wanted.span([_TIME[asked.table]])[0] if asked.prune else -inf
+    low, high, since = _limits(asked)
     with piece.open() as log:
-        start = max(piece.start, _start(piece, log, low, since))
-        if piece.stop is not None and start >= piece.stop:
-            return
+        # A piece that begins later was begun where it pays when it was cut.
+        start = piece.start or _start(piece, log, low, since)
         for chunk in scan(log, base_offset=piece.segment, start=start, payload=records):
             end, table = chunk.end_position, chunk.table
             if piece.stop is not None and end > piece.stop:
@@ -386,6 +382,13 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
                 return
             if len(table) and int(table.base_offset[-1]) > high:
                 return
+
+
+def _limits(asked: Asked) -> tuple[float, float, float]:
+    """Return the least and the largest offset, and the least time, of batches that may count."""
+    if not asked.prune:
+        return -inf, inf, -inf
+    return *asked.wanted.span(_OFFSETS[asked.table]), asked.wanted.span([_TIME[asked.table]])[0]
 
 
 def _narrowed(table: BatchTable, low: float, high: float, since: float) -> BatchTable:

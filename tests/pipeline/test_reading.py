@@ -19,7 +19,7 @@ from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.formats import offset_index, record, record_batch
 from logtool.pipeline import reading, tables
-from logtool.pipeline.reading import Asked, Wanted
+from logtool.pipeline.reading import Asked, Piece, Wanted
 from logtool.pipeline.rows import Payload
 
 START = 1_700_000_000_000
@@ -435,3 +435,23 @@ def test_rows_are_joined_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pieces_travel_as_they_are(tmp_path: Path) -> None:
     bundles = reading.plan([partition_of(tmp_path / "data")], asked("batches"), 1000)
     assert pickle.loads(pickle.dumps(bundles)) == bundles
+
+
+def test_pieces_before_what_is_wanted_are_left_out(tmp_path: Path) -> None:
+    stem = write(tmp_path / "orders-0", 1000, some_batches(random.Random(1), 1000, 400))
+    log = stem.with_suffix(".log")
+    whole = rows_of(log, asked("batches"))
+    middle, late = whole[len(whole) // 2], whole[-3]
+
+    def pieces(wanted: Wanted) -> list[Piece]:
+        bundles = reading.plan([log], asked("batches", wanted), 3000)
+        return [piece for bundle in bundles for piece in bundle]
+
+    every = pieces(Wanted())
+    assert len(every) > 5
+    assert pieces(Wanted().between("base_offset", first=middle["base_offset"]))[0].start > 0
+    assert len(pieces(Wanted().among("base_offset", [middle["base_offset"]]))) <= 2
+    assert len(pieces(Wanted().between("last_offset", last=middle["base_offset"]))) < len(every)
+    since = Wanted().between("max_timestamp_ms", first=late["max_timestamp_ms"])
+    assert len(pieces(since)) == 1
+    assert rows_of(log, asked("batches", since), 3000) == whole[-3:]
