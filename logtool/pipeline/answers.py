@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ANSWERS = ("gaps", "producers", "transactions", "replicas")
 _PART = "path string, rows long, size long"
-_OF_SPARK = ("", "file://", "hdfs://")
+_OF_SPARK = ("file://", "hdfs://")
 """Places that Spark reads by itself wherever it is installed."""
 
 
@@ -52,8 +52,10 @@ def read(spark: "SparkSession", files: Sequence[str], schema: Any) -> "DataFrame
     kinds = from_arrow_schema(schema)
     if not files:
         return spark.createDataFrame([], kinds)
-    scheme, found, _ = files[0].rpartition("://")
-    if scheme + found in _OF_SPARK:
+    if "://" not in files[0]:
+        # Where Spark has another default, a plain path would be taken for one of that.
+        files = [Path(name).absolute().as_uri() for name in files]
+    if files[0].startswith(_OF_SPARK):
         return spark.read.schema(kinds).parquet(*files)
     slices = min(len(files), 4 * spark.sparkContext.defaultParallelism)
     names = spark.createDataFrame([(name,) for name in files], "path string").repartition(slices)

@@ -25,7 +25,8 @@ def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
     """Return the place of anything: a partition dir, a file in it, a log dir, a file of that."""
     if path in log_dirs:
         return _of_root(path)
-    for one in (path.parent, path):
+    # A log dir may have a name that a partition could have: broker-1.
+    for one in (path,) if path.parent in log_dirs else (path.parent, path):
         if isinstance(names.parse_directory(one.name), PartitionDirectory):
             return place_of_dir(one)
     return _of_root(path.parent)

@@ -66,6 +66,9 @@ def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"
     if master.startswith("local"):
         # Else Spark looks the machine's name up, and warns of a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # What spark-submit would do with the setting; by default executors run what runs here.
+    if python := settings.get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("logtool").master(master)
     ours = _settings(master)

@@ -19,13 +19,13 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs
 from pyarrow import parquet
 
+from logtool import files
 from logtool.errors import RefusedError, UnwritableError, UsageError
 from logtool.pipeline import tables
 
@@ -68,7 +68,8 @@ def filesystem(url: str) -> tuple[Any, str]:
         text = f"{url} needs fsspec: pip install 'kafka-logtool[remote]'"
         raise UsageError(text) from error
     try:
-        found, path = fsspec.core.url_to_fs(url)
+        # Another process changes what is there: nothing may be remembered.
+        found, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except (ImportError, ValueError) as error:
         raise UsageError(f"{url}: {error}") from error
     return pa.fs.PyFileSystem(pa.fs.FSSpecHandler(found)), path.rstrip("/")
@@ -183,7 +184,7 @@ class Run:
         """Remove what was written."""
         found, root = filesystem(self.staging.output)
         with contextlib.suppress(OSError):
-            found.delete_dir(f"{root}/{self.staging.path}")
+            _delete(found, f"{root}/{self.staging.path}")
             _remove_if_empty(found, f"{root}/_staging")
 
     def commit(self, names: Sequence[str], about: dict[str, Any]) -> None:
@@ -285,8 +286,7 @@ def _publish(
     undo: list[tuple[str, str]] = []
 
     def move(source: str, target: str) -> None:
-        found.create_dir(target.rpartition("/")[0], recursive=True)
-        found.move(source, target)
+        _move(found, source, target)
         undo.append((target, source))
 
     try:
@@ -303,11 +303,11 @@ def _publish(
         move(f"{place}/run.json", marker)
     except BaseException:
         for target, source in reversed(undo):
-            found.move(target, source)
+            _move(found, target, source)
         if _exists(found, aside):
-            found.delete_dir(aside)
+            _delete(found, aside)
         raise
-    found.delete_dir(place)
+    _delete(found, place)
     _remove_if_empty(found, f"{root}/_staging")
 
 
@@ -323,17 +323,17 @@ def _clean_up(found: Any, root: str, staging: Staging) -> None:
             for name in tables.NAMES:
                 current = f"{root}/{name}/run_id={staging.run_id}"
                 if _exists(found, current):
-                    found.delete_dir(current)
+                    _delete(found, current)
         for info in _entries(found, aside):
             if info.base_name != "run.json":
-                found.move(info.path, f"{root}/{info.base_name}/run_id={staging.run_id}")
+                _move(found, info.path, f"{root}/{info.base_name}/run_id={staging.run_id}")
         if _exists(found, f"{aside}/run.json"):
-            found.move(f"{aside}/run.json", marker)
-    found.delete_dir(place)
+            _move(found, f"{aside}/run.json", marker)
+    _delete(found, place)
 
 
 def _unwritable(place: str, error: OSError) -> UnwritableError:
-    return UnwritableError(Path(place), error.strerror or str(error))
+    return UnwritableError(files.path_of(place), error.strerror or str(error))
 
 
 def _final(staging: Staging, part: Part) -> str:
@@ -349,9 +349,26 @@ def _exists(found: Any, path: str) -> bool:
     return bool(found.get_file_info(path).type != pa.fs.FileType.NotFound)
 
 
+def _move(found: Any, source: str, target: str) -> None:
+    """Rename a file or a directory; an object store has neither, and copies object by object."""
+    if not hasattr(found, "handler"):
+        found.create_dir(target.rpartition("/")[0], recursive=True)
+        found.move(source, target)
+        return
+    store = found.handler.fs
+    for path in store.find(source):
+        store.mv(path, target + path.removeprefix(source))
+
+
+def _delete(found: Any, path: str) -> None:
+    """Remove a directory with what is in it; in an object store an empty one is none."""
+    if _exists(found, path):
+        found.delete_dir(path)
+
+
 def _remove_if_empty(found: Any, path: str) -> None:
     if not _entries(found, path):
-        found.delete_dir(path)
+        _delete(found, path)
 
 
 def _read(found: Any, path: str) -> str:

@@ -3,10 +3,8 @@
 import pickle
 import random
 import re
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -23,6 +21,7 @@ import s3fs
 from conftest import SCENARIOS
 from damage import cut, flip, zero
 from fsspec.implementations.arrow import ArrowFSWrapper, HadoopFileSystem
+from s3_server import serving, settings
 from verification import Outcome, log_dirs, rewrite, small_log_dir, verify
 
 from logtool import cli, data_dir, files, partition, remote
@@ -397,36 +396,14 @@ class Requests:
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """Return the address of an S3 server that holds nothing yet."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"{address}/moto-api/data.json").close()
-                break
-            except OSError:
-                time.sleep(0.05)
+    with serving() as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 @pytest.fixture
 def s3(server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """Return the file system of the server, found as a command finds it: by the environment."""
-    settings = {
-        "AWS_ENDPOINT_URL": server, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_MAX_ATTEMPTS": "1", "HOME": str(tmp_path),
-    }  # fmt: skip
-    for name, value in settings.items():
+    for name, value in settings(server, tmp_path).items():
         monkeypatch.setenv(name, value)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE"):
         monkeypatch.delenv(name, raising=False)

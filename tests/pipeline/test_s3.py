@@ -1,0 +1,92 @@
+"""The pipeline on an object store: log dirs read from one, tables written to one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import fsspec
+import pandas
+import pytest
+import s3fs
+from pyarrow import dataset
+from s3_server import serving, settings
+from verification import small_log_dir
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+TABLES = ("segments", "batches", "gaps", "producers", "transactions", "findings", "replicas")
+
+
+@pytest.fixture
+def outside(tmp_path) -> Iterator[dict[str, str]]:
+    with serving() as address:
+        found = settings(address, tmp_path)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in found.items():
+                patch.setenv(name, value)
+            s3fs.S3FileSystem.clear_instance_cache()
+            yield {**os.environ, **found}
+            s3fs.S3FileSystem.clear_instance_cache()
+
+
+def logtool(outside: dict[str, str], *arguments: object) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "logtool", *map(str, arguments)],
+        capture_output=True, text=True, check=False, env=outside, timeout=400,
+    )  # fmt: skip
+
+
+def frame(files, root: str, name: str) -> pandas.DataFrame:
+    """Return a table with its log dirs by their last name."""
+    found = dataset.dataset(f"{root}/{name}", filesystem=files, partitioning="hive").to_table()
+    rows = found.to_pandas().drop(columns="run_id")
+    rows["log_dir"] = [str(home).rpartition("/")[2] for home in rows.log_dir]
+    if name == "segments":
+        rows = rows.drop(columns="modified_ms")  # of an object, when it was put there
+    if name == "findings":
+        rows["path"] = [str(path).rpartition("/")[2] for path in rows.path]
+    order = [c for c in ("log_dir", "directory", "segment", "position", "producer_id",
+                         "first_offset", "number") if c in rows]  # fmt: skip
+    return rows.sort_values(order, ignore_index=True)
+
+
+def test_a_bucket_gives_the_same_tables_as_a_disk(outside, scenario, tmp_path):
+    home = small_log_dir(
+        scenario("4.3.1/clean"), tmp_path / "broker-1",
+        "codec-none-0", "compacted.keys-0", "tx.mixed-0", "small-segments-0",
+    )  # fmt: skip
+    copy = tmp_path / "broker-2"
+    shutil.copytree(home, copy)
+    s3 = fsspec.filesystem("s3")
+    s3.mkdir("bucket")
+    for one in (home, copy):
+        s3.put(f"{one}/", f"bucket/logs/{one.name}/", recursive=True)
+
+    done = logtool(outside, "scan", home, copy, "--output", tmp_path / "out", "--run-id", "one")
+    assert done.returncode == 0, done.stderr
+    urls = ["s3://bucket/logs/broker-1", "s3://bucket/logs/broker-2"]
+    for _ in range(2):  # the second run replaces the first
+        done = logtool(
+            outside, "scan", *urls, "--output", "s3://bucket/tables", "--run-id", "one"
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert "s3://bucket/tables/batches/run_id=one" in done.stdout
+    s3.invalidate_cache()
+    assert not s3.exists("bucket/tables/_staging")
+    for name in TABLES:
+        here, there = frame(None, str(tmp_path / "out"), name), frame(s3, "bucket/tables", name)
+        assert len(here) > 0
+        pandas.testing.assert_frame_equal(there, here)
+
+    local = logtool(outside, "verify", "-v", home)
+    remote = logtool(outside, "verify", "-v", "--engine", "spark", urls[0])
+    assert remote.returncode == local.returncode
+    lines = [line.replace(urls[0], str(home)) for line in remote.stdout.splitlines()]
+    assert lines == local.stdout.splitlines()
+
+
+def test_a_bucket_that_is_not_there_is_one_line(outside, tmp_path):
+    done = logtool(outside, "scan", "s3://nowhere/x", "--output", tmp_path / "out")
+    assert done.returncode == 4
+    assert "s3://nowhere/x" in done.stderr.splitlines()[0]
