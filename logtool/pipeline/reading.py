@@ -48,7 +48,7 @@ from logtool.scan import LARGEST_BUFFERED_BATCH, scan
 
 TABLES: Final = ("batches", "records", "segments")
 
-_LEAST_BYTES, _MOST_BYTES = 16 * 1024 * 1024, 128 * 1024 * 1024
+_LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
 """Of a bundle, where its size is not given: enough for all cores, and for what a task costs."""
 _MANY, _MOST_BUNDLES = 64, 4000
 _OPENING = 64 * 1024

@@ -14,7 +14,7 @@ Options, all as text:
                 `logtool.pipeline.tables`, but Spark has no unsigned integers: they are long
 ``payload``     of ``records``: ``none`` (the default), ``length``, ``hash`` or ``full``
 ``limit``       bytes that one batch may decompress to; one of more has no rows of records
-``bundle_bytes``  about the bytes that one task reads; by default 16 to 128 MiB
+``bundle_bytes``  about the bytes that one task reads; by default 32 to 128 MiB
 ``prune``       ``false`` reads every byte, whatever the filters say
 
 Spark does not tell a data source which columns it needs: give ``.schema("topic string, ...")``, or
