@@ -1,6 +1,7 @@
 """The pipeline on an object store: log dirs read from one, tables written to one."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,7 @@ def frame(files, root: str, name: str) -> pandas.DataFrame:
         rows = rows.drop(columns="modified_ms")  # of an object, when it was put there
     if name == "findings":
         rows["path"] = [str(path).rpartition("/")[2] for path in rows.path]
+        rows["message"] = [re.sub(r"\S*/(?=broker-)", "", text) for text in rows.message]
     order = [c for c in ("log_dir", "directory", "segment", "position", "producer_id",
                          "first_offset", "number") if c in rows]  # fmt: skip
     return rows.sort_values(order, ignore_index=True)
