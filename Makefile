@@ -23,7 +23,7 @@ test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17,
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 
-bench: $(VENV)/test.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
+bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
 KERNEL_TESTS := tests/formats tests/logtool/test_scan.py tests/logtool/test_verify_healthy.py

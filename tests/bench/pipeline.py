@@ -1,0 +1,66 @@
+"""The pipeline on local[2] against two local threads: rows for `__main__.ROWS`."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from bench.generate import GIB
+from bench.measure import Timing, environment, spread
+from bench.rows import ROOT, Bar, Bench, Row, seconds
+
+_BARS = {"verify": Bar(at_least=0.75), "scan": Bar(at_least=0.45)}
+_TITLES = {"verify": "verify --engine spark", "scan": "scan --tables batches"}
+
+
+def on_spark(bench: Bench) -> Iterator[Row]:
+    """Time the pipeline once its session is up, and what it takes until then."""
+    if not find_spec("pyspark") or not shutil.which("java"):
+        yield Row("the pipeline", skipped="pyspark and Java 17 are needed: make test-spark")
+        return
+    command = [sys.executable, "-m", "bench.on_spark", str(bench.home), str(bench.total),
+               str(bench.count)]  # fmt: skip
+    outside = {**environment(), "PYTHONPATH": str(ROOT / "tests")}
+    done = subprocess.run(command, env=outside, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    found = json.loads(done.stdout)
+    for name, taken in found["engines"].items():
+        for job, title in _TITLES.items():
+            timing = Timing(taken[job], taken["local"])
+            yield Row(
+                f"{title} on local[2], batches of {name}, {4 * bench.total / GIB:g} GiB, warm, "
+                "against verify in two threads",
+                timing.ratios, _BARS[job], note=seconds(timing), timing=timing,
+            )  # fmt: skip
+    yield Row("start of the Spark session", [found["session_s"]], unit="s")
+    first = found["first_s"] - spread(found["engines"]["16 KiB"]["verify"])[0]
+    yield Row("what the first job takes more than a later one", [first], unit="s")
+    yield from _growth(found["growth"])
+    for rows, taken in found["gaps"].items():
+        title = f"the gap job on what a pass over {int(rows):,} batches leaves"
+        yield Row(title, [taken], unit="s", note="better of two")
+
+
+def _growth(found: list[dict[str, float]]) -> Iterator[Row]:
+    one, four, many = found
+    more = [(b["seconds"] - a["seconds"]) / (b["bytes"] - a["bytes"])
+            for a, b in ((one, four), (four, many))]  # fmt: skip
+    text = ", ".join(f"{one['bytes'] / GIB:.3g} GiB {one['seconds']:.2f} s" for one in found)
+    yield Row(
+        "scan --tables batches: a GiB more from 4 to 16 GiB against one more from 1 to 4",
+        [more[1] / more[0]], Bar(0.85, 1.15), note=text,
+    )  # fmt: skip
+    text = ", ".join(f"{one['driver'] / 1e6:.0f} MB" for one in found)
+    yield Row(
+        "memory of the driver's Python at 16 times the data", [many["driver"] / one["driver"]],
+        Bar(at_most=1.1), note=text,
+    )  # fmt: skip
+    text = ", ".join(f"{one['heap'] / 1e6:.0f} MB" for one in found)
+    yield Row(
+        "heap of the JVM after a collection, at 16 times the data", [many["heap"] / one["heap"]],
+        Bar(at_most=1.25), note=text,
+    )  # fmt: skip
+
+
+ROWS = {"pipeline": on_spark}
