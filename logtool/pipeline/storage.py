@@ -26,7 +26,7 @@ import pyarrow.fs
 from pyarrow import parquet
 
 from logtool import files
-from logtool.errors import RefusedError, UnwritableError, UsageError
+from logtool.errors import LogtoolError, RefusedError, UnwritableError, UsageError
 from logtool.pipeline import tables
 
 ROW_GROUP_ROWS = 256 * 1024
@@ -91,11 +91,8 @@ class Staging:
     def writer(self, table: str, schema: Any = None) -> Iterator["Writer"]:
         """Write one part of a table, if any row is given; UnwritableError when that fails."""
         writer = Writer(self, table, schema or tables.schema(table))
-        try:
-            yield writer
-            writer.close()
-        except OSError as error:
-            raise _unwritable(writer.target, error) from error
+        yield writer
+        writer.close()
 
 
 class Writer:
@@ -125,17 +122,19 @@ class Writer:
         self._rows += rows.num_rows
         self._bytes += rows.nbytes
         if self._rows >= ROW_GROUP_ROWS or self._bytes >= ROW_GROUP_BYTES:
-            self._flush()
+            with _translated(self.target):
+                self._flush()
 
     def close(self, *, also_empty: bool = False) -> None:
         """End the file; without rows there is none, unless it is asked for."""
-        if also_empty or self._ready:
-            self._flush()
-        if not self._writer:
-            return
-        self._writer.close()
-        size = self._file.tell()
-        self._file.close()
+        with _translated(self.target):
+            if also_empty or self._ready:
+                self._flush()
+            if not self._writer:
+                return
+            self._writer.close()
+            size = self._file.tell()
+            self._file.close()
         self._writer = None
         self.parts.append(Part(self.table, self._path, self._written, size))
 
@@ -143,7 +142,9 @@ class Writer:
         if not self._writer:
             found, root = filesystem(self._staging.output)
             path = f"{root}/{self._path}"
-            found.create_dir(path.rpartition("/")[0], recursive=True)
+            # The directory of a run that was given up is gone, and must not come back with a task
+            # that has not heard of it yet. In an object store there are no directories.
+            found.create_dir(path.rpartition("/")[0], recursive=hasattr(found, "handler"))
             self._file = found.open_output_stream(path)
             names = set(self._schema.names)
             self._writer = parquet.ParquetWriter(
@@ -181,28 +182,27 @@ class Run:
         return sum(part.size for part in self.parts if part.table == table)
 
     def abandon(self) -> None:
-        """Remove what was written."""
+        """Remove what was written, and put back what was there; what fails is left to `begin`."""
         found, root = filesystem(self.staging.output)
-        with contextlib.suppress(OSError):
-            _delete(found, f"{root}/{self.staging.path}")
+        with contextlib.suppress(UnwritableError), _translated(self.staging.output):
+            _clean_up(found, root, self.staging)
             _remove_if_empty(found, f"{root}/_staging")
 
     def commit(self, names: Sequence[str], about: dict[str, Any]) -> None:
         """Make the tables visible, all of them; UnwritableError with everything as before."""
         found, root = filesystem(self.staging.output)
         try:
-            for name in names:
-                if not self.rows(name):
-                    with self.staging.writer(name) as writer:
-                        writer.close(also_empty=True)
-                    self.add(writer.parts)
-            self._drop_the_rest(found, root)
-            _publish(found, root, self.staging, names, self._record(names, about))
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                if not _exists(found, f"{root}/{self.staging.path}/_before"):
-                    self.abandon()
-            raise _unwritable(self.staging.output, error) from error
+            with _translated(self.staging.output):
+                for name in names:
+                    if not self.rows(name):
+                        with self.staging.writer(name) as writer:
+                            writer.close(also_empty=True)
+                        self.add(writer.parts)
+                self._drop_the_rest(found, root)
+                _publish(found, root, self.staging, names, self._record(names, about))
+        except BaseException:
+            self.abandon()
+            raise
 
     def _record(self, names: Sequence[str], about: dict[str, Any]) -> dict[str, Any]:
         files = [
@@ -232,10 +232,8 @@ def check(output: str, run_id: str) -> None:
     if not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"--run-id {run_id}: expected letters, digits, dot, dash, underscore")
     found, root = filesystem(output)
-    try:
+    with _translated(output):
         _check_output(found, root, output)
-    except OSError as error:
-        raise _unwritable(output, error) from error
 
 
 def begin(output: str, run_id: str) -> Run:
@@ -243,22 +241,25 @@ def begin(output: str, run_id: str) -> Run:
     check(output, run_id)
     found, root = filesystem(output)
     staging = Staging(output, run_id)
-    try:
+    with _translated(output):
         _clean_up(found, root, staging)
         found.create_dir(f"{root}/{staging.path}", recursive=True)
         found.create_dir(f"{root}/_runs", recursive=True)
-    except OSError as error:
-        raise _unwritable(output, error) from error
     return Run(staging)
 
 
 def runs(output: str) -> list[dict[str, Any]]:
-    """Return the records of the complete runs, by their ids."""
+    """Return the records of the complete runs, by their ids; RefusedError for what is none."""
     found, root = filesystem(output)
-    return [
-        json.loads(_read(found, info.path))
-        for info in sorted(_entries(found, f"{root}/_runs"), key=lambda info: info.base_name)
-    ]
+    records = []
+    for info in sorted(_entries(found, f"{root}/_runs"), key=lambda info: info.base_name):
+        try:
+            record = json.loads(_read(found, info.path))
+            record["run_id"], record["tables_version"]
+            records.append(record)
+        except (ValueError, KeyError, TypeError) as error:
+            raise RefusedError(f"{output}/_runs/{info.base_name} is no record of a run") from error
+    return records
 
 
 def _check_output(found: Any, root: str, output: str) -> None:
@@ -280,39 +281,26 @@ def _check_output(found: Any, root: str, output: str) -> None:
 def _publish(
     found: Any, root: str, staging: Staging, names: Sequence[str], record: dict[str, Any]
 ) -> None:
-    """Put the run in the place of one of its id; on an error everything is put back."""
+    """Put the run in the place of one of its id; `_clean_up` undoes what stops halfway."""
     place, aside = f"{root}/{staging.path}", f"{root}/{staging.path}/_before"
     marker = f"{root}/_runs/{staging.run_id}.json"
-    undo: list[tuple[str, str]] = []
-
-    def move(source: str, target: str) -> None:
-        _move(found, source, target)
-        undo.append((target, source))
-
-    try:
-        if _exists(found, marker):
-            move(marker, f"{aside}/run.json")
-        for name in tables.NAMES:
-            current = f"{root}/{name}/run_id={staging.run_id}"
-            if _exists(found, current):
-                move(current, f"{aside}/{name}")
-        _write(found, f"{place}/{_ALL_ASIDE}", "")
-        for name in names:
-            move(f"{place}/{name}", f"{root}/{name}/run_id={staging.run_id}")
-        _write(found, f"{place}/run.json", json.dumps(record, indent=1))
-        move(f"{place}/run.json", marker)
-    except BaseException:
-        for target, source in reversed(undo):
-            _move(found, target, source)
-        if _exists(found, aside):
-            _delete(found, aside)
-        raise
+    if _exists(found, marker):
+        _move(found, marker, f"{aside}/run.json")
+    for name in tables.NAMES:
+        current = f"{root}/{name}/run_id={staging.run_id}"
+        if _exists(found, current):
+            _move(found, current, f"{aside}/{name}")
+    _write(found, f"{place}/{_ALL_ASIDE}", "")
+    for name in names:
+        _move(found, f"{place}/{name}", f"{root}/{name}/run_id={staging.run_id}")
+    _write(found, f"{place}/run.json", json.dumps(record, indent=1))
+    _move(found, f"{place}/run.json", marker)
     _delete(found, place)
     _remove_if_empty(found, f"{root}/_staging")
 
 
 def _clean_up(found: Any, root: str, staging: Staging) -> None:
-    """Undo what a run of this id left when it was killed."""
+    """Undo what a run of this id left when it was killed, here too, or gave up."""
     place, aside = f"{root}/{staging.path}", f"{root}/{staging.path}/_before"
     if not _exists(found, place):
         return
@@ -322,8 +310,9 @@ def _clean_up(found: Any, root: str, staging: Staging) -> None:
         if _exists(found, f"{place}/{_ALL_ASIDE}"):
             for name in tables.NAMES:
                 current = f"{root}/{name}/run_id={staging.run_id}"
-                if _exists(found, current):
-                    _delete(found, current)
+                _delete(found, current)
+            # What comes back now must not be taken for new by whoever has to do this again.
+            found.delete_file(f"{place}/{_ALL_ASIDE}")
         for info in _entries(found, aside):
             if info.base_name != "run.json":
                 _move(found, info.path, f"{root}/{info.base_name}/run_id={staging.run_id}")
@@ -332,8 +321,22 @@ def _clean_up(found: Any, root: str, staging: Staging) -> None:
     _delete(found, place)
 
 
-def _unwritable(place: str, error: OSError) -> UnwritableError:
-    return UnwritableError(files.path_of(place), error.strerror or str(error))
+@contextlib.contextmanager
+def _translated(place: str) -> Iterator[None]:
+    """Turn what a file system raises into one line; behind a URL that is whatever its library has.
+
+    That of s3 has errors of its own for credentials that are missing, and for no connection.
+    """
+    try:
+        yield
+    except (LogtoolError, pa.ArrowException):
+        raise
+    except Exception as error:
+        if not isinstance(error, OSError) and "://" not in place:
+            raise
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = " ".join(text.split()) or type(error).__name__
+        raise UnwritableError(files.path_of(place), reason) from error
 
 
 def _final(staging: Staging, part: Part) -> str:

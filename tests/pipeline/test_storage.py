@@ -137,8 +137,9 @@ class Counted:
 
     changes = frozenset({"create_dir", "delete_dir", "delete_file", "move", "open_output_stream"})
 
-    def __init__(self, found, last: int, instead) -> None:
+    def __init__(self, found, last: int, instead, *, for_good: bool = False) -> None:
         self._found, self._last, self._instead = found, last, instead
+        self._for_good = for_good
         self.count = 0
 
     def __getattr__(self, name):
@@ -148,15 +149,15 @@ class Counted:
 
         def counted(*arguments, **options):
             self.count += 1
-            if self.count == self._last:
+            if self.count == self._last or (self._for_good and self.count > self._last):
                 self._instead()
             return method(*arguments, **options)
 
         return counted
 
 
-def counting(monkeypatch, last: int, instead) -> Counted:
-    place = Counted(pa.fs.LocalFileSystem(), last, instead)
+def counting(monkeypatch, last: int, instead, **options) -> Counted:
+    place = Counted(pa.fs.LocalFileSystem(), last, instead, **options)
     monkeypatch.setattr(storage, "filesystem", lambda url: (place, url.rstrip("/")))
     return place
 
@@ -197,6 +198,17 @@ def told(output: Path) -> dict[str, dict[str, list[int]]]:
     return found
 
 
+def killed(number: int, work) -> bool:
+    """Do `work` in a process that ends at a change; whether it came to that."""
+    child = os.fork()
+    if not child:
+        with pytest.MonkeyPatch.context() as patch:
+            counting(patch, number, lambda: os._exit(9))
+            work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
 def test_killed_at_any_change_the_next_run_sets_it_right(output, monkeypatch, tmp_path):
     steps = counting(monkeypatch, -1, None)
     trial = tmp_path / "trial"
@@ -208,13 +220,7 @@ def test_killed_at_any_change_the_next_run_sets_it_right(output, monkeypatch, tm
     for number in range(1, steps.count + 1):
         home = tmp_path / f"killed-{number}"
         shutil.copytree(output, home)
-        child = os.fork()
-        if not child:
-            with pytest.MonkeyPatch.context() as patch:
-                counting(patch, number, lambda: os._exit(9))
-                replace_run(home)
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9, number
+        assert killed(number, lambda home=home: replace_run(home)), number
         complete = {run["run_id"] for run in runs(str(home))}
         if complete:
             assert told(home) in (BEFORE, AFTER), number
@@ -224,6 +230,31 @@ def test_killed_at_any_change_the_next_run_sets_it_right(output, monkeypatch, tm
         assert not (home / "_staging").exists()
         write_run(home, "one", 2)
         assert told(home) == AFTER, number
+
+
+def test_killed_again_while_that_is_done_nothing_is_lost(output, monkeypatch, tmp_path):
+    steps = counting(monkeypatch, -1, None)
+    trial = tmp_path / "trial"
+    shutil.copytree(output, trial)
+    replace_run(trial)
+    monkeypatch.undo()
+    twice = 0
+    for number in range(steps.count - 9, steps.count + 1):
+        once = tmp_path / f"once-{number}"
+        shutil.copytree(output, once)
+        assert killed(number, lambda once=once: replace_run(once))
+        again = 1
+        while True:
+            home = tmp_path / f"killed-{number}-{again}"
+            shutil.copytree(once, home)
+            if not killed(again, lambda home=home: begin(str(home), "one")):
+                break
+            begin(str(home), "one").abandon()
+            assert told(home) in (BEFORE, AFTER), (number, again)
+            assert {run["run_id"] for run in runs(str(home))} == {"one"}, (number, again)
+            again += 1
+            twice += 1
+    assert twice > 30
 
 
 def test_a_failure_at_any_change_leaves_what_was_there(output, monkeypatch, tmp_path):
@@ -248,6 +279,59 @@ def test_a_failure_at_any_change_leaves_what_was_there(output, monkeypatch, tmp_
         (record,) = runs(str(home))
         assert set(record["rows"]) == set(told(home)), number
     assert failed > 15
+
+
+def test_where_putting_back_fails_too_the_next_run_does_it(output, monkeypatch, tmp_path):
+    def fail():
+        raise OSError(28, "No space left on device")
+
+    number = 0
+    while True:
+        number += 1
+        home = tmp_path / f"failed-{number}"
+        shutil.copytree(output, home)
+        with pytest.MonkeyPatch.context() as patch:
+            place = counting(patch, number, fail, for_good=True)
+            try:
+                replace_run(home)
+            except UnwritableError as error:
+                assert "No space left" in str(error)
+            if place.count < number:
+                break
+        begin(str(home), "one").abandon()
+        assert told(home) in (BEFORE, AFTER), number
+        (record,) = runs(str(home))
+        assert set(record["rows"]) == set(told(home)), number
+    assert number > 15
+
+
+def test_a_task_that_is_still_at_it_does_not_bring_a_run_back(tmp_path):
+    run = begin(str(tmp_path / "out"), "one")
+    with pytest.raises(UnwritableError), run.staging.writer("batches") as writer:
+        writer.write(rows("batches", 1))
+        run.abandon()
+    assert not (tmp_path / "out" / "_staging").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"run_id": "x"}'])
+def test_what_is_no_record_of_a_run_is_refused(tmp_path, text):
+    write_run(tmp_path / "out", "one", 1)
+    (tmp_path / "out" / "_runs" / "two.json").write_text(text)
+    with pytest.raises(RefusedError, match=r"two.json is no record"):
+        begin(str(tmp_path / "out"), "three")
+
+
+def test_what_a_library_raises_behind_a_url_is_told_by_the_place(monkeypatch):
+    class NoCredentialsError(Exception):
+        pass
+
+    def fail():
+        raise NoCredentialsError("Unable to locate\ncredentials")
+
+    place = Counted(pa.fs.LocalFileSystem(), 1, fail)
+    monkeypatch.setattr(storage, "filesystem", lambda _: (place, "/nowhere/tables"))
+    with pytest.raises(UnwritableError, match=r"memory://x/tables: Unable to locate credentials"):
+        begin("memory://x/tables", "one")
 
 
 def test_a_killed_run_of_another_id_disturbs_nothing(output):
