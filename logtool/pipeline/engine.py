@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 WINDOW = 65536
 """Segments in a job: many enough for its own time to vanish, few enough for their reports to be
 held by the driver."""
-TASKS_PER_CORE = 3
-"""So that one slow task does not hold up the end for long."""
-LARGEST_TASK = 8 * 1024**3
-"""Bytes: what is lost at most where an executor is."""
+TASK_BYTES = 1024**3
+"""About the bytes of a task: many enough for its own 20 ms to vanish, few enough for one that is
+slow, or lost, to be made up for."""
 _LIST_AT_ONCE = 4096
 """Directories in a job that lists them."""
 _WORTH_A_JOB = 64
@@ -61,8 +60,8 @@ class SparkEngine:
         return max(1, int(self._context.defaultParallelism))
 
     def piece_bytes(self, total: int) -> int:
-        """Return the size of pieces: a share of a core's work, never below the local engine's."""
-        return max(PIECE_BYTES, total // (self.cores * TASKS_PER_CORE))
+        """Return the size of pieces: two to a task, never below the local engine's."""
+        return max(PIECE_BYTES, total // (2 * _task_count(total, self.cores)))
 
     def partitions(self, paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
         """List partition dirs, in executors where there are many."""
@@ -71,7 +70,7 @@ class SparkEngine:
             return
         for at in range(0, len(paths), _LIST_AT_ONCE):
             some = paths[at : at + _LIST_AT_ONCE]
-            slices = min(len(some), self.cores * TASKS_PER_CORE)
+            slices = min(len(some), 4 * self.cores)
             yield from (
                 self._context.parallelize(some, slices).map(partition.read_or_error).collect()
             )
@@ -104,7 +103,7 @@ class SparkRunner:
         if not work:
             return
         results: list[Reports | None] = [None] * len(work)
-        for number, result in self._job(_shared_out(work, self.jobs * TASKS_PER_CORE)):
+        for number, result in self._job(_shared_out(work, self.jobs)):
             if number < 0:
                 self.beside(result)
             else:
@@ -174,10 +173,15 @@ class SparkRunner:
         return max((stage.numCompletedTasks for stage in stages if stage), default=0)
 
 
-def _shared_out(work: Sequence[Unit], wanted: int) -> list[list[tuple[int, Unit]]]:
+def _task_count(total: int, cores: int) -> int:
+    """Return how many tasks so many bytes make: the same number for each core."""
+    return cores * max(1, -(-total // (cores * TASK_BYTES)))
+
+
+def _shared_out(work: Sequence[Unit], cores: int) -> list[list[tuple[int, Unit]]]:
     """Return the numbered units as tasks of about the same size, each with its largest first."""
     sizes = [_size(unit) for unit in work]
-    count = max(wanted, -(-sum(sizes) // LARGEST_TASK))
+    count = _task_count(sum(sizes), cores)
     tasks: list[list[tuple[int, Unit]]] = [[] for _ in range(min(count, len(work)))]
     # A unit costs something even when there is nothing in it.
     free = [(0, number) for number in range(len(tasks))]

@@ -75,7 +75,7 @@ def test_a_segment_in_pieces_gets_the_same_verdict(spark, scenario, tmp_path, mo
     if damaged:
         in_batch(40, 70)(home)
     monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
-    monkeypatch.setattr("logtool.pipeline.engine.TASKS_PER_CORE", 8)
+    monkeypatch.setattr("logtool.pipeline.engine.TASK_BYTES", 2000)
     cut = []
     monkeypatch.setattr("logtool.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1])
     outcome = agree(spark, home)

@@ -109,7 +109,7 @@ def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monke
     wanted = ("segments", "batches", "gaps", "findings", "records")
     scan(spark, tmp_path / "whole", home, wanted=wanted)
     monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
-    monkeypatch.setattr("logtool.pipeline.engine.TASKS_PER_CORE", 8)
+    monkeypatch.setattr("logtool.pipeline.engine.TASK_BYTES", 2000)
     scan(spark, tmp_path / "cut", home, wanted=wanted)
     for name in wanted:
         whole, cut = (table(tmp_path / place, name) for place in ("whole", "cut"))
