@@ -6,8 +6,8 @@ largest first, and what comes back is reports: plain data, no rows.
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,7 @@ class SparkRunner:
         self._group = f"logtool-{id(self)}"
         # py4j answers in the thread that asked; this one stays free for progress and Ctrl-C.
         self._thread = ThreadPoolExecutor(1)
+        self._future: Future[list[tuple[int, Any]]] | None = None
 
     def run(self, work: Sequence[Unit], order: Callable[[Unit], Any]) -> Iterator[Reports]:
         """Yield the reports of each unit, in the order given; SparkError if the job fails."""
@@ -134,7 +135,11 @@ class SparkRunner:
 
     def stop(self) -> None:
         """Give up the job that is under way."""
-        self._context.cancelJobGroup(self._group)
+        # One that is still on its way to Spark is not known there yet: it is told until it ends.
+        while self._future and not self._future.done():
+            with suppress(Exception):  # A broken connection must not hide what broke it.
+                self._context.cancelJobGroup(self._group)
+            wait([self._future], _POLL_SECONDS)
         self._thread.shutdown()
 
     def _job(
@@ -143,7 +148,7 @@ class SparkRunner:
         """Run one job and return all its results; meanwhile tell of the bytes."""
         work = self._work
         total = sum(_size(unit) for task in tasks for _, unit in task) if count else 0
-        future = self._thread.submit(self._collect, tasks, work)
+        future = self._future = self._thread.submit(self._collect, tasks, work)
         done = 0
         while not wait([future], _POLL_SECONDS).done:
             share = total * self._finished() // max(1, len(tasks))
@@ -168,9 +173,11 @@ class SparkRunner:
 
     def _finished(self) -> int:
         """Return how many tasks of the job are done."""
-        tracker = self._context.statusTracker()
-        stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
-        return max((stage.numCompletedTasks for stage in stages if stage), default=0)
+        with suppress(Exception):  # Where the connection is broken the job ends, and says so.
+            tracker = self._context.statusTracker()
+            stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+            return max((stage.numCompletedTasks for stage in stages if stage), default=0)
+        return 0
 
 
 def _task_count(total: int, cores: int) -> int:

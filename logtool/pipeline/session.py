@@ -54,13 +54,14 @@ def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"
     """Start a session and stop it in the end; an active one, as under spark-submit, is used.
 
     `settings` are any ``spark.*``; they win over what is set here. SparkError when there is no
-    pyspark, no fitting Java, or no master that answers.
+    pyspark, no fitting Java, or no master that answers, and for what Spark raises meanwhile.
     """
     needed()
     from pyspark.sql import SparkSession
 
     if active := SparkSession.getActiveSession():
-        yield active
+        with _as_spark_error():
+            yield active
         return
     _check_java()
     if master.startswith("local"):
@@ -85,22 +86,36 @@ def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"
     with suppress(ValueError):  # not in the main thread: Spark left it alone too
         signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield spark
+        with _as_spark_error():
+            yield spark
     finally:
         with suppress(Exception):  # A broken connection must not hide what broke it.
             spark.stop()
 
 
 def told(error: BaseException, said: str = "") -> str:
-    """Return the line that says most: Java's own where there is one, not its stack trace."""
+    """Return the line that says most: this program's, else Java's own, not its stack trace."""
     text = f"{error}\n{said}"
     for pattern in (
+        r"^logtool\.errors\.\w+: (.+)",
         r"(?:Caused by|Exception in thread [^:]*): [\w.$]*?(\w+(?:Exception|Error): .+)",
         r"[\w.$]*?(\w+(?:Exception|Error): .+)",
     ):
-        if found := re.findall(pattern, text):
+        if found := re.findall(pattern, text, re.MULTILINE):
             return str(found[-1]).strip()
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+@contextmanager
+def _as_spark_error() -> Iterator[None]:
+    """Turn what Spark raises into a SparkError of one line."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise SparkError(f"the Spark job failed: {told(error)}") from error
 
 
 def _settings(master: str) -> dict[str, str]:

@@ -1,0 +1,61 @@
+"""What stops a job on Spark, told in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from logtool.errors import UnwritableError
+from logtool.pipeline.engine import SparkRunner
+from logtool.pipeline.session import SparkError, session, told
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "Traceback (most recent call last):\n  File 'x', line 1\n"
+            "logtool.errors.UnwritableError: /out/part: No space left on device\n\n\tat java",
+            "/out/part: No space left on device",
+        ),
+        (
+            "An error occurred while calling o1.x.\n: org.apache.spark.SparkException: Job aborted"
+            "\nCaused by: java.io.IOException: No space left\n\tat x",
+            "IOException: No space left",
+        ),
+        ("Job 3 cancelled", "Job 3 cancelled"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_line_that_says_most(text, line):
+    assert told(RuntimeError(text)) == line
+
+
+def fail(rows):
+    raise UnwritableError(Path("/out/part"), "No space left on device")
+    yield from rows
+
+
+@pytest.mark.spark
+def test_what_spark_raises_in_the_middle_of_a_session_is_one_line(spark):
+    with (
+        pytest.raises(SparkError, match=r"^the Spark job failed: /out/part: No space left on dev"),
+        session("local", {}),
+    ):
+        spark.range(1).mapInArrow(fail, "id long").collect()
+
+
+class Gone:
+    """The context of a Spark that was killed: whatever is asked of it fails."""
+
+    def __getattr__(self, name):
+        def fail(*_, **__):
+            raise ConnectionRefusedError(111, "Connection refused")
+
+        return fail
+
+
+def test_a_spark_that_died_is_told_as_such():
+    runner = SparkRunner(Gone(), 1, lambda units: units, lambda _: None)
+    with pytest.raises(SparkError, match=r"the Spark job failed: .*Connection refused"):
+        runner.again([])
+    runner.stop()
