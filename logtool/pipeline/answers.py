@@ -19,6 +19,8 @@ ANSWERS = ("gaps", "producers", "transactions", "replicas")
 _PART = "path string, rows long, size long"
 _OF_SPARK = ("file://", "hdfs://")
 """Places that Spark reads by itself wherever it is installed."""
+_PATTERN = frozenset("*?[]{}\\")
+"""With any of these Spark takes a path for a pattern."""
 
 
 def answer(
@@ -53,9 +55,10 @@ def read(spark: "SparkSession", files: Sequence[str], schema: Any) -> "DataFrame
     if not files:
         return spark.createDataFrame([], kinds)
     if "://" not in files[0]:
-        # Where Spark has another default, a plain path would be taken for one of that.
-        files = [Path(name).absolute().as_uri() for name in files]
-    if files[0].startswith(_OF_SPARK):
+        # Where Spark has another default, a plain path would be taken for one of that. It takes
+        # what stands in a URL as it is: nothing is escaped.
+        files = [f"file://{Path(name).absolute()}" for name in files]
+    if files[0].startswith(_OF_SPARK) and not _PATTERN.intersection(files[0]):
         return spark.read.schema(kinds).parquet(*files)
     slices = min(len(files), 4 * spark.sparkContext.defaultParallelism)
     names = spark.createDataFrame([(name,) for name in files], "path string").repartition(slices)

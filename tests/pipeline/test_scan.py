@@ -158,6 +158,12 @@ def test_every_table_of_every_fixture_is_there(spark, scenario, tmp_path):
     assert job.rows["replicas"] > 0
 
 
+@pytest.mark.parametrize("name", ["a b", "50%20[x]{y}*", "größe"])
+def test_an_output_may_have_any_name(spark, scenario, tmp_path, name):
+    job = scan(spark, tmp_path / name, scenario("4.3.1/clean"), wanted=("producers",))
+    assert job.rows["producers"] > 0
+
+
 def test_a_selection_takes_some_partitions(spark, scenario, tmp_path):
     chosen = Selection(topics=("codec-*",), partitions=(1,))
     scan(spark, tmp_path / "out", scenario("4.3.1/clean"), selection=chosen)
