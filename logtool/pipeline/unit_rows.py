@@ -19,7 +19,7 @@ from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.rows import Payload, batch_rows, record_rows
 from logtool.pipeline.storage import Part, Staging, Writer
-from logtool.scan import Chunk, Reason
+from logtool.scan import LARGEST_BUFFERED_BATCH, Chunk, Reason
 from logtool.schedule import Unit
 
 HELPERS = {"_edges": EDGES, "_inner": INNER}
@@ -191,9 +191,17 @@ class _Rows:
         if writer := self._writers.get("batches"):
             writer.write(batch_rows(self._place, self._segment, chunk.table))
         if writer := self._writers.get("records"):
-            limit = self._task.limit
-            for rows in record_rows(self._place, self._segment, chunk, self._payload, limit=limit):
+            for rows in self._records(chunk):
                 writer.write(rows)
+
+    def _records(self, chunk: Chunk) -> Iterator[Any]:
+        with ExitStack() as stack:
+            log = None
+            if int(chunk.table.size[-1]) > LARGEST_BUFFERED_BATCH:  # and alone in its chunk
+                log = stack.enter_context(self._task.segment.log.open())
+            yield from record_rows(
+                self._place, self._segment, chunk, self._payload, limit=self._task.limit, file=log
+            )
 
     def finish(self, report: SegmentReport, *, read: bool) -> None:
         """Write what is known at the end."""

@@ -1,0 +1,33 @@
+"""What an executor writes of a unit."""
+
+import pytest
+from pyarrow import parquet
+
+from logtool import partition
+from logtool.checks.report import Level, Task
+from logtool.pipeline.rows import Payload
+from logtool.pipeline.storage import begin
+from logtool.pipeline.unit_rows import ScanWork
+
+
+def records(output, segments) -> list[dict]:
+    run = begin(str(output), "one")
+    work = ScanWork(run.staging, frozenset({"records"}), Payload.FULL)
+    units = [(0, [Task(segment, Level.RECORDS) for segment in segments])]
+    for number, parts in work(units):
+        if number < 0:
+            run.add(parts)
+    return [row for name in run.files("records") for row in parquet.read_table(name).to_pylist()]
+
+
+@pytest.mark.parametrize("topic", ["codec-none-0", "codec-zstd-0"])
+def test_records_of_a_batch_too_large_for_a_chunk_are_rows_too(
+    scenario, tmp_path, monkeypatch, topic
+):
+    segments = partition.read(scenario("4.3.1/clean") / topic).segments
+    expected = records(tmp_path / "whole", segments)
+    for module in ("scan", "pipeline.unit_rows"):
+        monkeypatch.setattr(f"logtool.{module}.LARGEST_BUFFERED_BATCH", 64)
+    monkeypatch.setattr("logtool.scan.BUFFER_SIZE", 100)
+    assert records(tmp_path / "large", segments) == expected
+    assert len(expected) > 5
