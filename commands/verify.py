@@ -161,8 +161,12 @@ def verify(
         drop_cache,
         load(resume) if resume else None,
     )
+    inputs = options.all_paths(paths, files_from, null)
+    if not (master or "local").startswith("local"):
+        # An executor on another machine has another current directory.
+        inputs = [path.absolute() for path in inputs]
     job = Verification(
-        options.all_paths(paths, files_from, null),
+        inputs,
         level=Level(level),
         selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
         budget=budget,

@@ -119,6 +119,11 @@ def real(path: Path) -> str:
     return str(path) if is_remote(path) else os.path.realpath(path)
 
 
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths without those that lead to the same place as one before."""
+    return list({real(path): path for path in reversed(paths)}.values())[::-1]
+
+
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 

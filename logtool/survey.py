@@ -52,7 +52,7 @@ class Survey:
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
         chosen: list[tuple[Partition, tuple[Segment, ...]]] = []
-        for path in self._each_once():
+        for path in files.each_once(self._paths):
             try:
                 chosen += list(self._choose(path))
             except UnreadableError as error:
@@ -98,10 +98,6 @@ class Survey:
             if not meant:
                 raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
         yield found, meant
-
-    def _each_once(self) -> list[Path]:
-        """Return the paths without those that lead to the same place as one before."""
-        return list({files.real(path): path for path in reversed(self._paths)}.values())[::-1]
 
     def _advance(self, count: int) -> None:
         self._done += count

@@ -100,7 +100,7 @@ class Verification:
         return item.code.partition("/")[0] in self._areas
 
     def _all(self) -> Iterator[Item]:
-        for path in _each_once(self._paths):
+        for path in files.each_once(self._paths):
             if self.summary.out_of_budget:
                 break
             try:
@@ -236,8 +236,3 @@ class Verification:
         self.progress = Progress(self.progress.bytes_done + count, self._bytes_total, path)
         if self._on_progress:
             self._on_progress(self.progress)
-
-
-def _each_once(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths without those that lead to the same place as one before."""
-    return list({files.real(path): path for path in reversed(paths)}.values())[::-1]

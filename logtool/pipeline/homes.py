@@ -14,11 +14,14 @@ from logtool.pipeline.rows import Place
 
 def place_of_dir(path: Path) -> Place:
     """Return the place of what lies in a partition dir, whatever that is called."""
+    if path.name in ("", ".."):
+        path = path.resolve()  # a dot has no name of its own
     directory = names.parse_directory(path.name)
     topic = partition = None
     if isinstance(directory, PartitionDirectory):
-        topic, partition = directory.topic, directory.partition
-    return Place(str(path.parent), node_id(path.parent), topic, partition, path.name)
+        topic, partition = text_of(directory.topic), directory.partition
+    home = path.parent
+    return Place(text_of(home), node_id(home), topic, partition, text_of(path.name))
 
 
 def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
@@ -32,6 +35,11 @@ def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
     return _of_root(path.parent)
 
 
+def text_of(path: Path | str) -> str:
+    """Return a path as text that a table can hold: bytes that are no UTF-8 are escaped."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 @lru_cache(maxsize=4096)
 def node_id(log_dir: Path) -> int | None:
     """Return the id of the broker that a log dir belongs to; None where it does not tell."""
@@ -42,4 +50,4 @@ def node_id(log_dir: Path) -> int | None:
 
 
 def _of_root(log_dir: Path) -> Place:
-    return Place(str(log_dir), node_id(log_dir), None, None, None)
+    return Place(text_of(log_dir), node_id(log_dir), None, None, None)

@@ -13,6 +13,7 @@ from logtool.data_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.gaps.evidence import Facts
 from logtool.gaps.subjects import Wanted, subjects
+from logtool.pipeline.homes import text_of
 
 FACTS: Final = pa.schema(
     [
@@ -58,7 +59,7 @@ def facts_of(log_dir: Path | str) -> Any:
         columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
         rows.append(
             {name: getattr(known, name, None) for name in FACTS.names}
-            | {"log_dir": str(folder.parent), "directory": folder.name}
+            | {"log_dir": text_of(folder.parent), "directory": text_of(folder.name)}
             | dict(zip(FACTS.names[-3:], columns, strict=True))
         )  # fmt: skip
     return pa.RecordBatch.from_pylist(rows, schema=FACTS)

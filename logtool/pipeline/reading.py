@@ -21,6 +21,7 @@ where so much looks like batches that a scan gives up (`scan.SEARCH_BUDGET`) do 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -41,8 +42,8 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import LOG_OVERHEAD, MAGIC, BatchTable, Column
 from logtool.partition import Partition, Segment
 from logtool.pipeline import tables
-from logtool.pipeline.homes import node_id
-from logtool.pipeline.rows import Payload, Place, batch_rows, place_of, record_rows
+from logtool.pipeline.homes import place_of_dir
+from logtool.pipeline.rows import Payload, Place, batch_rows, record_rows
 from logtool.pipeline.unit_rows import Totals
 from logtool.scan import LARGEST_BUFFERED_BATCH, scan
 
@@ -188,7 +189,9 @@ def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -
     UnreadableError for a path that is not there or holds nothing of Kafka; what is unreadable
     below it is left out.
     """
-    wholes = [piece for path in _each_once(paths) for piece in _segments(path, asked)]
+    wholes = [piece for path in files.each_once(paths) for piece in _segments(path, asked)]
+    if len(paths) > 1:
+        wholes = _without_doubles(wholes)
     reads = asked.reads_logs
     total = sum((piece.size if reads else 0) + _OPENING for piece in wholes)
     size = bundle_bytes or min(max(total // _MANY, _LEAST_BYTES), _MOST_BYTES)
@@ -271,9 +274,13 @@ def _joined(waiting: list[Any]) -> Iterator[Any]:
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
-def _each_once(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths without those that lead to the same place as one before."""
-    return list({files.real(path): path for path in reversed(paths)}.values())[::-1]
+def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
+    """Return segments of each place once, as of a log dir and of a partition dir in it."""
+    real = cache(files.real)
+    found: dict[tuple[str, int], Piece] = {}
+    for piece in wholes:
+        found.setdefault((real(piece.folder), piece.segment), piece)
+    return list(found.values())
 
 
 def _segments(path: Path, asked: Asked) -> Iterator[Piece]:
@@ -300,8 +307,7 @@ def _segments(path: Path, asked: Asked) -> Iterator[Piece]:
 
 
 def _of_partition(found: Partition, segments: Sequence[Segment], asked: Asked) -> Iterator[Piece]:
-    home = (found.path if found.path.name not in ("", "..") else found.path.resolve()).parent
-    place = place_of(found, str(home), node_id(home))
+    place = place_of_dir(found.path)
     if asked.prune and not _takes(asked.wanted, place._asdict()):
         return
     for segment in segments:

@@ -29,7 +29,6 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.partition import Partition
 from logtool.pipeline import tables
 from logtool.scan import Chunk, Source
 
@@ -63,12 +62,6 @@ class Payload(StrEnum):
         """Return whether what `other` asks for is told."""
         levels = list(Payload)
         return levels.index(self) >= levels.index(other)
-
-
-def place_of(partition: Partition, log_dir: str, node_id: int | None) -> Place:
-    """Return the place of a partition directory that was listed."""
-    name = partition.directory.name
-    return Place(log_dir, node_id, partition.topic, partition.number, name)
 
 
 def batch_rows(

@@ -5,7 +5,7 @@ report a unit leaves rows, which executors write to the staging area as Parquet;
 sees them. The driver writes what is one row for a segment or for a finding.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from logtool import data_dir
+from logtool import data_dir, files
 from logtool.data_dir import PathKind, Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
-from logtool.formats.names import FileKind
+from logtool.formats import names
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.partition import Segment
 from logtool.pipeline import tables
 from logtool.pipeline.answers import answer
 from logtool.pipeline.engine import SparkEngine, SparkRunner, Work
-from logtool.pipeline.homes import place_of, place_of_dir
+from logtool.pipeline.homes import place_of, place_of_dir, text_of
 from logtool.pipeline.rows import Payload
 from logtool.pipeline.storage import Part, Run, Writer, begin
 from logtool.pipeline.unit_rows import ScanWork, Totals, UnitResult
@@ -72,21 +73,21 @@ class Scan:
 
     def run(self) -> None:
         """Write the tables; on any error nothing of the run is left, and what was there stays."""
-        log_dirs = list(_log_dirs(self.paths))
+        inputs = _inputs(self.paths, self.selection)
         run = begin(self.output, self.run_id)
         try:
             staged = frozenset[str]().union(*(NEEDS[name] for name in self.wanted))
-            self._pass(run, staged)
-            answer(self.spark, run, self.wanted, log_dirs, self.on_step)
+            self._pass(run, staged, inputs)
+            answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step)
             self.on_step("making the run visible")
-            run.commit(self.wanted, self._about())
+            run.commit(self.wanted, self._about(inputs))
         except BaseException:
             run.abandon()
             raise
         self.rows = {name: run.rows(name) for name in self.wanted}
         self.sizes = {name: run.size(name) for name in self.wanted}
 
-    def _pass(self, run: Run, staged: frozenset[str]) -> None:
+    def _pass(self, run: Run, staged: frozenset[str], inputs: "_Inputs") -> None:
         """Read every segment once."""
         in_executors = staged & {"batches", "records", "_edges", "_inner"}
         work = ScanWork(run.staging, frozenset(in_executors), self.payload)
@@ -98,15 +99,14 @@ class Scan:
             )
             engine = _ScanEngine(self.spark, work, segments)
             job = Verification(
-                self.paths, level=level, selection=self.selection, on_progress=self.on_progress,
+                inputs.paths, level=level, selection=self.selection, on_progress=self.on_progress,
                 budget=Budget(engine=engine),
             )  # fmt: skip
             job.summary = self.summary
-            log_dirs = frozenset(self.paths)
             for number, item in enumerate(job):
                 if isinstance(item, UnreadableError):
                     self.on_unreadable(item)
-                findings.add(_finding_row(item, number, log_dirs))
+                findings.add(_finding_row(item, number, inputs.log_dirs))
             engine.flush()
             segments.flush()
             findings.flush()
@@ -115,10 +115,10 @@ class Scan:
             if buffer.writer.table in staged:
                 run.add(buffer.writer.parts)
 
-    def _about(self) -> dict[str, Any]:
+    def _about(self, inputs: "_Inputs") -> dict[str, Any]:
         summary = self.summary
         return {
-            "inputs": [str(path) for path in self.paths], "complete": summary.complete,
+            "inputs": [text_of(path) for path in inputs.paths], "complete": summary.complete,
             "partitions": summary.partitions, "segments": summary.segments,
             "batches": summary.batches, "records": summary.records, "bytes": summary.bytes,
             "payload": str(self.payload),
@@ -127,27 +127,68 @@ class Scan:
 
 def check_output(output: str, inputs: Sequence[Path]) -> None:
     """Raise RefusedError for an output in a log dir: a broker stops at what it does not know."""
-    if "://" in output:
+    path = files.path_of(output)
+    if files.is_remote(path):
         return
-    target = Path(output).absolute().resolve()
-    given = {Path(path).absolute().resolve() for path in inputs if "://" not in str(path)}
+    target = Path(files.real(path))
+    given = {files.real(path) for path in inputs}
     for folder in (target, *target.parents):
-        if folder in given or (folder / FileKind.META_PROPERTIES).exists():
+        if str(folder) in given or _is_there(folder / FileKind.META_PROPERTIES):
             raise RefusedError(f"--output {output} lies in {folder}, a log dir or an input")
 
 
-def _log_dirs(paths: Sequence[Path]) -> dict[Path, None]:
-    """Return the log dirs that the paths are or lie in; UsageError for a path of another kind."""
-    found: dict[Path, None] = {}
+def _is_there(path: Path) -> bool:
+    """Return whether something is at a path, as far as can be seen."""
+    try:
+        files.size_at(path)
+    except UnreadableError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What is looked at. Paths are absolute: executors may have another current directory."""
+
+    paths: list[Path]
+    log_dirs: frozenset[Path]
+    """Those given, and those that partition dirs lie in."""
+    with_facts: list[Path]
+    """Where `questions.facts` finds all partitions."""
+
+
+def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
+    """Return the inputs, nothing of them twice; UsageError for a path of another kind."""
+    kinds: dict[Path, PathKind | None] = {}
     for path in paths:
+        path = path.absolute()
+        if path.name == "..":
+            path = path.resolve()
         try:
-            kind = data_dir.classify(path)
+            kinds[path] = kind = data_dir.classify(path)
         except UnreadableError:
-            continue  # The pass says so.
+            kinds[path] = None  # The pass says so.
+            continue
         if kind is PathKind.FILE:
             raise UsageError(f"{path} is a file; expected a log dir or a partition dir")
-        found[path if kind is PathKind.LOG_DIR else path.parent] = None
-    return found
+    given = {path for path, kind in kinds.items() if kind is PathKind.LOG_DIR}
+    places = {files.real(path) for path in given}
+    log_dirs, odd = dict.fromkeys(given), []
+    for path, what in list(kinds.items()):
+        if what is not PathKind.PARTITION_DIR:
+            continue
+        directory = names.parse_directory(path.name)
+        if not isinstance(directory, PartitionDirectory) or directory.kind is DirectoryKind.DELETE:
+            odd.append(path)  # Of these a log dir tells no facts.
+        if (
+            isinstance(directory, PartitionDirectory)
+            and files.real(path.parent) in places
+            and selection.takes(directory)
+        ):
+            del kinds[path]  # It comes with its log dir.
+        else:
+            log_dirs[path.parent] = None
+    return _Inputs(list(kinds), frozenset(log_dirs), [*log_dirs, *odd])
 
 
 class _Buffer:
@@ -266,15 +307,15 @@ def _segment_row(segment: Segment, totals: Totals) -> dict[str, Any]:
 
 
 def _finding_row(
-    item: Finding | UnreadableError, number: int, log_dirs: Iterable[Path]
+    item: Finding | UnreadableError, number: int, log_dirs: frozenset[Path]
 ) -> dict[str, Any]:
     path = item.path
-    row: dict[str, Any] = {"number": number, "path": None if path is None else str(path)}
+    row: dict[str, Any] = {"number": number, "path": None if path is None else text_of(path)}
     if path is not None:
-        row |= place_of(path, frozenset(log_dirs))._asdict()
+        row |= place_of(path, log_dirs)._asdict()
     if isinstance(item, Finding):
         told = item.as_json()
-        names = ("segment", "severity", "code", "broker", "position", "length", "first_offset",
-                 "last_offset", "message")  # fmt: skip
-        return row | {name: told[name] for name in names}
-    return row | {"severity": "unreadable", "message": item.reason}
+        columns = ("segment", "severity", "code", "broker", "position", "length", "first_offset",
+                   "last_offset")  # fmt: skip
+        return row | {name: told[name] for name in columns} | {"message": text_of(item.message)}
+    return row | {"severity": "unreadable", "message": text_of(item.reason)}

@@ -273,4 +273,5 @@ def _paths(options: Mapping[str, str]) -> list[Path]:
     texts = json.loads(several) if several else [options["path"]] if "path" in options else []
     if not texts:
         raise UsageError('expected a path: load("/var/lib/kafka/data")')
-    return [remote.parse(text) for text in texts]
+    # What executors on other machines take for the current directory is none of theirs.
+    return [remote.parse(text).absolute() for text in texts]

@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -240,7 +241,8 @@ def begin(output: str, run_id: str) -> Run:
     """Start a run, or start it anew; raises what `check` raises."""
     check(output, run_id)
     found, root = filesystem(output)
-    staging = Staging(output, run_id)
+    # An executor may have another current directory.
+    staging = Staging(output if "://" in output else str(Path(output).absolute()), run_id)
     with _translated(output):
         _clean_up(found, root, staging)
         found.create_dir(f"{root}/{staging.path}", recursive=True)

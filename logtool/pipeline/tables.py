@@ -16,7 +16,11 @@ VERSION_KEY: Final = b"logtool.tables"
 _Column = tuple[str, Any, str]
 
 _DIR: tuple[_Column, ...] = (
-    ("log_dir", pa.string(), "the log dir as it was given, or what holds the partition dir"),
+    (
+        "log_dir",
+        pa.string(),
+        "the log dir as it was given, absolute, or what holds the partition dir",
+    ),
     ("node_id", pa.int32(), "node id or broker id of its meta.properties"),
     ("topic", pa.string(), "null where the directory's name tells none"),
     ("partition", pa.int32(), "partition number"),

@@ -410,6 +410,19 @@ def test_a_path_that_is_nothing_is_told(tmp_path: Path) -> None:
     assert len(reading.plan([home, home], asked("batches"))) == 1
 
 
+def test_a_log_dir_and_what_lies_in_it_are_read_once(tmp_path: Path) -> None:
+    home = partition_of(tmp_path / "data", segments=2)
+    folder = next(path for path in home.iterdir() if path.is_dir())
+    log = min(folder.glob("*.log"))
+    (tmp_path / "link").symlink_to(home)
+    whole = [piece for pieces in reading.plan([home], asked("batches")) for piece in pieces]
+    for paths in ([home, folder], [home, log, folder], [home, tmp_path / "link" / folder.name]):
+        found = [piece for pieces in reading.plan(paths, asked("batches")) for piece in pieces]
+        assert found == whole
+    (first,) = reading.plan([log, home], asked("batches"))
+    assert [piece.segment for piece in first] == [piece.segment for piece in whole]
+
+
 def test_small_segments_share_a_bundle_and_each_is_in_one(tmp_path: Path) -> None:
     rng, home = random.Random(5), tmp_path / "data"
     home.mkdir()

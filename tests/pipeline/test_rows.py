@@ -38,7 +38,7 @@ def segments(home: Path) -> Iterator[tuple[Place, partition.Segment]]:
     for path in sorted({log.parent for log in home.rglob("*.log")}):
         found = partition.read(path)
         for segment in found.segments:
-            yield rows.place_of(found, str(path.parent), 7), segment
+            yield Place(str(path.parent), 7, found.topic, found.number, path.name), segment
 
 
 def expected_batch(place: Place, segment: int, obj: dict, chunk: Chunk, row: int) -> dict:

@@ -1,0 +1,91 @@
+"""What a scan looks at: absolute paths, and nothing twice, however it is spelled."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from logtool.data_dir import Selection
+from logtool.errors import RefusedError, UsageError
+from logtool.findings import Finding
+from logtool.pipeline.homes import place_of_dir, text_of
+from logtool.pipeline.scan import _finding_row, _inputs, check_output
+
+
+@pytest.fixture
+def home(scenario, tmp_path, monkeypatch) -> Path:
+    """Return a log dir in the current directory."""
+    target = tmp_path / "data"
+    target.mkdir()
+    for name in ("codec-none-0", "codec-none-1", "codec-zstd-0", "meta.properties"):
+        source = scenario("4.3.1/clean") / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target / name)
+    monkeypatch.chdir(tmp_path)
+    return target
+
+
+def seen(*texts: str, **chosen: tuple[str, ...]) -> list[Path]:
+    return _inputs([Path(text) for text in texts], Selection(**chosen)).paths
+
+
+def test_paths_are_absolute(home, monkeypatch):
+    assert seen("data", "nowhere") == [home, home.parent / "nowhere"]
+    monkeypatch.chdir(home / "codec-none-0")
+    assert seen(".") == [home / "codec-none-0"]
+    assert seen("..") == [home]
+
+
+def test_a_partition_dir_of_a_log_dir_that_is_given_comes_once(home):
+    (home.parent / "link").symlink_to("data")
+    assert seen("data/codec-none-0", "data", "link/codec-zstd-0") == [home]
+    assert seen("link", "data/codec-none-0") == [home.parent / "link"]
+    assert seen("data/codec-none-0", "data/codec-none-1") == [
+        home / "codec-none-0", home / "codec-none-1",
+    ]  # fmt: skip
+
+
+def test_a_partition_dir_that_its_log_dir_leaves_out_is_looked_at(home):
+    found = seen("data", "data/codec-none-0", "data/codec-zstd-0", topics=("codec-zstd",))
+    assert found == [home, home / "codec-none-0"]
+
+
+def test_facts_of_what_a_log_dir_does_not_tell_of_come_from_the_directory(home):
+    odd = home.parent / "codec-none-0.copy"
+    shutil.copytree(home / "codec-none-0", odd)
+    found = _inputs([home / "codec-none-0", odd], Selection())
+    assert set(found.with_facts) == {home, home.parent, odd}
+    assert found.log_dirs == {home, home.parent}
+
+
+def test_a_file_is_no_input(home):
+    with pytest.raises(UsageError, match="is a file"):
+        seen("data/meta.properties")
+
+
+def test_a_finding_in_a_partition_dir_that_is_given_is_of_its_partition(home):
+    inputs = _inputs([home / "codec-none-0"], Selection())
+    for path in (home / "codec-none-0", home / "codec-none-0" / "x.log"):
+        row = _finding_row(Finding("log/torn-tail", "x", path=path), 0, inputs.log_dirs)
+        assert (row["log_dir"], row["topic"], row["partition"]) == (str(home), "codec-none", 0)
+
+
+def test_a_name_that_is_no_utf_8_is_escaped():
+    path = Path("/data/caf\udce9")
+    assert text_of(path) == r"/data/caf\xe9"
+    row = _finding_row(Finding("log/torn-tail", f"see {path}", path=path), 0, frozenset())
+    assert (row["path"], row["message"]) == (r"/data/caf\xe9", r"see /data/caf\xe9")
+    assert place_of_dir(path / "orders-0").log_dir == r"/data/caf\xe9"
+
+
+@pytest.mark.parametrize("output", ["data", "data/tables", "data/codec-none-0/x", "link/tables"])
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_an_output_in_a_log_dir_is_refused(home, output, scheme):
+    (home.parent / "link").symlink_to("data")
+    text = f"{scheme}{home.parent / output}" if scheme else output
+    with pytest.raises(RefusedError, match="a log dir or an input"):
+        check_output(text, [])
+
+
+def test_an_output_in_an_endless_link_or_a_closed_directory_is_not_our_bug(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    check_output(str(tmp_path / "loop" / "tables"), [])
