@@ -131,7 +131,7 @@ def scan(
     settings_of_spark = options.parse_conf(conf)
     report = Report(chosen, scan_view.make(), Summary())
     with report:
-        from logtool.pipeline.session import master_here, needed, session
+        from logtool.pipeline.session import needed, session
 
         needed()
         from logtool.pipeline import tables as known
@@ -148,7 +148,7 @@ def scan(
         run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         check_output(output, inputs)
         check(output, run_id)
-        with session(master or master_here(), settings_of_spark) as spark:
+        with session(master, settings_of_spark) as spark:
             job = Scan(
                 spark,
                 inputs,

@@ -181,9 +181,9 @@ def verify(
     ):
         if engine == "spark":
             from logtool.pipeline.engine import SparkEngine
-            from logtool.pipeline.session import master_here, session
+            from logtool.pipeline.session import session
 
-            spark = stack.enter_context(session(master or master_here(), settings_of_spark))
+            spark = stack.enter_context(session(master, settings_of_spark))
             job.use(SparkEngine(spark))
         printer = findings_view.Printer(report, max_findings)
         for item in job:

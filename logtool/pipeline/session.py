@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 """Of Spark 4."""
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_UNDER_SUBMIT = "PYSPARK_GATEWAY_PORT"
+"""In the environment where spark-submit has started the JVM already."""
 _INSTALL = "pip install 'kafka-logtool[spark]'"
 _TRIES = 4
 """Attempts at a task on this machine: with the one that is Spark's default a killed worker would
@@ -50,9 +52,10 @@ def needed() -> None:
 
 
 @contextmanager
-def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
-    """Start a session and stop it in the end; an active one, as under spark-submit, is used.
+def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
+    """Start a session and stop it in the end; an active one is used and left alone.
 
+    Without a master it runs on this machine; under spark-submit it runs where that says.
     `settings` are any ``spark.*``; they win over what is set here. SparkError when there is no
     pyspark, no fitting Java, or no master that answers, and for what Spark raises meanwhile.
     """
@@ -63,18 +66,22 @@ def session(master: str, settings: Mapping[str, str]) -> Iterator["SparkSession"
         with _as_spark_error():
             yield active
         return
-    _check_java()
-    if master.startswith("local"):
+    submitted = _UNDER_SUBMIT in os.environ
+    if not submitted:
+        _check_java()
+        master = master or master_here()
+    ours = _settings(master)
+    if (master or "").startswith("local"):
         # Else Spark looks the machine's name up, and warns of a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # What spark-submit would do with the setting; by default executors run what runs here.
     if python := settings.get("spark.pyspark.python"):
         os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("logtool").master(master)
-    ours = _settings(master)
+    builder = SparkSession.builder.appName("logtool")
+    builder = builder.master(master) if master else builder
     for name, value in {**ours, **settings}.items():
-        both = name == _JAVA_OPTIONS and name in settings
+        both = name == _JAVA_OPTIONS and name in ours and name in settings
         builder = builder.config(name, f"{ours[name]} {value}" if both else value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     with _quiet() as said:
@@ -118,13 +125,18 @@ def _as_spark_error() -> Iterator[None]:
         raise SparkError(f"the Spark job failed: {told(error)}") from error
 
 
-def _settings(master: str) -> dict[str, str]:
+def _settings(master: str | None) -> dict[str, str]:
+    """Return the settings for `master`; without one most are for spark-submit to say."""
+    sql = {
+        "spark.sql.execution.arrow.pyspark.enabled": "true", "spark.sql.session.timeZone": "UTC",
+    }  # fmt: skip
+    if master is None:
+        return sql
     log4j = resources.files("logtool.pipeline") / "log4j2.properties"
     settings = {
+        **sql,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
         "spark.python.unix.domain.socket.enabled": "true",
         _JAVA_OPTIONS: f"-Dlog4j2.configurationFile=file:{log4j}",
     }

@@ -146,3 +146,26 @@ def test_spark_itself_stays_quiet(home, tmp_path):
     assert done.returncode == 0
     assert done.stderr == ""
     assert done.stdout.splitlines()[0].split() == ["table", "rows", "size", "path"]
+
+
+@pytest.mark.spark
+def test_spark_submit_says_where_it_runs(scenario, tmp_path):
+    import pyspark
+
+    home = scenario("4.3.1/killed")
+    program = tmp_path / "run.py"
+    program.write_text("from logtool.cli import main\n\nmain()\n")
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    done = subprocess.run(
+        [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program,
+         "verify", "--engine", "spark", "--format", "ndjson", home],
+        capture_output=True, text=True, check=False, timeout=200,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    local = logtool("verify", "--format", "ndjson", home)
+    # Java may say a word of its own.
+    told = [[line for line in text.splitlines() if line.startswith('{"') and "elapsed" not in line]
+            for text in (done.stdout, local.stdout)]  # fmt: skip
+    assert told[0] == told[1]
+    assert "85 infos in 35 partitions" in done.stderr
