@@ -14,7 +14,7 @@ import numpy as np
 from logtool.checks.pieces import PieceReport, check_piece
 from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
-from logtool.formats.record_batch import MAGIC, Column
+from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat
 from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.rows import Payload, batch_rows, record_rows
@@ -22,6 +22,8 @@ from logtool.pipeline.storage import Part, Staging, Writer
 from logtool.scan import LARGEST_BUFFERED_BATCH, Chunk, Reason
 from logtool.schedule import Unit
 
+_ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
+"""Of batches that become Arrow columns together: each time costs some 100 calls."""
 HELPERS = {"_edges": EDGES, "_inner": INNER}
 """Tables that only the questions need."""
 
@@ -175,6 +177,9 @@ class _Rows:
         self._task, self._writers, self._payload = task, writers, payload
         self._place = place_of_dir(task.segment.log.path.parent)
         self._segment = task.segment.base_offset
+        self._tables: list[BatchTable] = []
+        self._waiting = 0
+        """Rows of `_tables`."""
         self._gaps = None
         if "_edges" in writers:
             start = task.piece.start if task.piece else 0
@@ -188,11 +193,19 @@ class _Rows:
             self._gaps.feed(chunk, misplaced)
         if not len(chunk.table):
             return
-        if writer := self._writers.get("batches"):
-            writer.write(batch_rows(self._place, self._segment, chunk.table))
+        if "batches" in self._writers:
+            self._tables.append(chunk.table)
+            self._waiting += len(chunk.table)
+            if self._waiting >= _ROWS_AT_ONCE or len(self._tables) >= _CHUNKS_AT_ONCE:
+                self._write_batches()
         if writer := self._writers.get("records"):
             for rows in self._records(chunk):
                 writer.write(rows)
+
+    def _write_batches(self) -> None:
+        rows = batch_rows(self._place, self._segment, concat(self._tables))
+        self._writers["batches"].write(rows)
+        self._tables, self._waiting = [], 0
 
     def _records(self, chunk: Chunk) -> Iterator[Any]:
         with ExitStack() as stack:
@@ -206,6 +219,8 @@ class _Rows:
     def finish(self, report: SegmentReport, *, read: bool) -> None:
         """Write what is known at the end."""
         self.totals.finish(report, read=read)
+        if self._tables:
+            self._write_batches()
         if self._gaps:
             inner, edges = self._gaps.finish(read=read)
             self._writers["_inner"].write(inner)
