@@ -1,7 +1,8 @@
 """The commands of README.md and what they print, so that a test can hold the one against the other.
 
-Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output. `python tests/readme.py`
-runs them all and writes the output into README.md; the test only compares.
+Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output, those behind
+``<!-- run on Spark -->`` need Spark. `python tests/readme.py` runs them all and writes the output
+into README.md; the tests only compare. What stands behind ``<!-- doctest on Spark -->`` is a doctest.
 """
 
 import os
@@ -13,7 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 
-_BLOCK = re.compile(r"<!-- run -->\n```console\n(.*?)```", re.DOTALL)
+PLAIN, ON_SPARK = "run", "run on Spark"
+_BLOCK = r"<!-- {} -->\n```console\n(.*?)```"
+_DOCTEST = re.compile(r"<!-- doctest on Spark -->\n```python\n(.*?)```", re.DOTALL)
 # What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and
 # what depends on how many producers have expired by now.
 _VOLATILE = re.compile(
@@ -22,9 +25,14 @@ _VOLATILE = re.compile(
 )
 
 
-def blocks(text: str) -> list[str]:
+def blocks(text: str, kind: str = PLAIN) -> list[str]:
     """Return the content of the blocks that are to be run."""
-    return _BLOCK.findall(text)
+    return re.findall(_BLOCK.format(kind), text, re.DOTALL)
+
+
+def doctests(text: str) -> list[str]:
+    """Return the content of the doctests."""
+    return _DOCTEST.findall(text)
 
 
 def steady(text: str) -> str:
@@ -53,7 +61,10 @@ def run(block: str) -> str:
 
 def main() -> None:
     text = README.read_text()
-    README.write_text(_BLOCK.sub(lambda m: m.group(0).replace(m.group(1), run(m.group(1))), text))
+    for kind in (PLAIN, ON_SPARK):
+        for block in blocks(text, kind):
+            text = text.replace(block, run(block))
+    README.write_text(text)
 
 
 if __name__ == "__main__":
