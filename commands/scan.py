@@ -110,9 +110,10 @@ def scan(
     Exit status:
       0    complete: the tables are written, whatever was found
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or Spark cannot be had; tables that are there
-           are complete but for that input
-      5    refused: the output holds something else, or tables of another version
+      4    incomplete: some input could not be read, and the tables are complete but for that; or
+           Spark cannot be had, or the output cannot be written, and nothing of the run is left
+      5    refused: the output holds something else, or tables of another version, or lies in a
+           log dir
       130  interrupted; nothing of the run is left
 
     """

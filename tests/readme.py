@@ -2,7 +2,7 @@
 
 Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output, those behind
 ``<!-- run on Spark -->`` need Spark. `python tests/readme.py` runs them all and writes the output
-into README.md; the tests only compare. What stands behind ``<!-- doctest on Spark -->`` is a doctest.
+into README.md; the tests only compare. Behind ``<!-- doctest on Spark -->`` stands a doctest.
 """
 
 import os

@@ -1,5 +1,6 @@
 """The Spark session: started quietly, and what stops it told in one line."""
 
+import logging
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from logtool.errors import LogtoolError
@@ -83,19 +85,23 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
     for name, value in {**ours, **settings}.items():
         both = name == _JAVA_OPTIONS and name in ours and name in settings
         builder = builder.config(name, f"{ours[name]} {value}" if both else value)
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    with _quiet() as said:
+    with _interrupts_held() as interrupted, _quiet() as said:
         try:
             spark = builder.getOrCreate()
         except Exception as error:
             # pyspark's, py4j's, the system's: whatever the JVM dies of.
             raise SparkError(f"Spark does not start: {told(error, said())}") from error
-    with suppress(ValueError):  # not in the main thread: Spark left it alone too
-        signal.signal(signal.SIGINT, on_interrupt)
+    if interrupted():
+        spark.stop()
+        raise KeyboardInterrupt
+    # py4j logs what cuts a call off, with its traceback, to whoever listens: else to stderr.
+    nobody = logging.NullHandler()
+    logging.getLogger().addHandler(nobody)
     try:
         with _as_spark_error():
             yield spark
     finally:
+        logging.getLogger().removeHandler(nobody)
         with suppress(Exception):  # A broken connection must not hide what broke it.
             spark.stop()
 
@@ -161,6 +167,30 @@ def _check_java() -> None:
     found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
     if found and int(found[1]) < OLDEST_JAVA:
         raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {java} is Java {found[1]}")
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[Callable[[], bool]]:
+    """Hold Ctrl-C back meanwhile: a JVM whose start is cut off would stay for good.
+
+    Yields a function that says whether there was one; a second one goes through. Behind it Ctrl-C
+    does what it did before, not what Spark makes of it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            raise KeyboardInterrupt
+
+    with suppress(ValueError):  # not in the main thread: none arrive here
+        signal.signal(signal.SIGINT, hold)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -80,9 +80,11 @@ class Totals:
         self.batches += len(table)
         self.batch_bytes += int(table.size.sum())
         self.largest_batch_bytes = max(self.largest_batch_bytes, int(table.size.max()))
-        if self.first_leader_epoch is None:
-            self.first_leader_epoch = int(table.leader_epoch[0])
-        self.last_leader_epoch = int(table.leader_epoch[-1])
+        known = table.leader_epoch[table.leader_epoch >= 0]
+        if len(known):
+            if self.first_leader_epoch is None:
+                self.first_leader_epoch = int(known[0])
+            self.last_leader_epoch = int(known[-1])
 
     def finish(self, report: SegmentReport, *, read: bool) -> None:
         """Add what the report knows."""

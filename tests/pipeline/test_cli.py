@@ -2,11 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from importlib.resources import files
 from pathlib import Path
 
+import psutil
 import pytest
 from jsonschema import Draft202012Validator
 from verification import fingerprint
@@ -169,3 +172,29 @@ def test_spark_submit_says_where_it_runs(scenario, tmp_path):
             for text in (done.stdout, local.stdout)]  # fmt: skip
     assert told[0] == told[1]
     assert "85 infos in 35 partitions" in done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seconds", [1.0, 2.5, 4.0, 7.0])
+def test_an_interrupt_leaves_no_process_and_no_file(home, tmp_path, seconds):
+    job = subprocess.Popen(
+        [*LOGTOOL, "scan", str(home), "--output", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    with job:
+        time.sleep(seconds)
+        os.kill(job.pid, signal.SIGINT)
+        told = job.communicate(timeout=100)[1]
+    assert job.returncode == 130, told
+    assert "Traceback" not in told
+    assert not list(tmp_path.rglob("*.parquet"))
+    left = [one for one in psutil.process_iter() if _session_of(one) == job.pid]
+    psutil.wait_procs(left, 20)
+    assert not [one for one in left if one.is_running()]
+
+
+def _session_of(process: psutil.Process) -> int:
+    try:
+        return os.getsid(process.pid)
+    except OSError:
+        return 0
