@@ -134,7 +134,13 @@ def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
     assert done.returncode == 4
     document = json.loads(done.stdout)
     schema = json.loads((files("logtool.schemas") / "scan.json").read_text())
-    assert not list(Draft202012Validator(schema).iter_errors(document))
+    checker = Draft202012Validator(schema)
+    assert not list(checker.iter_errors(document))
+    for obj in (*document["items"], document["summary"]):
+        assert checker.is_valid(obj)
+        assert not checker.is_valid({**obj, "surprise": 1})
+        for key in obj:
+            assert not checker.is_valid({k: v for k, v in obj.items() if k != key}), key
     error, *tables = document["items"]
     assert (error["path"], error["reason"]) == (str(tmp_path / "nowhere"), "unreadable")
     assert [one["table"] for one in tables] == ["segments", "findings"]
