@@ -32,7 +32,8 @@ def main() -> None:
     start = time.monotonic()
     results = {name: _measure(name, bench) for name in options.only or ROWS}
     _say(f"done in {time.monotonic() - start:.0f} s")
-    target = bench.home if options.quick or options.only else HERE
+    target = options.into or (bench.home if options.quick or options.only else HERE)
+    target.mkdir(parents=True, exist_ok=True)
     machine = replace(machine, commit=_joined(machine.commit, _commit()))
     arguments = sys.argv[1:]
     (target / "report.json").write_text(as_json(results, machine, arguments))
@@ -48,6 +49,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", choices=list(ROWS), help="measure this alone; repeatable"
     )
+    parser.add_argument(
+        "--into", type=Path, metavar="DIR", help="where the report goes; by default beside this "
+        "program, of a part of the jobs into build/bench",
+    )  # fmt: skip
     return parser.parse_args()
 
 

@@ -9,7 +9,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,17 @@ from logtool.pipeline import answers, questions
 from logtool.pipeline.engine import SparkEngine
 from logtool.pipeline.gap_rows import EDGES, INNER
 from logtool.pipeline.questions_facts import FACTS
+from logtool.pipeline.rows import Payload
 from logtool.pipeline.scan import Scan
 from logtool.pipeline.session import session
 from logtool.pipeline.storage import begin
+from logtool.pipeline.tables import DEFAULT
 from logtool.schedule import Budget
 from logtool.verify import Verification
 
 SIZES = {"1 KiB": KIB, "16 KiB": 16 * KIB}
 BATCH_ROWS = (5_000_000, 20_000_000, 50_000_000)
+_CORES = 2
 _PARTITIONS, _SEGMENT, _GAP = 64, 10_000, 400
 """Of the gap job: partitions, batches in a segment, batches from one gap to the next."""
 
@@ -40,7 +43,7 @@ def main() -> None:
     home, total, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     found: dict[str, Any] = {}
     began = time.perf_counter()
-    with session("local[2,4]", {}) as spark:
+    with session(f"local[{_CORES},4]", {}) as spark:
         found["session_s"] = time.perf_counter() - began
         four = {
             name: generate(home, Spec(size, 4 * total, segment_size=total)).parent
@@ -52,6 +55,10 @@ def main() -> None:
         }
         found["growth"] = growth(spark, four["16 KiB"], home, count)
         rows = BATCH_ROWS[:1] if total < 2**30 else BATCH_ROWS
+        two = generate(home, Spec(200, total)).parent
+        found["costs"] = {
+            name: costs(spark, log_dir, home) for name, log_dir in {"200 B": two, **four}.items()
+        }
         found["gaps"] = {str(number): gap_job(spark, number, home) for number in rows}
     json.dump(found, sys.stdout)
 
@@ -69,10 +76,36 @@ def sound(job: Verification) -> None:
         raise AssertionError("the input is not sound")
 
 
-def scan(spark: Any, log_dir: Path, home: Path) -> None:
+def scan(
+    spark: Any, log_dir: Path, home: Path, wanted: Sequence[str] = ("batches",)
+) -> dict[str, int]:
+    """Write tables; returns the bytes of each."""
     output = home / "tables"
     shutil.rmtree(output, ignore_errors=True)
-    Scan(spark, [log_dir], str(output), "one", wanted=("batches",)).run()
+    payload = Payload.HASH if "records" in wanted else Payload.NONE
+    job = Scan(spark, [log_dir], str(output), "one", wanted=wanted, payload=payload)
+    job.run()
+    return job.sizes
+
+
+def costs(spark: Any, log_dir: Path, home: Path) -> dict[str, float]:
+    """Return core-hours for a TiB of each job, and the bytes of batches for a byte of log."""
+    size = sum(path.stat().st_size for path in log_dir.glob("*/*.log"))
+    jobs: dict[str, Callable[[], object]] = {
+        "verify --engine spark": partial(verify, spark, log_dir),
+        "scan --tables segments,batches,findings": partial(
+            scan, spark, log_dir, home, ("segments", "batches", "findings")
+        ),
+        "scan --tables records --payload hash": partial(scan, spark, log_dir, home, ("records",)),
+        "scan": partial(scan, spark, log_dir, home, DEFAULT),
+    }
+    found = {}
+    for name, job in jobs.items():
+        job()
+        hours = min(timed(job) for _ in range(2)) * _CORES / 3600
+        found[name] = hours * 2**40 / size
+    found["batches"] = scan(spark, log_dir, home)["batches"] / size
+    return found
 
 
 def engines(spark: Any, log_dir: Path, home: Path, count: int) -> dict[str, list[float]]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from bench.generate import GIB
+from bench.generate import GIB, MIB
 from bench.measure import Timing, environment, spread
 from bench.rows import ROOT, Bar, Bench, Row, seconds
 
@@ -37,6 +37,14 @@ def on_spark(bench: Bench) -> Iterator[Row]:
     first = found["first_s"] - spread(found["engines"]["16 KiB"]["verify"])[0]
     yield Row("what the first job takes more than a later one", [first], unit="s")
     yield from _growth(found["growth"])
+    for name, taken in found["costs"].items():
+        for job, value in taken.items():
+            if job == "batches":
+                title = f"bytes of the table batches for a MiB of log, batches of {name}"
+                yield Row(title, [value * MIB], unit="B")
+            else:
+                title = f"{job}, core-hours for a TiB, batches of {name}"
+                yield Row(title, [value], unit="h", note="better of two")
     for rows, taken in found["gaps"].items():
         title = f"the gap job on what a pass over {int(rows):,} batches leaves"
         yield Row(title, [taken], unit="s", note="better of two")
