@@ -5,9 +5,13 @@
     session     the Spark session, and how a failure to start it is told
     engine      the engine of `verify` on Spark: the same work, in executors
     scan        log dirs to tables: one pass over the bytes, then the questions across segments
+    unit_rows   what an executor writes of that pass; gap_rows what it tells of missing offsets
+    answers     the questions asked of what was staged, and their tables written
+    homes       which log dir, broker and partition a path belongs to
     storage     where tables are kept: runs that are there as a whole or not at all
     questions   what is asked across segments and brokers, in DataFrame operations
     reading     log dirs cut into pieces of work by what is wanted of them, each read as rows
+    seeking     where in a log that reading may begin, by indexes that are proven
     source      the data source ``kafka-log``, and the functions that return DataFrames
 
 Nothing is imported here, so that an executor loads no more than the part it needs.

@@ -32,20 +32,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logtool import data_dir, files, partition
-from logtool.checks.batches import MOST_RELATIVE_OFFSET, BatchRules
+from logtool.checks.batches import BatchRules
 from logtool.checks.index_entries import Entries
 from logtool.data_dir import PathKind
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
-from logtool.formats import compression, names, offset_index, time_index
+from logtool.formats import compression, names
 from logtool.formats.names import FileKind
-from logtool.formats.record_batch import LOG_OVERHEAD, MAGIC, BatchTable, Column
+from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.partition import Partition, Segment
 from logtool.pipeline import tables
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.rows import Payload, Place, batch_rows, record_rows
+from logtool.pipeline.seeking import batch_at, start_of
 from logtool.pipeline.unit_rows import Totals
-from logtool.scan import LARGEST_BUFFERED_BATCH, scan
+from logtool.scan import scan
 
 TABLES: Final = ("batches", "records", "segments")
 
@@ -54,10 +55,6 @@ _LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
 _MANY, _MOST_BUNDLES = 64, 4000
 _OPENING = 64 * 1024
 """Bytes that opening a file is worth."""
-_FIRST_BYTES = 4 * 1024 * 1024
-"""Bytes of a log in which the batch of an entry of the time index is looked for."""
-_WORTH_AN_INDEX = 256 * 1024
-"""Bytes of a log that is not just read from its start."""
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
 """Rows and bytes from which on a record batch is handed on."""
 
@@ -161,7 +158,7 @@ class Piece:
     next_segment: int | None
     log_bytes: int
     modified_ms: int
-    index_bytes: tuple[int | None, int | None, int | None]
+    index_bytes: tuple[int | None, ...]
     """Of the offset, the time and the transaction index; None where there is none."""
     start: int = 0
     stop: int | None = None
@@ -219,10 +216,10 @@ def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
     begin = 0
     with suppress(UnreadableError), whole.open() as log:
         for position in _edges(whole, count):
-            batch = _batch_at(log, whole.segment, position)
+            batch = batch_at(log, whole.segment, position)
             if batch is not None:
                 edges.append((position, batch))
-        begin = _start(whole, log, low, since)
+        begin = start_of(whole, log, low, since)
     pieces = []
     for number in range(len(edges) + 1):
         start, first = edges[number - 1] if number else (0, None)
@@ -315,7 +312,7 @@ def _of_partition(found: Partition, segments: Sequence[Segment], asked: Asked) -
             yield Piece(
                 place, found.path, segment.base_offset, segment.next_base_offset,
                 segment.log.size, segment.log.mtime_ns // 1_000_000,
-                tuple(  # type: ignore[arg-type]
+                tuple(
                     segment.indexes[kind].size if kind in segment.indexes else None
                     for kind in names.INDEX_KINDS
                 ),
@@ -346,31 +343,12 @@ def _edges(whole: Piece, count: int) -> list[int]:
     return [int(position) for position, stop in found if position < stop]
 
 
-def _batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
-    """Return the sound batch of the segment that stands at a position, if there is one.
-
-    A scan that begins there goes on as one that came there, whatever damage follows.
-    """
-    head = log.read(position, LOG_OVERHEAD)
-    size = int.from_bytes(head[8:], "big", signed=True) + LOG_OVERHEAD
-    if len(head) < LOG_OVERHEAD or not LOG_OVERHEAD < size <= LARGEST_BUFFERED_BATCH:
-        return None
-    batches = scan(
-        log, base_offset=segment, start=position, stop=position + size, payload=False
-    )  # fmt: skip
-    table = next((chunk.table for chunk in batches if not chunk.damage), None)
-    if table is None or int(table.position[0]) != position:
-        return None
-    first, last = int(table.base_offset[0]), int(table.last_offset[0])
-    return table if segment <= first <= last <= segment + MOST_RELATIVE_OFFSET else None
-
-
 def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     records = asked.table == "records"
     low, high, since = _limits(asked)
     with piece.open() as log:
         # A piece that begins later was begun where it pays when it was cut.
-        start = piece.start or _start(piece, log, low, since)
+        start = piece.start or start_of(piece, log, low, since)
         for chunk in scan(log, base_offset=piece.segment, start=start, payload=records):
             end, table = chunk.end_position, chunk.table
             if piece.stop is not None and end > piece.stop:
@@ -408,65 +386,6 @@ def _narrowed(table: BatchTable, low: float, high: float, since: float) -> Batch
     if since > -inf:
         mask &= table.max_timestamp >= since
     return table if mask.all() else table[mask]
-
-
-def _start(piece: Piece, log: LogFile, low: float, since: float) -> int:
-    """Return a position before which nothing counts: of offset `low` on, and of time `since`.
-
-    0 where the indexes do not help, or are not to be believed.
-    """
-    found = 0
-    if log.size < _WORTH_AN_INDEX or (low <= piece.segment and since == -inf):
-        return found
-    with suppress(UnreadableError):
-        index = offset_index.parse(files.read_small(piece.path(FileKind.OFFSET_INDEX)))
-        offsets, positions = index.offsets(piece.segment), index.positions
-        if not (_rising(offsets) and _rising(positions)):
-            return found
-        if low > piece.segment:
-            position = _floor(offsets, positions, low)
-            batch = _batch_at(log, piece.segment, position)
-            if batch is not None and batch.base_offset[0] <= low:
-                found = position
-        if since > -inf:
-            found = max(found, _start_by_time(piece, log, offsets, positions, since))
-    return found
-
-
-def _start_by_time(
-    piece: Piece, log: LogFile, offsets: Column, positions: Column, since: float
-) -> int:
-    index = time_index.parse(files.read_small(piece.path(FileKind.TIME_INDEX)))
-    entry = int(np.searchsorted(index.timestamps, since, "left")) - 1
-    if entry < 0 or not _rising(index.timestamps):
-        return 0
-    time = int(index.timestamps[entry])
-    offset = int(index.offsets(piece.segment)[entry])
-    first = _floor(offsets, positions, offset)
-    near = scan(
-        log, base_offset=piece.segment, start=first, stop=first + _FIRST_BYTES, payload=False
-    )
-    chunk = next(near, None)
-    if chunk is None or chunk.damage or int(chunk.table.position[0]) != first:
-        return 0
-    table = chunk.table
-    row = int(np.searchsorted(table.last_offset, offset))
-    if row == len(table) or int(table.base_offset[row]) > offset:
-        return 0
-    if int(table.max_timestamp[row]) != time:
-        return 0
-    position = int(table.position[row])
-    return position if _batch_at(log, piece.segment, position) is not None else 0
-
-
-def _floor(offsets: Column, positions: Column, offset: float) -> int:
-    """Return the position of the last entry that is not behind an offset, or the log's start."""
-    entry = int(np.searchsorted(offsets, offset, "right")) - 1
-    return int(positions[entry]) if entry >= 0 else 0
-
-
-def _rising(column: Column) -> bool:
-    return bool((column[1:] > column[:-1]).all())
 
 
 def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -44,9 +44,8 @@ def master_here() -> str:
 def needed() -> None:
     """Raise SparkError where the libraries of the pipeline are not installed."""
     try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-        import pyspark  # noqa: F401
+        for name in ("pandas", "pyarrow", "pyspark"):
+            import_module(name)
     except ImportError as error:
         raise SparkError(
             f"Spark needs libraries that are not there: {_INSTALL} ({error})"

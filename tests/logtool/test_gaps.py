@@ -83,7 +83,7 @@ def gap(first, last, *, epoch=0, before_epoch=-1):
     )  # fmt: skip
 
 
-def filled(table, facts=Facts()):  # noqa: B008
+def filled(table, facts=Facts()):  # noqa: B008  (frozen)
     found = ghosts.fill(table, facts)
     columns = (found.first_offset, found.last_offset, found.epoch)
     return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -18,7 +18,7 @@ from conftest import SCENARIOS
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.formats import offset_index, record, record_batch
-from logtool.pipeline import reading, tables
+from logtool.pipeline import reading, seeking, tables
 from logtool.pipeline.reading import Asked, Piece, Wanted
 from logtool.pipeline.rows import Payload
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _every_log_is_worth_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_WORTH_AN_INDEX", 0)
+    monkeypatch.setattr(seeking, "_WORTH_AN_INDEX", 0)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def rows_of(path: Path, asked: Asked, size: int | None = None) -> list[Row]:
     ]
 
 
-def asked(table: str, wanted: Wanted = Wanted(), **more: Any) -> Asked:  # noqa: B008
+def asked(table: str, wanted: Wanted = Wanted(), **more: Any) -> Asked:  # noqa: B008  (frozen)
     return Asked(table, EVERYTHING[table], wanted, **more)
 
 
