@@ -7,20 +7,38 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker.install import VERSIONS, available
+from broker.install import VERSIONS, ZOOKEEPER_VERSIONS, available
 from broker.kafka import Broker, format_log_dir
+from broker.zookeeper import ZooKeeper
 
 
 @pytest.fixture(params=VERSIONS)
 def kafka_version(request: pytest.FixtureRequest) -> str:
     """Each release of Kafka in turn; skips, or fails if so asked, where it cannot run."""
-    version = str(request.param)
+    return runnable(str(request.param))
+
+
+@pytest.fixture(params=ZOOKEEPER_VERSIONS)
+def zookeeper_version(request: pytest.FixtureRequest) -> str:
+    """Each release that needs ZooKeeper in turn, as `kafka_version`."""
+    return runnable(str(request.param))
+
+
+def runnable(version: str) -> str:
+    """Return a release; skip the test, or let it fail if so asked, where it cannot run."""
     reason = available(version)
     if reason is not None:
         if os.environ.get("LOGTOOL_REQUIRE_BROKER") == "1":
             pytest.fail(f"LOGTOOL_REQUIRE_BROKER=1, but {reason}")
         pytest.skip(reason)
     return version
+
+
+@pytest.fixture
+def zookeeper() -> Iterator[ZooKeeper]:
+    """A running ZooKeeper, for brokers of the test that need one."""
+    with ZooKeeper() as running:
+        yield running
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,6 +28,12 @@ Releases up to 3.9.0 and 4.0.0 do so, as 3.9.1 and 4.3.1 no longer do.
 VERSIONS = (KAFKA_4, KAFKA_3)
 """The releases that tests run against."""
 
+KAFKA_2 = "2.8.2"
+"""The last release that needs ZooKeeper; its jars bring the ZooKeeper that every older one uses."""
+
+ZOOKEEPER_VERSIONS = (KAFKA_2, "2.2.2", "1.0.2")
+"""The releases that tests run with ZooKeeper, see ``zookeeper.py``."""
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -36,7 +43,20 @@ class HarnessError(Exception):
 
 def major(version: str) -> int:
     """Return the first number of a release such as ``4.3.1``."""
-    return int(version.split(".", 1)[0])
+    return release(version)[0]
+
+
+def release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a release: (4, 3, 1) for ``4.3.1``."""
+    return tuple(int(number) for number in version.split("."))
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def cache_root() -> Path:
@@ -119,6 +139,9 @@ def _copy_jars(version: str, jars: Path) -> None:
     ]
     if major(version) >= 4:
         command.append("-Plog4j2")
+    if release(version) < (2, 4):
+        # Kafka is built for Scala 2.13 from 2.4 on, which is also the first with ZooKeeper 3.5.
+        command += ["-Dscala.version=2.12", "-Pzookeeper35"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0 or not any(jars.glob("kafka_*.jar")):
         raise HarnessError(f"mvn could not fetch Kafka {version}:\n{done.stdout}{done.stderr}")

@@ -1,6 +1,7 @@
-"""Runs real Kafka brokers (KRaft) on 127.0.0.1.
+"""Runs real Kafka brokers on 127.0.0.1.
 
-The first node is broker and controller in one process; more brokers can join it.
+With KRaft the first node is broker and controller in one process; more brokers can join it. With
+ZooKeeper (see ``zookeeper.py``) every node is a broker, and log dirs need no formatting.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from broker.install import HarnessError, java_command, major
+from broker.install import HarnessError, free_port, java_command, major
+from broker.zookeeper import ZooKeeper
 
 CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
 """Every log dir of the harness belongs to this cluster: 16 bytes in URL-safe base64."""
@@ -25,21 +26,33 @@ CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
 CONTROLLER_ID = 1
 """The node that is the controller, and the only one where a single broker is wanted."""
 
-BASE_CONFIG: Mapping[str, str] = {
-    "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+ALONE: Mapping[str, str] = {
     "auto.create.topics.enable": "false",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # A killed broker may register again once its old registration has timed out, 9 s by default.
-    "broker.heartbeat.interval.ms": "300",
-    "broker.session.timeout.ms": "1500",
     # The default of 128 MiB is more than the small heap has to give.
     "log.cleaner.dedupe.buffer.size": "4194304",
 }
 """What every broker needs to run alone and small; none of it changes what is on disk by default."""
+
+BASE_CONFIG: Mapping[str, str] = {
+    **ALONE,
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    # A killed broker may register again once its old registration has timed out, 9 s by default.
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": "1500",
+}
+"""``ALONE`` with KRaft."""
+
+ZOOKEEPER_CONFIG: Mapping[str, str] = {
+    **ALONE,
+    # ZooKeeper forgets a killed broker after this time, 6 or 18 s by default.
+    "zookeeper.session.timeout.ms": "2000",
+}
+"""``ALONE`` with ZooKeeper."""
 
 _running: weakref.WeakSet[Broker] = weakref.WeakSet()
 
@@ -58,8 +71,8 @@ def format_log_dir(
     """
     for log_dir in log_dirs:
         log_dir.mkdir(parents=True, exist_ok=True)
-    controller = f"127.0.0.1:{_free_port()}"
-    config = _config(version, log_dirs, node_id, _free_port(), controller, extra_config or {})
+    controller = f"127.0.0.1:{free_port()}"
+    config = _config(version, log_dirs, node_id, free_port(), controller, extra_config or {})
     with tempfile.TemporaryDirectory(prefix="logtool-kafka-") as temporary:
         properties = _write_properties(Path(temporary), config)
         arguments = ["format", "-t", CLUSTER_ID, "-c", str(properties)]
@@ -96,16 +109,21 @@ class Broker:
         node_id: int = CONTROLLER_ID,
         controller: str | None = None,
         jvm_options: Sequence[str] = (),
+        zookeeper: ZooKeeper | None = None,
     ) -> None:
-        """``controller`` is the ``controller`` of node 1, for every other node."""
+        """``controller`` is the ``controller`` of node 1, for every other node.
+
+        ``zookeeper`` is a running one, for a broker that is not to use KRaft.
+        """
         self.version = version
         self.log_dirs = [path.resolve() for path in log_dirs]
         self.extra_config = dict(extra_config or {})
         self.jvm_options = tuple(jvm_options)
         self.node_id = node_id
+        self.zookeeper = zookeeper
         self.bootstrap = ""
         # Kept over restarts: other nodes, and the quorum's own records, know it by this address.
-        self.controller = controller or f"127.0.0.1:{_free_port()}"
+        self.controller = controller or f"127.0.0.1:{free_port()}"
         self._process: subprocess.Popen[bytes] | None = None
         self._work = tempfile.TemporaryDirectory(prefix="logtool-broker-")
         self._log_path = Path(self._work.name) / "broker.log"
@@ -150,10 +168,8 @@ class Broker:
         """Start the broker and wait for nothing."""
         if self.pid is not None:
             raise HarnessError("the broker is already running")
-        port = _free_port()
-        config = _config(
-            self.version, self.log_dirs, self.node_id, port, self.controller, self.extra_config
-        )
+        port = free_port()
+        config = self._config(port)
         properties = _write_properties(Path(self._work.name), config)
         command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
         command[1:1] = self.jvm_options
@@ -195,6 +211,22 @@ class Broker:
         self._process.wait()
         self._process = None
 
+    def _config(self, port: int) -> dict[str, str]:
+        if self.zookeeper is None:
+            return _config(
+                self.version, self.log_dirs, self.node_id, port, self.controller, self.extra_config
+            )
+        # A killed broker is refused for as long as ZooKeeper takes its session for a living one.
+        self.zookeeper.wait_until_forgotten(self.node_id)
+        return {
+            **ZOOKEEPER_CONFIG,
+            "broker.id": str(self.node_id),
+            "log.dirs": _joined(self.log_dirs),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "zookeeper.connect": self.zookeeper.address,
+            **self.extra_config,
+        }
+
     def _wait_until_ready(self, timeout: float) -> None:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
@@ -227,7 +259,7 @@ def _config(
 ) -> dict[str, str]:
     config = dict(BASE_CONFIG)
     config["node.id"] = str(node_id)
-    config["log.dirs"] = ",".join(str(path.resolve()) for path in log_dirs)
+    config["log.dirs"] = _joined(log_dirs)
     config["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
     config["process.roles"] = "broker"
     if node_id == CONTROLLER_ID:
@@ -240,17 +272,14 @@ def _config(
     return {**config, **extra}
 
 
+def _joined(log_dirs: Sequence[Path]) -> str:
+    return ",".join(str(path.resolve()) for path in log_dirs)
+
+
 def _write_properties(folder: Path, config: Mapping[str, str]) -> Path:
     path = folder / "server.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in sorted(config.items())))
     return path
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @atexit.register

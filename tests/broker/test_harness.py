@@ -10,6 +10,7 @@ from broker.dump import dump, dumpable
 from broker.install import HarnessError
 from broker.kafka import Broker
 from broker.topics import Topic
+from broker.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.broker
 
@@ -73,6 +74,25 @@ def test_a_killed_broker_can_be_started_again_and_keeps_its_records(
     output = dump(broker.version, log_dir, logs, "--deep-iteration")
     records = sum(text.count(b"\n| offset: ") for text in output.stdout.values())
     assert records == 65
+
+
+def test_a_broker_of_the_time_of_zookeeper_is_killed_and_stopped_as_any_other(
+    zookeeper_version: str, zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    with Broker(zookeeper_version, [tmp_path / "log-dir"], zookeeper=zookeeper) as broker:
+        broker.start()
+        write_some(broker)
+        broker.kill()
+        assert not (tmp_path / "log-dir" / ".kafka_cleanshutdown").exists()
+        broker.start()
+        write_some(broker, 5, create=False)
+        broker.stop()
+    assert (tmp_path / "log-dir" / ".kafka_cleanshutdown").exists()
+    logs = [path for path in dumpable(tmp_path / "log-dir") if path.endswith(".log")]
+    output = dump(zookeeper_version, tmp_path / "log-dir", logs, "--deep-iteration")
+    # Each release has its own way to print a record, but all give the size of its key.
+    assert sum(text.lower().count(b" keysize: ") for text in output.stdout.values()) == 65
+    assert not output.failed
 
 
 def test_leaving_the_context_ends_the_process(kafka_version: str, log_dir: Path) -> None:
