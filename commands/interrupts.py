@@ -1,4 +1,4 @@
-"""Signals: Ctrl-C while output is written, and SIGUSR1 for a status line."""
+"""Signals: those that end a command while output is written, and SIGUSR1 for a status line."""
 
 import contextlib
 import signal
@@ -6,43 +6,56 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from logtool.errors import ending
+
+_DEFAULTS = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+"""The signals that end a command, and what Python does about each unless somebody changed it."""
+
 
 class Interrupts:
-    """Ctrl-C never tears a line: while one is written it waits for the end; a second does not."""
+    """Ctrl-C, SIGTERM and SIGHUP end a command in order, and never tear a line.
+
+    While a line is written a signal waits for its end; a second one does not.
+    """
 
     def __init__(self) -> None:
-        self._before: Any = None
+        self._before: dict[int, Any] = {}
         self._writing = False
-        self._waiting = False
+        self._waiting: int | None = None
 
     def catch(self) -> None:
-        """Take over Ctrl-C, unless somebody else has."""
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            with contextlib.suppress(ValueError):  # not in the main thread: none arrive here
-                self._before = signal.signal(signal.SIGINT, self._on_interrupt)
+        """Take over each of the signals, unless somebody else has, such as nohup."""
+        with contextlib.suppress(ValueError):  # not in the main thread: none arrive here
+            for number, default in _DEFAULTS.items():
+                if signal.getsignal(number) == default:
+                    self._before[number] = signal.signal(number, self._on_signal)
 
     def release(self) -> None:
-        """Give Ctrl-C back."""
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        """Give the signals back."""
+        while self._before:
+            signal.signal(*self._before.popitem())
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Hold Ctrl-C back while a line is written."""
+        """Hold the signals back while a line is written."""
         self._writing = True
         try:
             yield
         finally:
             self._writing = False
-        if self._waiting:
-            self._waiting = False
-            raise KeyboardInterrupt
+        if self._waiting is not None:
+            number, self._waiting = self._waiting, None
+            raise ending(number)
 
-    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self._writing and not self._waiting:
-            self._waiting = True
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._writing and self._waiting is None:
+            self._waiting = number
             return
-        raise KeyboardInterrupt
+        raise ending(number)
 
 
 @contextlib.contextmanager

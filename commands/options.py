@@ -16,7 +16,7 @@ import typer
 
 from logtool import files
 from logtool.commands.output import Settings
-from logtool.errors import UsageError
+from logtool.errors import LogtoolError, UsageError
 from logtool.findings import Severity
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -297,6 +297,8 @@ def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -
 
 
 def _listed(files_from: str, end: bytes) -> list[str]:
+    if files_from == "-" and sys.stdin is None:
+        raise LogtoolError("cannot read --files-from -: standard input is closed")
     try:
         data = sys.stdin.buffer.read() if files_from == "-" else Path(files_from).read_bytes()
     except OSError as error:

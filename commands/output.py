@@ -18,6 +18,7 @@ from typing import TextIO
 from logtool.commands import text
 from logtool.commands.interrupts import Interrupts
 from logtool.commands.progress import ProgressBar
+from logtool.commands.streams import discard_stdout, problem_of_stdout
 from logtool.commands.writers import (
     Columns,
     DelimitedWriter,
@@ -28,7 +29,7 @@ from logtool.commands.writers import (
     TableWriter,
     Writer,
 )
-from logtool.errors import LogtoolError, UnreadableError, UsageError
+from logtool.errors import LogtoolError, UnreadableError, UsageError, signal_of
 from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.summary import Summary
@@ -167,7 +168,7 @@ class Report:
             return False
         known = error is None or isinstance(error, KeyboardInterrupt | UnreadableError)
         if isinstance(error, KeyboardInterrupt):
-            self.summary.interrupted = True
+            self.summary.ended_by = signal_of(error)
         if isinstance(error, UnreadableError):
             self.summary.add(error)
             self.unreadable(error)
@@ -278,19 +279,12 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def discard_stdout() -> None:
-    """Let the rest of the output go nowhere: nobody reads it, and nobody wants to hear of it."""
-    with contextlib.suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
-
-
 def _stderr(message: str) -> None:
-    sys.stdout.flush()
+    problem_of_stdout()  # what was printed before comes first, if it can
     stream = _utf8(sys.stderr)
-    stream.write(message if message.endswith("\n") else message + "\n")
-    stream.flush()
+    with contextlib.suppress(OSError):  # nobody hears of it; the exit status tells
+        stream.write(message if message.endswith("\n") else message + "\n")
+        stream.flush()
 
 
 def _utf8(stream: TextIO) -> TextIO:

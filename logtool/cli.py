@@ -14,7 +14,8 @@ import typer.main
 
 from logtool import __version__
 from logtool.commands.lazy_group import LazyGroup, help_text, new_app
-from logtool.errors import LogtoolError, RefusedError, UsageError
+from logtool.commands.streams import NO_SPACE, discard_stdout, occupy, problem_of_stdout
+from logtool.errors import LogtoolError, RefusedError, UsageError, signal_of
 from logtool.exits import Exit
 
 NAME = "logtool"
@@ -101,7 +102,7 @@ def logtool(
       5    refused: it would not be safe
       6    a time limit ran out
       70   a bug in logtool
-      130  interrupted
+      129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM
       141  whoever read the output stopped reading
 
     """
@@ -112,6 +113,9 @@ app.callback(help=help_text(logtool))(logtool)
 
 def main() -> None:
     """Run the command line of this process and end it with the status of the contract."""
+    if not occupy():
+        text = "standard output is closed, so no result could be printed; nothing was done"
+        sys.exit(_failed(Exit.INCOMPLETE, text))
     sys.exit(run(sys.argv[1:]))
 
 
@@ -119,13 +123,13 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit status."""
     try:
         status = _run(arguments)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        status = Exit.INTERRUPTED
+        problem = problem_of_stdout()
+        if problem:
+            status = _unwritten(problem)
+    except KeyboardInterrupt as end:
+        status = Exit.of_signal(signal_of(end))
     except BrokenPipeError:
-        from logtool.commands import output
-
-        output.discard_stdout()
+        discard_stdout()
         status = Exit.CLOSED_PIPE
     return status
 
@@ -158,6 +162,8 @@ def _run(arguments: Sequence[str]) -> int:
         if hasattr(error, "format_message"):
             path = getattr(getattr(error, "ctx", None), "command_path", NAME)
             return _usage_error(error.format_message(), path)
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            return _unwritten(error)
         return _bug(error, arguments)
     return Exit.OK
 
@@ -193,6 +199,12 @@ def _failed(status: Exit, message: str) -> int:
 
     output.error(message)
     return status
+
+
+def _unwritten(problem: OSError) -> int:
+    """Say that standard output takes no more, and drop the rest of it."""
+    discard_stdout()
+    return _failed(Exit.INCOMPLETE, f"cannot write the output: {problem.strerror}")
 
 
 def _bug(error: Exception, arguments: Sequence[str]) -> int:

@@ -1,10 +1,29 @@
 """What can stop a job. Damage in the data is never one of these: that is a finding."""
 
+import signal
 from pathlib import Path
 
 
 class LogtoolError(Exception):
     """The job cannot be done; the message says who must act. The command exits non-zero."""
+
+
+class Ended(KeyboardInterrupt):
+    """A signal that ends a command as Ctrl-C does: SIGTERM or SIGHUP."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def ending(number: int) -> KeyboardInterrupt:
+    """Return what to raise for a signal that ends a command."""
+    return KeyboardInterrupt() if number == signal.SIGINT else Ended(number)
+
+
+def signal_of(end: KeyboardInterrupt) -> int:
+    """Return the number of the signal that was raised as `end`; Ctrl-C is SIGINT."""
+    return end.number if isinstance(end, Ended) else signal.SIGINT
 
 
 class FormatError(LogtoolError):

@@ -13,6 +13,13 @@ class Exit(IntEnum):
     REFUSED = 5
     BUDGET = 6
     BUG = 70
+    HANGUP = 129
     INTERRUPTED = 130
     CLOSED_PIPE = 141
     """Whoever read the output stopped (``| head``); what a shell says of a SIGPIPE."""
+    TERMINATED = 143
+
+    @classmethod
+    def of_signal(cls, number: int) -> "Exit":
+        """Return the status of a command that SIGHUP, SIGINT or SIGTERM ended: 128 + `number`."""
+        return cls(128 + number)

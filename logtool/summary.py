@@ -25,9 +25,15 @@ class Summary:
     """Commands to run next, each once, in the order found."""
     unreadable: int = 0
     """Inputs that could not be read; any makes the result incomplete."""
-    interrupted: bool = False
+    ended_by: int = 0
+    """Number of the signal that ended the command (SIGINT, SIGTERM, SIGHUP); 0: none did."""
     out_of_budget: bool = False
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def interrupted(self) -> bool:
+        """Return whether a signal ended the command."""
+        return self.ended_by != 0
 
     @property
     def complete(self) -> bool:
@@ -52,7 +58,7 @@ class Summary:
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""
         if self.interrupted:
-            return Exit.INTERRUPTED
+            return Exit.of_signal(self.ended_by)
         if self.unreadable:
             return Exit.INCOMPLETE
         if self.out_of_budget:
@@ -90,7 +96,7 @@ class ActionSummary(Summary):
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""
         if self.interrupted:
-            return Exit.INTERRUPTED
+            return Exit.of_signal(self.ended_by)
         if self.refused:
             return Exit.REFUSED
         # Named, for a class with slots is made anew and has no cell that super() could use.

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from logtool.errors import LogtoolError
+from logtool.errors import LogtoolError, ending
 from logtool.workers import available_cpus
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _UNDER_SUBMIT = "PYSPARK_GATEWAY_PORT"
 """In the environment where spark-submit has started the JVM already."""
 _INSTALL = "pip install 'kafka-logtool[spark]'"
 _TRIES = 4
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Attempts at a task on this machine: with the one that is Spark's default a killed worker would
 end the job."""
 
@@ -90,9 +91,10 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
         except Exception as error:
             # pyspark's, py4j's, the system's: whatever the JVM dies of.
             raise SparkError(f"Spark does not start: {told(error, said())}") from error
-    if interrupted():
+    ended_by = interrupted()
+    if ended_by:
         spark.stop()
-        raise KeyboardInterrupt
+        raise ended_by
     # py4j logs what cuts a call off, with its traceback, to whoever listens: else to stderr.
     nobody = logging.NullHandler()
     logging.getLogger().addHandler(nobody)
@@ -169,27 +171,30 @@ def _check_java() -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C back meanwhile: a JVM whose start is cut off would stay for good.
+def _interrupts_held() -> Iterator[Callable[[], KeyboardInterrupt | None]]:
+    """Hold Ctrl-C, SIGTERM and SIGHUP back meanwhile: a JVM whose start is cut off would stay.
 
-    Yields a function that says whether there was one; a second one goes through. Behind it Ctrl-C
-    does what it did before, not what Spark makes of it.
+    Yields a function that returns what to raise for the one that came, None where none did; a
+    second one goes through. Behind it they do what they did before, not what Spark makes of them.
     """
-    before = signal.getsignal(signal.SIGINT)
-    seen = []
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    seen: list[KeyboardInterrupt] = []
 
     def hold(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
+        seen.append(ending(number))
         if len(seen) > 1:
-            raise KeyboardInterrupt
+            raise seen[-1]
 
     with suppress(ValueError):  # not in the main thread: none arrive here
-        signal.signal(signal.SIGINT, hold)
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, hold)
     try:
-        yield lambda: bool(seen)
+        yield lambda: seen[0] if seen else None
     finally:
         with suppress(ValueError):
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 @contextmanager

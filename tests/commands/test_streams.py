@@ -1,0 +1,116 @@
+"""Standard streams closed or full, and signals that end a command: what is said, which status."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+LOGTOOL = [sys.executable, "-m", "logtool"]
+
+
+def shell(line, child_environment, *arguments, **more):
+    """Run a line of shell in which ``"$@"`` is logtool with `arguments`."""
+    command = ["sh", "-c", line, "sh", *LOGTOOL, *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120,
+        env=child_environment(), **more,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["verify"], ["dump", "-f", "ndjson"], ["--help"]])
+def test_a_closed_standard_output_is_one_line_and_4(partition, child_environment, arguments):
+    paths = [] if arguments == ["--help"] else [partition]
+    status, out, err = shell('"$@" >&-', child_environment, *arguments, *paths)
+    assert (status, out) == (4, "")
+    assert err == (
+        "logtool: standard output is closed, so no result could be printed; nothing was done\n"
+    )
+
+
+def test_a_closed_standard_output_changes_nothing(copy_of, child_environment):
+    log_dir = copy_of("4.3.1/killed")
+    before = sorted((path, path.stat().st_mtime_ns) for path in log_dir.rglob("*"))
+    status, _, _ = shell('"$@" >&-', child_environment, "recover", "--apply", log_dir)
+    assert status == 4
+    assert sorted((path, path.stat().st_mtime_ns) for path in log_dir.rglob("*")) == before
+
+
+@pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full"])
+def test_a_standard_error_that_takes_nothing_does_not_change_the_verdict(
+    partition, damaged_log, child_environment, redirect
+):
+    said = shell('"$@"', child_environment, "verify", "-f", "ndjson", partition)
+    status, out, err = shell(
+        f'"$@" {redirect}', child_environment, "verify", "-f", "ndjson", partition
+    )
+    assert (status, err) == (said[0], "") == (1, "")
+    codes = [
+        [json.loads(line).get("code") for line in text.splitlines()] for text in (out, said[1])
+    ]
+    assert codes[0] == codes[1]
+    assert "batch/crc" in codes[0]
+
+
+def test_with_all_streams_closed_no_file_takes_their_place(partition, child_environment):
+    before = {path: path.read_bytes() for path in partition.iterdir()}
+    assert shell('"$@" <&- >&- 2>&-', child_environment, "verify", partition)[0] == 4
+    assert {path: path.read_bytes() for path in partition.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["verify", "--help"], ["explain", "batch/crc"]]
+)
+def test_what_does_not_fit_on_a_full_device_is_said_in_one_line(child_environment, arguments):
+    status, _, err = shell('"$@" >/dev/full', child_environment, *arguments)
+    assert (status, err) == (4, "logtool: cannot write the output: No space left on device\n")
+
+
+def test_a_closed_standard_input_names_no_paths(child_environment):
+    status, out, err = shell('"$@" <&-', child_environment, "verify", "--files-from", "-")
+    assert (status, out) == (4, "")
+    assert err == "logtool: cannot read --files-from -: standard input is closed\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+@pytest.mark.parametrize("command", ["verify", "dump", "stat"])
+def test_a_signal_ends_a_command_with_a_summary(
+    scenario, tmp_path, child_environment, command, number, status
+):
+    paths = tmp_path / "paths"
+    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 500)
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [*LOGTOOL, command, "-f", "ndjson", "--files-from", str(paths)],
+            stdout=stdout, stderr=subprocess.PIPE, env=child_environment(),
+        )  # fmt: skip
+        while not out.stat().st_size:
+            assert process.poll() is None
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=60)
+    last = json.loads(out.read_text().splitlines()[-1])
+    assert (process.returncode, last["type"], last["complete"]) == (status, "summary", False)
+    assert b"Traceback" not in stderr
+
+
+def test_nohup_holds(scenario, tmp_path, child_environment):
+    paths = tmp_path / "paths"
+    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 30)
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [*LOGTOOL, "verify", "-f", "ndjson", "--files-from", str(paths)],
+            stdout=stdout, stderr=subprocess.DEVNULL, env=child_environment(),
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        )  # fmt: skip
+        while not out.stat().st_size:
+            assert process.poll() is None
+        os.kill(process.pid, signal.SIGHUP)
+        assert process.wait(timeout=120) == 0
+    assert json.loads(out.read_text().splitlines()[-1])["complete"] is True
