@@ -6,7 +6,7 @@ LOCK := requirements.lock
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test test-broker test-spark bench lint generate fixtures lock clean
+.PHONY: help demo test explore test-broker test-spark bench lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,12 @@ demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and
 
 test: $(VENV)/test.stamp  ## set up, then run all tests that need no Java
 	$(BIN)/python -m pytest -m "not broker and not spark" -n auto $(PYTEST_ARGS)
+
+# What fails is kept in .hypothesis and tried first the next time; Hypothesis also writes a patch that
+# puts it beside the test as an @example, to be applied, committed, and mended.
+explore: $(VENV)/dev.stamp  ## try the properties in the tests with new draws, for some minutes
+	$(BIN)/python -m pytest -m "hypothesis and not spark" --hypothesis-profile=explore \
+	  -o timeout=3600 $(PYTEST_ARGS)
 
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
 	$(BIN)/python -m pytest -m broker $(PYTEST_ARGS)
@@ -48,6 +54,7 @@ build/checked/%.so: formats/%.py formats/%.pxd $(wildcard formats/_*.h) $(VENV)/
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/lint_asserts.py tests
 	$(BIN)/mypy -p logtool
 	$(BIN)/lint-imports
 

@@ -9,6 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The one place with settings of Hypothesis. Tests have the same draws on every machine, so that
+# they have one answer; `make explore` draws anew and keeps what fails.
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=150)
+settings.register_profile("explore", derandomize=False, deadline=None, max_examples=3000)
+settings.load_profile("fixed")
 
 DATA = Path(__file__).parent / "data"
 VERSIONS = sorted(path.name for path in DATA.iterdir() if path.is_dir())

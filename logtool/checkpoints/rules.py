@@ -42,20 +42,27 @@ def epochs(
     in which nothing was written, or name a start whose batches compaction has removed since. One
     at the very end stays too, since a leader writes it when it is elected.
     """
-    known = [(epoch, max(first, start), last) for epoch, first, last in runs if epoch >= 0]
-    known = [run for run in known if run[1] <= run[2]]
-    kept = [row for row in rows if _agrees(row, known) and (end is None or row[1] <= end)]
-    # Epochs that end before the log starts: the last of them is that of its first offset.
-    before = [(epoch, first) for epoch, first, last in runs if epoch >= 0 and last < start]
-    found = {*kept, *before, *((epoch, first) for epoch, first, _ in known)}
+    known = [run for run in runs if run[0] >= 0]
+    kept = [row for row in rows if _agrees(row, known, start) and (end is None or row[1] <= end)]
+    # With the epochs that end before the log starts: the last of them is that of its first offset.
+    found = {*kept, *((epoch, first) for epoch, first, _ in known)}
     return _from_start(_assigned(sorted(found, key=lambda row: (row[1], row[0]))), start)
 
 
-def _agrees(row: Epoch, runs: Iterable[Run]) -> bool:
-    """Return whether all batches before the row are of earlier epochs, all behind it of no such."""
+def _agrees(row: Epoch, runs: Iterable[Run], start: int) -> bool:
+    """Return whether all batches before the row are of earlier epochs, all behind it of no such.
+
+    A row at the start of the log is that of the epoch which is current there, and that may have
+    begun before: `_from_start`.
+    """
     epoch, offset = row
     if epoch < 0 or offset < 0:
         return False
+    if offset == start:
+        return all(
+            (run_epoch >= epoch or last < start) and (run_epoch <= epoch or first >= start)
+            for run_epoch, first, last in runs
+        )
     return all(
         run_epoch >= epoch if first >= offset else run_epoch < epoch and last < offset
         for run_epoch, first, last in runs

@@ -16,6 +16,7 @@ from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
 from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
+from logtool.loading.epochs import EpochCache
 from logtool.partition import Partition
 
 _KAFKA = (4, 3)
@@ -136,15 +137,16 @@ def _may_be_remote(home: Home, found: Partition) -> bool:
 
 
 def _epochs(found: Partition) -> tuple[tuple[int, int], ...]:
-    """Return the entries of leader-epoch-checkpoint; none where anything is wrong with it."""
+    """Return the entries of leader-epoch-checkpoint that a broker keeps of those in the file.
+
+    There are none where a broker cannot read it.
+    """
     file = found.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if file:
         with suppress(UnreadableError):
             value, wrong = small_files.check_file(file)
             if not any(finding.severity is Severity.ERROR for finding in wrong):
-                rows = value.epochs
-                if rows == sorted(rows, key=lambda row: row[1]):
-                    return tuple(rows)
+                return tuple(EpochCache(value.epochs).rows)
     return ()
 
 

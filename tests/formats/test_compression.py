@@ -5,14 +5,12 @@ import tracemalloc
 
 import cramjam
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.errors import FormatError
 from logtool.formats import compression
 from logtool.formats.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
-
-quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 PACKERS = (GZIP, SNAPPY, LZ4, ZSTD)
@@ -47,7 +45,6 @@ def test_every_size_around_a_block_survives_a_round_trip(codec, size):
         assert unpacked(codec, packed) == data
 
 
-@quick
 @given(st.sampled_from(CODECS), st.binary(max_size=2000), st.integers(1, 50))
 def test_any_bytes_survive_a_round_trip(codec, data, times):
     assert unpacked(codec, compression.compress(codec, data * times)) == data * times
@@ -262,7 +259,6 @@ magics = st.sampled_from([b"", compression.XERIAL_MAGIC + bytes(8), b"\x04\x22\x
                           bytes.fromhex("04224d18604082")])  # fmt: skip
 
 
-@quick
 @given(st.sampled_from(PACKERS), magics, st.binary(max_size=200))
 def test_any_bytes_are_bytes_or_a_format_error(codec, magic, data):
     try:

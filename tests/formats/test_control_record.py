@@ -1,12 +1,10 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.errors import FormatError
 from logtool.formats import control_record, record, record_batch
 from logtool.formats.control_record import ControlRecord
-
-quick = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
 COMMIT = bytes.fromhex(
     "0000000000000066 00000042 00000007 02 9d6739a1 0030 00000000 0000018bcfe5680a"
@@ -60,7 +58,6 @@ def test_every_type_has_its_name_and_an_unknown_one_is_a_value(kind, name, value
     assert (control.type, control.name, control.coordinator_epoch) == (kind, name, -1)
 
 
-@quick
 @given(st.booleans(), st.integers(-(2**31), 2**31 - 1))
 def test_a_marker_survives_a_round_trip(commit, epoch):
     key, value = control_record.encode_end_transaction(commit=commit, coordinator_epoch=epoch)

@@ -4,14 +4,13 @@ from dataclasses import fields
 
 import numpy as np
 from crc32c import crc32c
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logtool.formats import _kernels as kernels
 from logtool.formats import legacy_batch, record, record_batch
 from logtool.formats.record_batch import BatchTable
 
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 BATCH = record_batch.encode(
     record.encode([record.Record(0, key=b"k", value=b"v1")]),
     base_offset=0,
@@ -81,7 +80,6 @@ def test_overlong_encodings_are_accepted():
         assert kernels.decode_varint(memoryview(data), 0, len(data), 5) == (1, len(data))
 
 
-@quick
 @given(st.binary(max_size=12), st.binary(max_size=12), st.integers(0, 12), st.sampled_from([5, 10]))
 def test_a_varint_never_depends_on_bytes_outside_its_bounds(inside, outside, start, most):
     prefix = outside[:start]
@@ -138,7 +136,6 @@ hostile = st.lists(
 ).map(b"".join)
 
 
-@quick
 @given(hostile, st.binary(max_size=70), st.integers(0, 3))
 @example(b"", b"", 0)
 @example(BATCH * 3, BATCH, 0)
@@ -199,7 +196,6 @@ def assert_rows_lie_inside(rows: list[list[int]], size: int, position: int) -> N
     assert position >= end
 
 
-@quick
 @given(st.binary(max_size=80), st.integers(0, 20))
 @example(b"", 0)
 @example(b"", 2**31 - 1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import SCENARIOS
 from crc32c import crc32c
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.formats import _kernels as compiled
@@ -16,7 +16,6 @@ from logtool.formats import record, record_batch
 
 FORMATS = Path(__file__).parents[2] / "formats"
 SLICE = 200_000
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
 
 def load_plain() -> types.ModuleType:
@@ -81,14 +80,12 @@ batches = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-@quick
 @given(batches, st.integers(0, 3))
 def test_they_agree_on_any_batches(data, columns):
     assert walk(compiled, data) == walk(plain, data)
     assert walk(compiled, data, columns) == walk(plain, data, columns)
 
 
-@quick
 @given(batches.filter(bool), st.integers(0, 2**20), st.sampled_from([-1, 0, 2, 5, 2**63 - 1]))
 def test_they_agree_on_which_batches_are_plain(data, place, value):
     outcomes = []
@@ -103,13 +100,11 @@ def test_they_agree_on_which_batches_are_plain(data, place, value):
     assert outcomes[0] == outcomes[1]
 
 
-@quick
 @given(st.binary(max_size=200), st.lists(st.integers(0, 30), min_size=1, max_size=4))
 def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)
 
 
-@quick
 @given(st.binary(max_size=12), st.sampled_from([5, 10]))
 def test_they_agree_on_any_varint(data, most):
     got = compiled.decode_varint(memoryview(data), 0, len(data), most)

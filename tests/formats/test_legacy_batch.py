@@ -3,14 +3,12 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.errors import FormatError
 from logtool.formats import compression, legacy_batch, record_batch
 from logtool.formats.legacy_batch import Message
-
-quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 MAGIC_0 = bytes.fromhex("0000000000000005 00000010 1fecd70a 00 00 00000001 6b 00000001 76")
 MAGIC_1 = bytes.fromhex(
@@ -233,7 +231,6 @@ def test_every_flipped_byte_is_messages_or_a_format_error(codec, magic):
                 assert got
 
 
-@quick
 @given(st.binary(max_size=80))
 def test_any_bytes_are_messages_or_a_format_error(data):
     try:

@@ -1,11 +1,9 @@
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logtool.formats import _kernels, record
 from logtool.formats.record import Record
-
-quick = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
 PAYLOAD = bytes.fromhex("12 00 00 00 02 6b 04 7631 00  16 00 0a 02 02 6b 01 02 02 68 02 78")
 RECORDS = [Record(0, 0, b"k", b"v1"), Record(1, 5, b"k", None, [(b"h", b"x")])]
@@ -54,7 +52,6 @@ def test_the_records_of_the_reference_batch_decode_and_encode():
     assert record.encode(RECORDS) == PAYLOAD
 
 
-@quick
 @given(records)
 def test_records_survive_a_round_trip(wanted):
     assert decoded(record.encode(wanted), len(wanted)) == wanted
@@ -79,7 +76,6 @@ def test_any_negative_length_is_null():
         ]
 
 
-@quick
 @given(st.integers(-(2**63), 2**63 - 1))
 @example(-(2**63))
 @example(2**63 - 1)
@@ -187,7 +183,6 @@ def test_a_huge_count_costs_no_more_than_the_bytes():
     assert error.position == len(PAYLOAD)
 
 
-@quick
 @given(st.binary(max_size=60), st.integers(-3, 9))
 def test_any_bytes_end_in_a_table_and_perhaps_an_error(data, count):
     got, error = error_of(data, count)

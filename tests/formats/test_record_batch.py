@@ -2,12 +2,10 @@ import tracemalloc
 
 import numpy as np
 from crc32c import crc32c
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.formats import compression, record, record_batch
-
-quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 TWO_RECORDS = bytes.fromhex(
     "0000000000000064 00000047 00000007 02 2d0c1dd1 0000 00000001 0000018bcfe56800"
@@ -106,7 +104,6 @@ def integers(bits: int):
     )
 
 
-@quick
 @given(
     st.fixed_dictionaries(
         {

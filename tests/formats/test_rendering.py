@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logtool.commands import text
@@ -14,7 +14,6 @@ from logtool.dump.values import Values, rfc3339, show_bytes, show_headers
 from logtool.formats import _rendering as chosen
 from logtool.formats import record
 
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 ENCODINGS = {
     Values.UTF8: chosen.UTF8,
     Values.HEX: chosen.HEX,
@@ -71,7 +70,6 @@ contents = st.one_of(
 
 
 @both
-@quick
 @given(int64)
 @example(1 - 2**63)
 @example(2**63 - 1)
@@ -92,7 +90,6 @@ def test_numbers_of_every_length_are_decimal(module):
 
 
 @both
-@quick
 @given(st.integers(0, LAST_TIME))
 @example(0)
 @example(LAST_TIME)
@@ -113,7 +110,6 @@ def test_every_day_of_eight_centuries_is_that_of_a_calendar(module):
 
 @both
 @pytest.mark.parametrize("values", Values)
-@quick
 @given(contents, contents, contents)
 def test_bytes_are_shown_as_json_shows_them(module, values, before, content, behind):
     got = one(module, before + content + behind, chosen.VALUE, len(before), len(content),
@@ -130,7 +126,6 @@ def cells_of(content, values, delimiter):
 @both
 @pytest.mark.parametrize("delimiter", [CSV, TSV])
 @pytest.mark.parametrize("values", Values)
-@quick
 @given(contents, contents)
 def test_bytes_are_shown_as_csv_shows_them(module, delimiter, values, before, content):
     got = one(module, before + content, chosen.VALUE, len(before), len(content),
@@ -166,7 +161,6 @@ def test_every_sequence_of_bytes_that_is_not_utf8_is_told_from_one_that_is(modul
 
 @both
 @pytest.mark.parametrize("values", Values)
-@quick
 @given(st.lists(st.tuples(contents, st.none() | contents), max_size=4), st.binary(max_size=3))
 def test_headers_are_shown_as_json_shows_them(module, values, headers, before):
     body = record.encode([record.Record(0, headers=headers)])
@@ -185,7 +179,6 @@ def test_null_is_null(module):
 
 
 @both
-@quick
 @given(
     st.binary(max_size=20), int64 | st.integers(-3, 25), int64 | st.integers(-3, 25),
     st.sampled_from([chosen.VALUE, chosen.HEADERS, chosen.TEXT]), st.sampled_from([JSON, CSV]),
@@ -211,7 +204,6 @@ rows = st.lists(st.tuples(int64, st.integers(-1, LAST_TIME), contents), min_size
 
 @both
 @pytest.mark.parametrize("delimiter", [JSON, CSV])
-@quick
 @given(rows, st.integers(0, 3000))
 def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
     data = b"".join(content for *_, content in rows)

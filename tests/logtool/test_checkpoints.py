@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from conftest import SCENARIOS
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, set_offsets, small_log_dir, verify
 
@@ -17,6 +17,7 @@ from logtool.data_dir import Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, offset_checkpoint
 from logtool.formats.names import FileKind
+from logtool.loading.epochs import EpochCache
 from logtool.plan import Kind
 from logtool.schedule import Budget
 
@@ -277,6 +278,10 @@ PAIRS = st.tuples(st.integers(-2, 12), st.integers(-2, 60))
     lengths=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6), st.integers(0, 3))),
     start=st.integers(0, 30),
 )
+# A row that begins behind the start with an epoch that batches before the start have already.
+@example(rows=[(0, 30)], lengths=[(0, 6, 3)] * 3 + [(1, 6, 0)], start=27)
+@example(rows=[(1, 7)], lengths=[(1, 2, 2), (1, 2, 1), (0, 5, 0)], start=6)
+@example(rows=[(1, 6)], lengths=[(1, 4, 0), (1, 5, 0)], start=6)
 def test_any_rows_become_epochs_that_rise_and_stay(rows, lengths, start):
     runs, offset, epoch = [], 0, 0
     for more, count, gap in lengths:
@@ -290,6 +295,27 @@ def test_any_rows_become_epochs_that_rise_and_stay(rows, lengths, start):
         assert epoch < later
         assert offset < further
     assert all(start <= offset <= end for _, offset in found)
+    # Every batch is found in its epoch.
+    for epoch, first, last in runs:
+        if last >= start:
+            assert [row for row in found if row[1] <= max(first, start)][-1][0] == epoch
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6), st.integers(0, 3))),
+    start=st.integers(0, 30),
+)
+def test_batches_alone_give_the_epochs_that_a_broker_makes_of_them(lengths, start):
+    runs, offset, epoch = [], 0, 0
+    cache = EpochCache()
+    for more, count, gap in lengths:
+        epoch += more
+        runs.append((epoch, offset, offset + count - 1))
+        if epoch > (cache.rows[-1][0] if cache.rows else -1):
+            cache.assign(epoch, offset)
+        offset += count + gap
+    cache.truncate_from_start(start)
+    assert rules.epochs([], runs, start=start, end=max(offset, start)) == cache.rows
 
 
 EXTENT = Extent(10, 100)

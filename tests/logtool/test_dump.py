@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from damage import flip
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.dump.log import Filter
@@ -59,7 +59,6 @@ def test_a_flipped_byte_in_the_middle_costs_one_batch_and_is_told(tmp_path, posi
         assert int(summary.exit_status()) == 1
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=400), name=st.sampled_from([
     NAME, f"{5:020d}.index", f"{5:020d}.timeindex", f"{5:020d}.txnindex", f"{5:020d}.snapshot",
     "leader-epoch-checkpoint", "partition.metadata", "quorum-state", "meta.properties",
@@ -75,7 +74,6 @@ def test_any_bytes_under_any_name_are_dumped_without_an_exception(tmp_path_facto
     assert summary.bytes == len(data)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 4))
 def test_any_payload_under_a_sound_crc_is_dumped_without_an_exception(
     tmp_path_factory, payload, codec

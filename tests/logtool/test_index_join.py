@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.formats import offset_index, record_batch, time_index
@@ -12,7 +12,6 @@ from logtool.formats.record_batch import HEADER, BatchTable
 from logtool.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
 from logtool.scan import Chunk, Damage, Reason
 
-quick = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 SIZE = 100
 BASE = 5000
 
@@ -63,7 +62,6 @@ def slow_offset_verdict(table: BatchTable, rows: list[tuple[int, int]], number: 
 shapes = st.lists(st.integers(1, 4), min_size=2, max_size=12)
 
 
-@quick
 @given(shapes, st.data())
 def test_offset_verdicts_are_those_of_the_rule(lengths, data):
     table = log(lengths, [1000] * len(lengths))
@@ -85,7 +83,6 @@ def test_offset_verdicts_are_those_of_the_rule(lengths, data):
     assert [verdicts[n] for n in sure] == [expected[n] for n in sure]
 
 
-@quick
 @given(shapes, st.data())
 def test_verdicts_do_not_depend_on_the_chunks(lengths, data):
     stamps = data.draw(

@@ -330,7 +330,7 @@ def test_without_a_directory_there_is_no_image(tmp_path):
         metadata_image.read(tmp_path / "nowhere")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(st.binary(max_size=60), min_size=1, max_size=5))
 def test_any_records_make_an_image(tmp_path_factory, values):
     home = log_dir_of(tmp_path_factory.mktemp("any"), [made.topic("a", ID)], values)

@@ -4,7 +4,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.checks.log_pass import LogPass
@@ -19,7 +19,6 @@ from logtool.statistics import of_plain, of_table
 from logtool.transactions import ProducerState
 
 BASE, SIZE = 20, 100
-quick = settings(max_examples=400, deadline=None, derandomize=True, database=None)
 LOG = "00000000000000000020.log"
 TASK = Task(Segment(BASE, File(Path(LOG), names.parse_partition_file(LOG), 0, 0), {}, None))
 
@@ -90,7 +89,6 @@ def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
     return found, plain_data, told[0], state, seen, by_time.max_timestamp
 
 
-@quick
 @given(tables(), st.data())
 def test_short_ways_lead_where_the_long_ones_do(table, data):
     cut = data.draw(st.integers(1, len(table) - 1))
@@ -116,7 +114,6 @@ def told(value):
     return value
 
 
-@quick
 @given(tables(), st.sampled_from([0, BASE, BASE + 1, BASE + 4]), st.integers(1, 7))
 def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     parts = [part for part in (table[:cut], table[cut:]) if len(part)]
@@ -130,7 +127,6 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     assert found[0] == found[1]
 
 
-@quick
 @given(tables())
 def test_plain_batches_add_up_to_the_same_as_any(table):
     facts = facts_of(table)
@@ -138,7 +134,6 @@ def test_plain_batches_add_up_to_the_same_as_any(table):
     assert short is None or told(short) == told(of_table(table))
 
 
-@quick
 @given(tables())
 def test_plain_batches_are_those_in_which_no_rule_can_find_anything(table):
     facts = facts_of(table)

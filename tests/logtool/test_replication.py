@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool import scenario
@@ -16,7 +16,6 @@ from logtool.replication import ImpossibleError, Occasion, Replication, Truncati
 from logtool.scenario import Event
 
 EPOCHS, WATERMARKS = TruncationRule.LEADER_EPOCH, TruncationRule.HIGH_WATERMARK
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
 
 def offsets(one: Replication, node: int) -> tuple[int, int]:
@@ -264,7 +263,6 @@ def leading(one: Replication) -> tuple[int | None, int, int]:
     return one.leader, one.epoch, watermark
 
 
-@quick
 @given(st.randoms(use_true_random=False), st.booleans(), st.sampled_from([1, 2]))
 def test_by_leader_epoch_committed_records_survive_any_schedule(
     draw: random.Random, checkpoints: bool, min_in_sync: int
@@ -295,7 +293,6 @@ def test_by_high_watermark_some_schedule_loses_a_committed_record() -> None:
     assert "lost" in found
 
 
-@quick
 @given(st.randoms(use_true_random=False))
 def test_without_failures_both_rules_do_the_same(draw: random.Random) -> None:
     both = [Replication([1, 2, 3], 1, rule=rule, lag_ms=100) for rule in TruncationRule]

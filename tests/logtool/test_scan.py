@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 from crc32c import crc32c
 from damage import cut, drop, flip, overwrite, repeat, swap, zero
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool import scan as scanning
@@ -17,7 +17,6 @@ from logtool.errors import UnreadableError
 from logtool.formats import compression, control_record, record, record_batch
 from logtool.scan import Reason, scan
 
-quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 BASE = 1000
 MASKS = (1, 2, 4, 8, 16, 32, 64, 128, 255)
 
@@ -565,13 +564,11 @@ pieces = st.one_of(
 files = st.lists(pieces, max_size=12).map(b"".join)
 
 
-@quick
 @given(files, st.integers(0, 40))
 def test_any_bytes_are_sound_batches_and_damage_without_gap_or_overlap(data, start):
     scanned(data, start=start)
 
 
-@quick
 @given(files, st.sampled_from([61, 64, 100, 333, 1000]))
 def test_any_bytes_scan_alike_with_every_buffer(data, size):
     wanted = scanned(data)

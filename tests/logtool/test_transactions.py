@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool import transactions
@@ -11,7 +11,6 @@ from logtool.formats.control_record import ABORT, COMMIT
 from logtool.formats.record_batch import HEADER, BatchTable
 from logtool.transactions import AbortedTransaction, Producer, ProducerState
 
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 DATA, TRANSACTIONAL, MARKER = 0, 0x10, 0x30
 
 
@@ -57,7 +56,6 @@ def of_producers(rows: BatchTable) -> BatchTable:
     return rows[(rows.producer_id >= 0) & ~emptied]
 
 
-@quick
 @given(batch_rows)
 def test_the_significant_rows_tell_the_same(rows):
     every = of_producers(table(*rows))
@@ -70,7 +68,6 @@ def test_the_significant_rows_tell_the_same(rows):
     assert short_intruders == intruders
 
 
-@quick
 @given(batch_rows, st.lists(st.integers(0, 60), max_size=3))
 def test_a_cut_gives_the_state_in_between(rows, cuts):
     every = of_producers(table(*rows))

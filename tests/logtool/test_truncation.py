@@ -1,12 +1,11 @@
 """Where followers cut their logs: the rules of KIP-101 and KIP-279, offset by offset."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.truncation import Cut, LogState, by_high_watermark, by_leader_epoch, end_offset_for
 
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 CACHE = [(2, 5), (4, 9), (7, 12)]
 
 
@@ -85,7 +84,6 @@ def log(records: list[int]) -> LogState:
     return LogState(starts, len(records), 0)
 
 
-@quick
 @given(two_logs())
 def test_the_cut_is_where_two_logs_part(logs: tuple[list[int], list[int]]) -> None:
     follower, leader = logs

@@ -1008,7 +1008,7 @@ def test_what_is_sound_behind_damage_is_counted(damage, number, log_dir):
     assert finding.length == table.size[number]
     assert finding.first_offset == table.base_offset[number]
     assert finding.last_offset == table.last_offset[number]
-    assert finding.topic, finding.partition == ("codec-none", 0)
+    assert (finding.topic, finding.partition) == ("codec-none", 0)
     assert finding.segment == 0
     first, last = finding.first_offset, finding.last_offset
     assert finding.next == f"logtool dump {log} --offset {first}..{last}"

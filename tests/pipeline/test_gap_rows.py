@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from conftest import SCENARIOS
 from damage import damage_file, flip, zero
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs
 
@@ -94,7 +94,6 @@ def batch(first, last, count=None, **header):
     )
 
 
-@settings(deadline=None)
 @given(
     parts=st.lists(
         st.tuples(
