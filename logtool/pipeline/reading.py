@@ -1,16 +1,15 @@
 """What the data source reads: log dirs cut into pieces of work, and each piece as Arrow rows.
 
-No Spark here. `Wanted` is what is known of the rows that are asked for, `plan` lists and cuts,
-`read` gives the rows of one piece: all of plain data, for executors anywhere.
+No Spark here. `Wanted` says which rows are asked for, `plan` lists and cuts, `read` gives the rows
+of one piece: all of plain data, for executors anywhere.
 
-What is wanted only ever saves work: a caller judges every row again. What is left out unread is
-where a broker would not look. Offsets: a segment whose name and that of the next exclude them, and
-in a segment the batches before one of its offset index that is proven to be there, and behind the
-last offset. Times: what comes before an entry of the time index that agrees with the batch it leads
-to; what stands behind the last entry is read, so an index that is missing, short or wrong costs
-time and loses nothing. So batches that stand where a broker would not find them, with offsets
-outside their segment or falling inside it, are only sure to be seen with ``prune`` off; the same
-goes for a record that is later than its batch says of all of its records.
+What is left out unread is where a broker would not look. Offsets: a segment whose name and that of
+the next exclude them, and in a segment the batches before one of its offset index that is proven to
+be there, and behind the last offset. Times: what comes before an entry of the time index that
+agrees with the batch it leads to; what stands behind the last entry is read, so an index that is
+missing, short or wrong costs time and loses nothing. So batches that stand where a broker would not
+find them, with offsets outside their segment or falling inside it, are only sure to be seen with
+``prune`` off; the same goes for a record that is later than its batch says of all of its records.
 
 Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
 segment stands there. A piece is read as the whole file would be from there, and gives the batches
@@ -18,24 +17,22 @@ that begin in it: where the one before ends in damage, both agree on where the n
 where so much looks like batches that a scan gives up (`scan.SEARCH_BUDGET`) do pieces find more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from logtool import data_dir, files, partition
 from logtool.checks.batches import BatchRules
 from logtool.checks.index_entries import Entries
 from logtool.data_dir import PathKind
-from logtool.errors import UnreadableError
+from logtool.errors import UnreadableError, UsageError
 from logtool.files import LogFile
 from logtool.formats import compression, names
 from logtool.formats.names import FileKind
@@ -46,6 +43,7 @@ from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.rows import Payload, Place, batch_rows, record_rows
 from logtool.pipeline.seeking import batch_at, start_of
 from logtool.pipeline.unit_rows import Totals
+from logtool.pipeline.wanted import EVERY_PARTITION, EVERYTHING, WHOLE, Span, Wanted
 from logtool.scan import scan
 
 TABLES: Final = ("batches", "records", "segments")
@@ -58,11 +56,6 @@ _OPENING = 64 * 1024
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
 """Rows and bytes from which on a record batch is handed on."""
 
-_OFFSETS = {"batches": ("base_offset", "last_offset"), "records": ("offset",),
-            "segments": ("first_offset", "last_offset")}  # fmt: skip
-"""Columns that lie between the name of the segment and that of the next."""
-_TIME = {"batches": "max_timestamp_ms", "records": "timestamp_ms"}
-"""The column that is at most the largest timestamp of its batch."""
 _LISTED = frozenset({
     *Place._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
     "time_index_bytes", "transaction_index_bytes", "modified_ms",
@@ -71,72 +64,12 @@ _LISTED = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What every row that counts fulfils, by column; nothing is known of the others."""
-
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Least and largest integer, both included."""
-    values: Mapping[str, frozenset[Any]] = field(default_factory=dict)
-
-    def between(self, name: str, first: float = -inf, last: float = inf) -> "Wanted":
-        """Return this, and that an integer column is not null and in a range."""
-        low, high = self.bounds.get(name, (-inf, inf))
-        return replace(self, bounds={**self.bounds, name: (max(low, first), min(high, last))})
-
-    def among(self, name: str, values: Iterable[Any]) -> "Wanted":
-        """Return this, and that a column has one of the values, None left out."""
-        some = frozenset(values) - {None}
-        if name in self.values:
-            some &= self.values[name]
-        more = replace(self, values={**self.values, name: some})
-        numbers = [value for value in some if type(value) is int]
-        if len(numbers) == len(some):
-            return more.between(name, min(numbers, default=inf), max(numbers, default=-inf))
-        return more
-
-    def span(self, columns: Iterable[str]) -> tuple[float, float]:
-        """Return the narrowest range that holds for values of which each column is one.
-
-        The first column is the least of them, the last the largest.
-        """
-        spans = [self.bounds.get(name, (-inf, inf)) for name in columns]
-        return max(low for low, _ in spans), min(high for _, high in spans)
-
-    def takes(self, name: str, value: Any) -> bool:
-        """Return whether a row with this value may count."""
-        if name in self.values and value not in self.values[name]:
-            return False
-        low, high = self.bounds.get(name, (-inf, inf))
-        return name not in self.bounds or (value is not None and low <= value <= high)
-
-    def of(self, rows: Any) -> Any:
-        """Return the rows of a `pyarrow.RecordBatch` that may count."""
-        mask = None
-        for name in rows.schema.names:
-            for one in self._masks(name, rows.column(name)):
-                mask = one if mask is None else pc.and_(mask, one)
-        return rows if mask is None else rows.filter(mask)
-
-    def _masks(self, name: str, column: Any) -> Iterator[Any]:
-        low, high = self.bounds.get(name, (-inf, inf))
-        if low > high:
-            yield pa.repeat(pa.scalar(False), len(column))
-            return
-        if low > -inf:
-            yield pc.greater_equal(column, pa.scalar(low))
-        if high < inf:
-            yield pc.less_equal(column, pa.scalar(high))
-        if (values := self.values.get(name)) is not None:
-            yield pc.is_in(column, pa.array(list(values), column.type))
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """What is asked of every piece."""
 
     table: str
     columns: tuple[str, ...]
-    wanted: Wanted = Wanted()
+    wanted: Wanted = EVERYTHING
     prune: bool = True
     payload: Payload = Payload.NONE
     limit: int = compression.DEFAULT_LIMIT
@@ -160,6 +93,8 @@ class Piece:
     modified_ms: int
     index_bytes: tuple[int | None, ...]
     """Of the offset, the time and the transaction index; None where there is none."""
+    span: Span = WHOLE
+    """What is wanted of its partition."""
     start: int = 0
     stop: int | None = None
     """None for the end of the log, wherever that is by then."""
@@ -183,10 +118,15 @@ class Piece:
 def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -> list[list[Piece]]:
     """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
 
-    UnreadableError for a path that is not there or holds nothing of Kafka; what is unreadable
-    below it is left out.
+    UnreadableError for a path that is not there or holds nothing of Kafka, UsageError where there
+    is no partition of those wanted; what is unreadable below a path is left out.
     """
-    wholes = [piece for path in files.each_once(paths) for piece in _segments(path, asked)]
+    wanted = asked.wanted
+    places = [place for path in files.each_once(paths) for place in _places(path, wanted)]
+    if not places and wanted.selection != EVERY_PARTITION:
+        where = ", ".join(map(str, paths))
+        raise UsageError(f"the options topic and partition match no partition in {where}")
+    wholes = [piece for found, some in places for piece in _of_partition(found, some, asked)]
     if len(paths) > 1:
         wholes = _without_doubles(wholes)
     reads = asked.reads_logs
@@ -211,7 +151,7 @@ def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
     count = round(whole.log_bytes / size)
     if count < 2 or whole.index_bytes[0] is None:
         return [whole]
-    low, high, since = _limits(asked)
+    low, high, since = _limits(whole, asked)
     edges: list[tuple[int, BatchTable]] = []
     begin = 0
     with suppress(UnreadableError), whole.open() as log:
@@ -245,9 +185,7 @@ def read(piece: Piece, asked: Asked) -> Iterator[Any]:
     else:
         rows = _log_rows(piece, asked)
     with suppress(UnreadableError):
-        for some in rows:
-            if (left := asked.wanted.of(some) if asked.prune else some).num_rows:
-                yield left
+        yield from (some for some in rows if some.num_rows)
 
 
 def gathered(rows: Iterable[Any]) -> Iterator[Any]:
@@ -280,35 +218,39 @@ def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
     return list(found.values())
 
 
-def _segments(path: Path, asked: Asked) -> Iterator[Piece]:
-    """Yield the segments of a log dir, a partition dir or of a ``.log`` that may count."""
+def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Segment]]]:
+    """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
     kind = data_dir.classify(path)
     if kind is PathKind.FILE:
         found = partition.read(path.parent)
         meant = [one for one in found.segments if one.log.path.name == path.name]
         if not meant:
             raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-        yield from _of_partition(found, meant, asked)
+        if wanted.takes(_name(path.parent)):
+            yield found, meant
     elif kind is PathKind.PARTITION_DIR:
-        found = partition.read(path)
-        yield from _of_partition(found, found.segments, asked)
+        if wanted.takes(_name(path)):
+            found = partition.read(path)
+            yield found, found.segments
     else:
         for folder, directory in data_dir.read(path).partitions:
-            known = {"topic": directory.topic, "partition": directory.partition,
-                     "directory": directory.name}  # fmt: skip
-            if asked.prune and not _takes(asked.wanted, known):
+            if not wanted.takes(directory.name):
                 continue
             with suppress(UnreadableError):
                 found = partition.read(folder)
-                yield from _of_partition(found, found.segments, asked)
+                yield found, found.segments
+
+
+def _name(folder: Path) -> str | None:
+    return place_of_dir(folder).directory
 
 
 def _of_partition(found: Partition, segments: Sequence[Segment], asked: Asked) -> Iterator[Piece]:
     place = place_of_dir(found.path)
-    if asked.prune and not _takes(asked.wanted, place._asdict()):
-        return
+    span = asked.wanted.span(place.topic, place.partition)
+    by_name = asked.prune or asked.table == "segments"
     for segment in segments:
-        if not asked.prune or _may_count(segment, asked):
+        if not by_name or _may_hold(segment, span):
             yield Piece(
                 place, found.path, segment.base_offset, segment.next_base_offset,
                 segment.log.size, segment.log.mtime_ns // 1_000_000,
@@ -316,22 +258,14 @@ def _of_partition(found: Partition, segments: Sequence[Segment], asked: Asked) -
                     segment.indexes[kind].size if kind in segment.indexes else None
                     for kind in names.INDEX_KINDS
                 ),
+                span,
             )  # fmt: skip
 
 
-def _may_count(segment: Segment, asked: Asked) -> bool:
-    """Return whether names alone leave room for rows that count."""
-    low, high = asked.wanted.span(_OFFSETS[asked.table])
+def _may_hold(segment: Segment, span: Span) -> bool:
+    """Return whether names alone leave room for offsets of the span."""
     behind = inf if segment.next_base_offset is None else segment.next_base_offset
-    return (
-        asked.wanted.takes("segment", segment.base_offset)
-        and segment.base_offset <= high
-        and low < behind
-    )
-
-
-def _takes(wanted: Wanted, known: Mapping[str, Any]) -> bool:
-    return all(wanted.takes(name, value) for name, value in known.items())
+    return segment.base_offset <= span.last and span.first < behind and span.first <= span.last
 
 
 def _edges(whole: Piece, count: int) -> list[int]:
@@ -345,7 +279,7 @@ def _edges(whole: Piece, count: int) -> list[int]:
 
 def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     records = asked.table == "records"
-    low, high, since = _limits(asked)
+    low, high, since = _limits(piece, asked)
     with piece.open() as log:
         # A piece that begins later was begun where it pays when it was cut.
         start = piece.start or start_of(piece, log, low, since)
@@ -353,39 +287,25 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
             end, table = chunk.end_position, chunk.table
             if piece.stop is not None and end > piece.stop:
                 table = table[table.position < piece.stop]
-            if len(table):
-                some = replace(chunk, table=_narrowed(table, low, high, since))
-                if records:
-                    yield from record_rows(
-                        piece.place, piece.segment, some, asked.payload, asked.columns,
-                        asked.limit, log,
-                    )  # fmt: skip
-                else:
-                    yield batch_rows(piece.place, piece.segment, some.table, asked.columns)
+            if len(table) and records:
+                some = replace(chunk, table=piece.span.of_their_batches(table))
+                yield from record_rows(
+                    piece.place, piece.segment, some, asked.payload, asked.columns,
+                    asked.limit, log, piece.span,
+                )  # fmt: skip
+            elif len(table):
+                some_batches = piece.span.of_batches(table)
+                yield batch_rows(piece.place, piece.segment, some_batches, asked.columns)
             if piece.stop is not None and end >= piece.stop:
                 return
             if len(table) and int(table.base_offset[-1]) > high:
                 return
 
 
-def _limits(asked: Asked) -> tuple[float, float, float]:
-    """Return the least and the largest offset, and the least time, of batches that may count."""
-    if not asked.prune:
-        return -inf, inf, -inf
-    return *asked.wanted.span(_OFFSETS[asked.table]), asked.wanted.span([_TIME[asked.table]])[0]
-
-
-def _narrowed(table: BatchTable, low: float, high: float, since: float) -> BatchTable:
-    """Return the batches that may hold what counts."""
-    mask = np.ones(len(table), np.bool_)
-    if low > -inf:
-        mask &= table.last_offset >= low
-    if high < inf:
-        # The first offset in a wrapper of magic 0 or 1 is only known when it is opened.
-        mask &= (table.base_offset <= high) | (table.magic < MAGIC)
-    if since > -inf:
-        mask &= table.max_timestamp >= since
-    return table if mask.all() else table[mask]
+def _limits(piece: Piece, asked: Asked) -> tuple[float, float, float]:
+    """Return the least and the largest offset, and the least time, that reading may go by."""
+    span = piece.span
+    return (span.first, span.last, span.since) if asked.prune else (-inf, inf, -inf)
 
 
 def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
@@ -397,8 +317,6 @@ def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
         "time_index_bytes": time_bytes, "transaction_index_bytes": transaction_bytes,
         "modified_ms": piece.modified_ms,
     }  # fmt: skip
-    if asked.prune and not _takes(asked.wanted, row):
-        return
     if asked.reads_logs:
         row |= asdict(_totals(piece))
     schema = tables.schema("segments")

@@ -30,6 +30,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.pipeline import tables
+from logtool.pipeline.wanted import WHOLE, Span
 from logtool.scan import Chunk, Source
 
 MOST_ROWS: Final = 65_536
@@ -85,13 +86,14 @@ def batch_rows(
 def record_rows(
     place: Place, segment: int, chunk: Chunk, payload: Payload,
     names: Sequence[str] | None = None, limit: int = compression.DEFAULT_LIMIT,
-    file: Source | None = None,
+    file: Source | None = None, span: Span = WHOLE,
 ) -> Iterator[Any]:  # fmt: skip
     """Yield `pyarrow.RecordBatch`es of the table ``records``, or of its columns `names` alone.
 
-    Every record of the chunk's batches is one row, in order. Of a batch with damage inside there
-    are the records before it; a batch that cannot be decompressed, or only to more than `limit`
-    bytes, gives no rows, nor does one too large for the chunk to hold unless `file` has its bytes.
+    Every record of the chunk's batches that `span` wants is one row, in order. Of a batch with
+    damage inside there are the records before it; a batch that cannot be decompressed, or only to
+    more than `limit` bytes, gives no rows, nor does one too large for the chunk to hold unless
+    `file` has its bytes.
     """
     schema = _chosen("records", names)
     common = _common(place, segment)
@@ -104,7 +106,9 @@ def record_rows(
                 else _OF_RECORDS[field.name](some, payload)
                 for field in schema
             ]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+            mask = span.of_records(some.cut(records.offset), some.cut(records.timestamp))
+            yield rows if mask is None else rows.filter(pa.array(mask))
 
 
 def constant(value: Any, kind: Any, count: int) -> Any:

@@ -8,44 +8,44 @@
     spark.read.format("kafka-log").option("table", "batches").load("/var/lib/kafka/data")
     source.records(spark, "/data/1", "/data/2", payload="length", columns=["topic", "offset"])
 
-Options, all as text:
+Options, all as text; those on partitions, offsets and times save reading, too:
 
 ``table``       ``batches`` (the default), ``records`` or ``segments``; the columns are those of
                 `logtool.pipeline.tables`, but Spark has no unsigned integers: they are long
+``topic``       topics or globs of them, separated by commas
+``partition``   partition numbers, separated by commas
+``startingOffsets``, ``endingOffsets``  from which offset on, and before which one: ``earliest``,
+                ``latest``, one number for every partition, or JSON with one for each, such as
+                ``{"orders":{"0":23,"1":-2}}``; batches that reach into it come whole, segments by
+                their names
+``startingTimestamp``, ``endingTimestamp``  from which time on, and before which one, in ms since
+                1970: records by their own timestamp, batches by their largest one
 ``payload``     of ``records``: ``none`` (the default), ``length``, ``hash`` or ``full``
 ``limit``       bytes that one batch may decompress to; one of more has no rows of records
 ``bundle_bytes``  about the bytes that one task reads; by default 32 to 128 MiB
-``prune``       ``false`` reads every byte, whatever the filters say
+``prune``       ``false`` reads every byte of the partitions, whatever names and indexes say
+
+The names are those of Spark's own source ``kafka``. That one asks a broker for the offset at which
+a time begins and reads on from there; here each record is judged by its own time.
 
 Spark does not tell a data source which columns it needs: give ``.schema("topic string, ...")``, or
-`columns`, and only those are made. It does tell the filters, where
-``spark.sql.python.filterPushdown.enabled`` is set, as `register` does. They save reading; Spark
-judges every row again. What is not read then, see `logtool.pipeline.reading`.
+`columns`, and only those are made. Filters (``where``) choose rows after they were read, and save
+nothing: up to 4.3, Spark applies the filters of one use of a DataFrame to every other use of it
+when a source in Python takes them, so this one takes none.
 
 Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
 To be told of either use `logtool verify` or `scan`.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    InputPartition,
-    LessThan,
-    LessThanOrEqual,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -60,17 +60,18 @@ from pyspark.sql.types import (
 )
 
 from logtool import remote
+from logtool.data_dir import Selection
 from logtool.errors import UsageError
 from logtool.formats import compression
 from logtool.pipeline import tables
-from logtool.pipeline.reading import TABLES, Asked, Piece, Wanted, gathered, plan, read
+from logtool.pipeline.reading import TABLES, Asked, Piece, gathered, plan, read
 from logtool.pipeline.rows import Payload
+from logtool.pipeline.wanted import Wanted, parse_offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME: Final = "kafka-log"
-_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _TYPES: Final[Mapping[Any, tuple[DataType, Any]]] = {
     pa.string(): (StringType(), pa.string()),
     pa.binary(): (BinaryType(), pa.binary()),
@@ -85,9 +86,8 @@ _TYPES: Final[Mapping[Any, tuple[DataType, Any]]] = {
 
 
 def register(spark: "SparkSession") -> None:
-    """Make the format ``kafka-log`` known to a session, and let it be told of filters."""
+    """Make the format ``kafka-log`` known to a session."""
     spark.dataSource.register(KafkaLog)
-    spark.conf.set(_PUSHDOWN, "true")
 
 
 def batches(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
@@ -164,28 +164,20 @@ class KafkaLogReader(DataSourceReader):
         self._paths = _paths(options)
         self._bundle_bytes = _number(options, "bundle_bytes", 0) or None
         self._asked = Asked(
-            table, tuple(schema.names),
+            table, tuple(schema.names), _wanted(options, table),
             prune=_option(options, "prune", "true", ("true", "false")) == "true",
             payload=Payload(_option(options, "payload", Payload.NONE, tuple(Payload))),
             limit=_number(options, "limit", compression.DEFAULT_LIMIT),
         )  # fmt: skip
-        self._wanted = Wanted()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Take note of what filters ask for, and leave all of them to Spark."""
-        for one in filters:
-            self._wanted = _narrowed(self._wanted, one)
-        return list(filters)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return what the tasks read, one at least."""
-        asked = self._with_filters()
-        bundles = plan(self._paths, asked, self._bundle_bytes)
+        bundles = plan(self._paths, self._asked, self._bundle_bytes)
         return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of one task as `pyarrow.RecordBatch`es."""
-        asked = self._with_filters()
+        asked = self._asked
         schema = pa.schema(
             [pa.field(name, _TYPES[_arrow_types(asked.table)[name]][1]) for name in asked.columns]
         )
@@ -193,10 +185,6 @@ class KafkaLogReader(DataSourceReader):
         rows = gathered(chain.from_iterable(read(piece, asked) for piece in pieces))
         for some in rows:
             yield some.cast(schema)
-
-    def _with_filters(self) -> Asked:
-        one = self._asked
-        return Asked(one.table, one.columns, self._wanted, one.prune, one.payload, one.limit)
 
 
 @cache
@@ -227,30 +215,31 @@ def _chosen(table: str, columns: Sequence[str]) -> StructType:
     return StructType([known[name] for name in columns])
 
 
-def _narrowed(wanted: Wanted, one: Filter) -> Wanted:
-    """Return what is wanted by a filter as well; what it does not understand changes nothing."""
-    path: Sequence[str] = getattr(one, "attribute", ())
-    if len(path) != 1:
-        return wanted  # negated, or of a field in a column
-    name = path[0]
-    if isinstance(one, EqualTo) and type(one.value) in _PLAIN:
-        return wanted.among(name, [one.value])
-    if isinstance(one, In) and all(value is None or type(value) in _PLAIN for value in one.value):
-        return wanted.among(name, one.value)
-    if type(getattr(one, "value", None)) is not int:
-        return wanted
-    if isinstance(one, GreaterThan):
-        return wanted.between(name, first=one.value + 1)
-    if isinstance(one, GreaterThanOrEqual):
-        return wanted.between(name, first=one.value)
-    if isinstance(one, LessThan):
-        return wanted.between(name, last=one.value - 1)
-    if isinstance(one, LessThanOrEqual):
-        return wanted.between(name, last=one.value)
-    return wanted
+def _wanted(options: Mapping[str, str], table: str) -> Wanted:
+    """Return what the options want; UsageError where they make no sense."""
+    topics = tuple(one.strip() for one in options.get("topic", "").split(",") if one.strip())
+    numbers = [one.strip() for one in options.get("partition", "").split(",") if one.strip()]
+    if odd := [one for one in numbers if not one.isdecimal()]:
+        raise UsageError(f"option partition: expected numbers as in 0,1,2; found {odd[0]!r}")
+    for name in ("startingTimestamp", "endingTimestamp"):
+        if table == "segments" and name in options:
+            raise UsageError(f"option {name} is about records and batches, not about segments")
+    return Wanted(
+        selection=Selection(topics=topics, partitions=tuple(map(int, numbers))),
+        starting_offsets=parse_offsets(
+            "startingOffsets", options.get("startingOffsets", "earliest")
+        ),
+        ending_offsets=parse_offsets("endingOffsets", options.get("endingOffsets", "latest")),
+        starting_timestamp=_time(options, "startingTimestamp"),
+        ending_timestamp=_time(options, "endingTimestamp"),
+    )
 
 
-_PLAIN = (int, bool, str)
+def _time(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is not None and not text.isdecimal():
+        raise UsageError(f"option {name}: expected milliseconds since 1970, found {text!r}")
+    return None if text is None else int(text)
 
 
 def _option(options: Mapping[str, str], name: str, default: str, values: Sequence[str]) -> str:

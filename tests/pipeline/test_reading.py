@@ -15,12 +15,15 @@ import pyarrow as pa
 import pytest
 from conftest import SCENARIOS
 
-from logtool.errors import UnreadableError
+from logtool.data_dir import Selection
+from logtool.errors import UnreadableError, UsageError
 from logtool.files import LogFile
-from logtool.formats import offset_index, record, record_batch
+from logtool.formats import names, offset_index, record, record_batch
 from logtool.pipeline import reading, seeking, tables
-from logtool.pipeline.reading import Asked, Piece, Wanted
+from logtool.pipeline.reading import Asked, Piece
 from logtool.pipeline.rows import Payload
+from logtool.pipeline.wanted import EVERYTHING as EVERY_ROW
+from logtool.pipeline.wanted import Wanted, parse_offsets
 
 START = 1_700_000_000_000
 EVERYTHING = {table: tuple(tables.schema(table).names) for table in reading.TABLES}
@@ -64,7 +67,7 @@ def rows_of(path: Path, asked: Asked, size: int | None = None) -> list[Row]:
     ]
 
 
-def asked(table: str, wanted: Wanted = Wanted(), **more: Any) -> Asked:  # noqa: B008  (frozen)
+def asked(table: str, wanted: Wanted = EVERY_ROW, **more: Any) -> Asked:
     return Asked(table, EVERYTHING[table], wanted, **more)
 
 
@@ -141,24 +144,48 @@ def partition_of(
 
 
 def fits(row: Row, wanted: Wanted) -> bool:
-    return all(wanted.takes(name, row[name]) for name in {*wanted.bounds, *wanted.values})
+    """Judge a row by its own columns."""
+    if not wanted.takes(row["directory"]):
+        return False
+    span = wanted.span(row["topic"], row["partition"])
+    if "log_bytes" in row:
+        behind = inf if row["next_segment"] is None else row["next_segment"]
+        return max(row["segment"], span.first) <= min(behind - 1, span.last)
+    first = row["offset"] if "offset" in row else row["base_offset"]
+    time = row["timestamp_ms"] if "offset" in row else row["max_timestamp_ms"]
+    in_time = not span.timed or (time is not None and span.since <= time <= span.until)
+    return max(first, span.first) <= min(row.get("last_offset", first), span.last) and in_time
 
 
-def some_wanted(rng: random.Random, table: str, rows: list[Row]) -> Wanted:
-    """Return one to three conditions, most of them on offsets and times, near what there is."""
-    columns = [name for name in EVERYTHING[table] if not isinstance(rows[0][name], bytes)]
-    likely = [*reading._OFFSETS[table], *filter(None, [reading._TIME.get(table)])] * 4
-    wanted = Wanted()
-    for _ in range(rng.randint(1, 3)):
-        name = rng.choice(columns + likely)
-        values = [row[name] for row in rng.sample(rows, min(2, len(rows)))]
-        if any(type(value) is not int for value in values) or rng.random() < 0.2:
-            if not isinstance(values[0], bytes):
-                wanted = wanted.among(name, values)
-        else:
-            low, high = sorted(value + rng.randint(-2, 2) for value in [*values, values[0]])[:2]
-            wanted = wanted.between(name, *rng.choice([(low, inf), (-inf, high), (low, high)]))
-    return wanted
+def some_wanted(rng: random.Random, table: str, rows: list[Row], path: Path) -> Wanted:
+    """Return what is likely to want some of the rows and not all of them."""
+
+    def near(name: str) -> int | None:
+        value = rng.choice(rows)[name]
+        return None if value is None else max(0, value + rng.randint(-2, 2))
+
+    more: dict[str, Any] = {}
+    offset = {"batches": "base_offset", "records": "offset", "segments": "segment"}[table]
+    if rng.random() < 0.6:
+        more["starting_offsets"] = near(offset)
+    if rng.random() < 0.6:
+        found = near(offset)
+        more["ending_offsets"] = found
+        if rng.random() < 0.5:
+            named: dict[str, dict[int, int]] = {}
+            for one in map(names.parse_directory, sorted(path.name for path in path.iterdir())):
+                if isinstance(one, names.PartitionDirectory):
+                    named.setdefault(one.topic, {})[one.partition] = rng.choice((-1, -2, found))
+            more["ending_offsets"] = named
+    if table != "segments":
+        time = "timestamp_ms" if table == "records" else "max_timestamp_ms"
+        for name in ("starting_timestamp", "ending_timestamp"):
+            if rng.random() < 0.4:
+                more[name] = near(time)
+    if rng.random() < 0.3:
+        row = rng.choice(rows)
+        more["selection"] = Selection((row["topic"][:3] + "*",), (), (row["partition"],))
+    return Wanted(**more)
 
 
 def assert_nothing_is_lost(path: Path, table: str, rng: random.Random, tries: int) -> None:
@@ -166,12 +193,11 @@ def assert_nothing_is_lost(path: Path, table: str, rng: random.Random, tries: in
     if not whole:
         return
     for _ in range(tries):
-        wanted = some_wanted(rng, table, whole)
+        wanted = some_wanted(rng, table, whole, path)
         size = rng.choice((None, 1000, 5000))
         found = rows_of(path, asked(table, wanted, payload=Payload.LENGTH), size)
         expected = [row for row in whole if fits(row, wanted)]
-        assert [row for row in found if fits(row, wanted)] == expected, wanted
-        assert found == expected or table == "segments", wanted
+        assert found == expected, wanted
 
 
 @pytest.mark.parametrize("table", reading.TABLES)
@@ -317,7 +343,7 @@ def test_an_offset_is_found_with_few_bytes(tmp_path: Path, opened: dict[str, int
     last = max(row["segment"] for row in whole)
     row = next(row for row in reversed(whole) if row["segment"] < last)
     opened.clear()
-    wanted = Wanted().among("offset", [row["offset"]])
+    wanted = Wanted(starting_offsets=row["offset"], ending_offsets=row["offset"] + 1)
     assert rows_of(home, asked("records", wanted)) == [row]
     assert [name for name in opened if name.endswith(".log")] == [f"{row['segment']:020d}.log"]
     assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 20
@@ -329,7 +355,7 @@ def test_late_times_are_found_with_few_bytes(tmp_path: Path, opened: dict[str, i
     size = sum(path.stat().st_size for path in home.rglob("*.log"))
     since = sorted(row["max_timestamp_ms"] for row in whole)[-5]
     opened.clear()
-    wanted = Wanted().between("max_timestamp_ms", first=since)
+    wanted = Wanted(starting_timestamp=since)
     assert len(rows_of(home, asked("batches", wanted))) == 5
     assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 10
 
@@ -343,14 +369,41 @@ def test_partitions_and_segments_by_name_are_not_opened(
         write(home / name, 0, some_batches(rng, 0, 5))
     whole = rows_of(home, asked("batches"))
     bases = sorted({row["segment"] for row in whole if row["directory"] == "orders-0"})
-    conditions = {"topic": "pay-ments", "partition": 1, "directory": "orders-1",
-                  "segment": bases[1], "node_id": 5, "log_dir": "elsewhere"}  # fmt: skip
-    for name, value in conditions.items():
+    conditions: list[tuple[Wanted, Callable[[Row], bool]]] = [
+        (Wanted(Selection(("pay-*",))), lambda row: row["topic"] == "pay-ments"),
+        (Wanted(Selection((), (), (1,))), lambda row: row["partition"] == 1),
+        (
+            Wanted(Selection(("orders",), (), (0,)), bases[1], bases[1] + 1),
+            lambda row: row["directory"] == "orders-0" and row["base_offset"] == bases[1],
+        ),
+    ]
+    for wanted, fitting in conditions:
         opened.clear()
-        expected = [row for row in whole if row[name] == value]
-        assert rows_of(home, asked("batches", Wanted().among(name, [value, None]))) == expected
+        expected = [row for row in whole if fitting(row)]
+        assert rows_of(home, asked("batches", wanted)) == expected
         logs = {name for name in opened if name.endswith(".log")}
-        assert logs == {f"{row['segment']:020d}.log" for row in expected}
+        # Of the directory that is being deleted no name says where its only segment ends.
+        assert logs ^ {f"{row['segment']:020d}.log" for row in expected} <= {f"{0:020d}.log"}
+
+
+def test_partitions_that_are_wanted_and_not_there_are_told(tmp_path: Path) -> None:
+    home = partition_of(tmp_path / "data", segments=1)
+    folder = home / "orders-0"
+    for path in (home, folder, *folder.glob("*.log")):
+        with pytest.raises(UsageError, match="match no partition in "):
+            reading.plan([path], asked("batches", Wanted(Selection(("payments",)))))
+    offsets = parse_offsets("endingOffsets", '{"orders":{"1":5}}')
+    with pytest.raises(UsageError, match="option endingOffsets says nothing of orders-0"):
+        reading.plan([home], asked("batches", Wanted(ending_offsets=offsets)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "first", "-3", '{"a":1}', '{"a":{"b":1}}', '{"a":{"0":"1"}}', "[1]", '{"a":{"0":-3}}'],
+)
+def test_offsets_that_make_no_sense_are_told(text: str) -> None:
+    with pytest.raises(UsageError, match="option startingOffsets: expected earliest, latest"):
+        parse_offsets("startingOffsets", text)
 
 
 def message(offset: int, value: bytes, codec: int = 0) -> bytes:
@@ -369,7 +422,7 @@ def test_offsets_in_an_old_wrapper_are_found(tmp_path: Path) -> None:
     assert len(rows_of(log, asked("records"))) == 99
     for offset in (1000, 1002, 1004, 1005, 1050, 1098):
         for size in (None, 500):
-            wanted = Wanted().among("offset", [offset])
+            wanted = Wanted(starting_offsets=offset, ending_offsets=offset + 1)
             assert [r["offset"] for r in rows_of(log, asked("records", wanted), size)] == [offset]
 
 
@@ -383,9 +436,6 @@ def test_only_what_the_listing_does_not_tell_is_read(
     opened.clear()
     listed = Asked("segments", ("topic", "segment", "next_segment", "log_bytes", "modified_ms"))
     assert rows_of(home, listed) == [{name: row[name] for name in listed.columns} for row in whole]
-    assert not [name for name in opened if name.endswith(".log")]
-    wanted = Wanted().between("log_bytes", first=2**40)
-    assert rows_of(home, asked("segments", wanted)) == []
     assert not [name for name in opened if name.endswith(".log")]
 
 
@@ -460,11 +510,12 @@ def test_pieces_before_what_is_wanted_are_left_out(tmp_path: Path) -> None:
         bundles = reading.plan([log], asked("batches", wanted), 3000)
         return [piece for bundle in bundles for piece in bundle]
 
-    every = pieces(Wanted())
+    every = pieces(EVERY_ROW)
     assert len(every) > 5
-    assert pieces(Wanted().between("base_offset", first=middle["base_offset"]))[0].start > 0
-    assert len(pieces(Wanted().among("base_offset", [middle["base_offset"]]))) <= 2
-    assert len(pieces(Wanted().between("last_offset", last=middle["base_offset"]))) < len(every)
-    since = Wanted().between("max_timestamp_ms", first=late["max_timestamp_ms"])
+    offset = middle["base_offset"]
+    assert pieces(Wanted(starting_offsets=offset))[0].start > 0
+    assert len(pieces(Wanted(starting_offsets=offset, ending_offsets=offset + 1))) <= 2
+    assert len(pieces(Wanted(ending_offsets=offset))) < len(every)
+    since = Wanted(starting_timestamp=late["max_timestamp_ms"])
     assert len(pieces(since)) == 1
     assert rows_of(log, asked("batches", since), 3000) == whole[-3:]

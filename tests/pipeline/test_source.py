@@ -1,6 +1,7 @@
 """The data source in a Spark session: the rows of the logs, whatever Spark asks for."""
 
-import random
+import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,7 @@ def everything(spark, scenario, tmp_path_factory):
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_filters_that_are_pushed_down_choose_the_same_rows(source, spark, everything, condition):
+def test_filters_choose_the_same_rows(source, spark, everything, condition):
     if "select" in condition:
         least = spark.sql("select max(max_timestamp_ms) - 2000 from everything").first()[0]
         condition = f"max_timestamp_ms >= {least}"
@@ -147,35 +148,113 @@ def test_filters_that_are_pushed_down_choose_the_same_rows(source, spark, everyt
     assert collected(found) == collected(spark.table("everything").where(condition))
 
 
-def test_random_filters_choose_the_same_records(source, spark, everything):
-    rng = random.Random(11)
-    whole = source.records(spark, *everything, prune="false", columns=["topic", "partition",
-            "segment", "offset", "timestamp_ms", "producer_id", "sequence"]).cache()  # fmt: skip
-    rows = collected(whole)
-    for _ in range(8):
-        parts = []
-        for name in rng.sample(["offset", "timestamp_ms", "partition", "topic", "sequence"], 2):
-            value = rng.choice(rows)[name]
-            shown = "null" if value is None else f"{value!r}"
-            parts.append(f"{name} {rng.choice(['=', '<', '<=', '>', '>=', '<=>'])} {shown}")
-        condition = rng.choice([" and ", " and ", " or "]).join(parts)
-        found = source.records(spark, *everything, columns=whole.columns).where(condition)
-        assert collected(found) == collected(whole.where(condition)), condition
+def test_options_choose_partitions_offsets_and_times(source, spark, everything):
+    whole = spark.table("everything")
+    named = {"codec-none": dict.fromkeys(map(str, range(9)), 3)}
+    late = whole.selectExpr("max(max_timestamp_ms) - 2000").first()[0]
+    for options, condition in [
+        ({"topic": "codec-none"}, "topic = 'codec-none'"),
+        ({"topic": "codec*, tx.mixed"}, "topic like 'codec%' or topic = 'tx.mixed'"),
+        ({"partition": "1, 2"}, "partition in (1, 2)"),
+        ({"startingOffsets": 20}, "last_offset >= 20"),
+        ({"startingOffsets": 20, "endingOffsets": "40"}, "last_offset >= 20 and base_offset < 40"),
+        ({"topic": "codec-none", "endingOffsets": json.dumps(named)},
+         "topic = 'codec-none' and base_offset < 3"),
+        ({"startingTimestamp": late}, f"max_timestamp_ms >= {late}"),
+        ({"endingTimestamp": late}, f"max_timestamp_ms < {late}"),
+    ]:  # fmt: skip
+        expected = collected(whole.where(condition))
+        assert expected, condition
+        assert collected(source.batches(spark, *everything, **options)) == expected, options
+        found = source.batches(spark, *everything, **options, columns=["crc"])
+        assert sorted(row.crc for row in found.collect()) == sorted(row["crc"] for row in expected)
 
 
-def test_a_filter_leaves_tasks_only_for_what_it_takes(source, spark, scenario):
+def test_options_choose_records_one_by_one(source, spark, scenario):
+    (home,) = homes(scenario("4.3.1/clean"))
+    rows = [row for row in local(home, table="records") if row["topic"] == "codec-zstd"]
+    first = sorted(row["timestamp_ms"] for row in rows)[50]
+    found = source.records(
+        spark, home, topic="codec-zstd", startingTimestamp=first, endingTimestamp=first + 100,
+        endingOffsets=57, columns=["partition", "offset"],
+    )  # fmt: skip
+    expected = [
+        {name: row[name] for name in ("partition", "offset")} for row in rows
+        if first <= row["timestamp_ms"] < first + 100 and row["offset"] < 57
+    ]  # fmt: skip
+    assert 0 < len(expected) < len(rows)
+    assert collected(found) == in_order(expected)
+
+
+ONE, OTHER = "topic = 'codec-none' and offset < 5", "topic = 'codec-zstd' and partition = 0"
+
+
+def test_a_frame_that_is_used_twice_gives_the_same_rows_each_time(source, spark, scenario):
+    """Up to 4.3 Spark takes the filters of one use of a frame for those of all others."""
+    (home,) = homes(scenario("4.3.1/clean"))
+    rows = local(home, table="records")
+    one = sum(row["topic"] == "codec-none" and row["offset"] < 5 for row in rows)
+    other = sum(row["topic"] == "codec-zstd" and row["partition"] == 0 for row in rows)
+    assert one
+    assert other
+
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")  # of no consequence
+    frame = source.records(spark, home)
+    assert frame.where(ONE).count() == one
+    assert frame.count() == len(rows)
+    assert frame.where(OTHER).count() == other
+    assert frame.where(ONE).union(frame.where(OTHER)).count() == one + other
+    left, right = frame.where(ONE).alias("l"), frame.where("offset < 3").alias("r")
+    keys = ("log_dir", "directory", "offset")
+    joined = left.join(right, list(keys))
+    assert joined.count() == len(
+        {tuple(row[key] for key in keys) for row in rows
+         if row["topic"] == "codec-none" and row["offset"] < 3}
+    )  # fmt: skip
+
+    frame = source.records(spark, home)
+    frame.createOrReplaceTempView("twice")
+    counts = spark.sql(
+        f"select (select count(*) from twice where {ONE}), (select count(*) from twice), "
+        f"(select count(*) from twice where {OTHER})"
+    )
+    assert tuple(counts.first()) == (one, len(rows), other)
+    assert spark.sql(f"select * from twice where {ONE}").count() == one
+    assert spark.table("twice").count() == len(rows)
+
+    frame = source.records(spark, home)
+    some = frame.where(ONE).cache()
+    assert some.count() == one
+    assert frame.cache().count() == len(rows)
+    assert frame.where(OTHER).count() == other
+    some.unpersist()
+    frame.unpersist()
+
+
+def test_a_frame_that_two_threads_use_at_once_gives_each_its_own_rows(source, spark, scenario):
+    (home,) = homes(scenario("4.3.1/clean"))
+    rows = local(home, table="records")
+    expected = [
+        sum(row["topic"] == topic for row in rows) for topic in ("codec-none", "codec-zstd")
+    ]
+    frame = source.records(spark, home)
+    conditions = ["topic = 'codec-none'", "topic = 'codec-zstd'"] * 3
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda one: frame.where(one).count(), conditions))
+    assert found == expected * 3
+
+
+def test_options_leave_tasks_only_for_what_they_take(source, spark, scenario):
     (home,) = homes(scenario("4.3.1/clean"))
 
-    def tasks(condition: str) -> int:
-        frame = source.batches(spark, home, bundle_bytes=1).where(condition)
+    def tasks(**options: object) -> int:
+        frame = source.batches(spark, home, bundle_bytes=1, **options)
         return frame.rdd.getNumPartitions()
 
     rows = local(home, table="segments")
-    assert tasks("size > 0") >= len(rows)
-    one = [row for row in rows if row["directory"] == "codec-none-0"]
-    assert 1 <= tasks("topic = 'codec-none' and partition = 0") < tasks("topic = 'codec-none'")
-    assert tasks("directory = 'codec-none-0' and segment < 0") == 1  # an empty one
-    assert one
+    assert tasks() >= len(rows)
+    assert 1 <= tasks(topic="codec-none", partition=0) < tasks(topic="codec-none")
+    assert tasks(topic="codec-none", startingOffsets="latest") == 1  # an empty one
 
 
 def test_nothing_is_left_out_where_pruning_is_off(source, spark, scenario, tmp_path):
@@ -183,7 +262,7 @@ def test_nothing_is_left_out_where_pruning_is_off(source, spark, scenario, tmp_p
     (log,) = (home / "codec-none-0").glob("*.log")
     # Under this name a broker would not look for what is in it.
     (home / "codec-none-0" / f"{10**9:020d}.log").write_bytes(log.read_bytes())
-    batches = source.batches(spark, home / "codec-none-0", prune="false").where("base_offset = 0")
+    batches = source.batches(spark, home / "codec-none-0", prune="false", endingOffsets=1)
     assert {row["segment"] for row in batches.collect()} == {0, 10**9}
 
 
@@ -205,6 +284,10 @@ def test_what_cannot_be_read_has_no_rows_and_fails_no_job(source, spark, scenari
         ({"table": "records", "payload": "some"}, "option payload: expected none, length"),
         ({"limit": "many"}, "option limit: expected a number of bytes, found 'many'"),
         ({"prune": "no"}, "option prune: expected true, false, found 'no'"),
+        ({"partition": "0-3"}, "option partition: expected numbers as in 0,1,2; found '0-3'"),
+        ({"startingOffsets": "first"}, "option startingOffsets: expected earliest, latest"),
+        ({"endingTimestamp": "noon"}, "option endingTimestamp: expected milliseconds since 1970"),
+        ({"table": "segments", "endingTimestamp": "1"}, "is about records and batches"),
     ],
 )
 def test_an_option_that_does_not_exist_is_told(source, spark, tmp_path, options, said):
