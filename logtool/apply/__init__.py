@@ -11,7 +11,7 @@ from logtool.apply.disk import sync
 from logtool.apply.journal import Journal, default_undo_dir, find_unfinished, finish_earlier
 from logtool.apply.lock import locked
 from logtool.apply.outside import check_place
-from logtool.apply.records import State
+from logtool.apply.parsing import State
 
 __all__ = [
     "Journal",

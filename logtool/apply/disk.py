@@ -1,26 +1,34 @@
 """Every call that changes something on disk, each through `change`: a test stops or fails the n-th.
 
-An error of the system becomes an `UnwritableError` that names the file. Nothing follows a symbolic
-link in the last component.
+An error of the system becomes an `UnwritableError` that names the file. Files are reached through a
+`HeldDir`, so that no link is followed anywhere. What is written anew gets its owner, mode and times
+through the descriptor that wrote it: its name could mean another file by then.
 """
 
 import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import crc32c
 
 from logtool import files
-from logtool.errors import UnwritableError
+from logtool.apply.held import ZEROS, HeldDir, OpenFile
+from logtool.apply.steps import Look
+from logtool.errors import LogtoolError, RefusedError, UnwritableError
 
-BLOCK = 1 << 17
-"""Bytes read and written at once; small enough to find the holes of a sparse index."""
-_ZEROS = bytes(BLOCK)
+_PAGE = 1 << 12
+"""Bytes of the smallest hole that is made."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS)
+_ACL = "system.posix_acl_access"
+_USER = "user."
+"""Attributes that a copy gets. Others are the system's, such as capabilities, which would let a
+program do more: a copy never gets them."""
 
 
 def change(path: Path, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -31,154 +39,231 @@ def change(path: Path, call: Callable[..., Any], *arguments: Any) -> Any:
         raise UnwritableError(path, error.strerror or str(error)) from error
 
 
-def make_dir(path: Path) -> None:
-    """Make a directory that only its owner may enter; its parent is there."""
-    change(path, os.mkdir, path, 0o700)
-    sync_dir(path.parent)
+def make_dir(home: HeldDir, path: Path) -> HeldDir:
+    """Make a directory that only its owner may enter, durably; its parent is there."""
+    with home.reach(path) as (fd, name):
+        change(path, lambda: os.mkdir(name, 0o700, dir_fd=fd))
+    try:
+        sync_dir(home, path.parent)
+        return HeldDir(path, home)
+    except BaseException:
+        with suppress(LogtoolError, OSError):
+            remove_dir(home, path)
+        raise
 
 
-def write_new(path: Path, blocks: Iterable[bytes]) -> tuple[int, int]:
+def write_new(
+    home: HeldDir, path: Path, blocks: Iterable[bytes],
+    look: Look | None = None, like: OpenFile | None = None,
+) -> tuple[int, int]:  # fmt: skip
     """Write a file that is not there yet and make it durable; returns its size and CRC-32C.
 
-    Blocks of zeros become holes: a pre-allocated index of 10 MiB stays as small as it was.
+    It gets mode, owner and mtime of `look`, or else is its owner's alone; and the access control
+    list and the user's extended attributes of `like`. Pages of zeros become holes: a pre-allocated
+    index of 10 MiB, or a log that a power loss left with a long hole, stays as small as it was.
     """
-    fd = change(path, os.open, path, _NEW, 0o600)
+    fd = _open(home, path, _NEW, 0o600)
     try:
-        size = crc = 0
-        for block in blocks:
-            if block != _ZEROS[: len(block)]:
-                write_at(path, fd, block, size)
-            size += len(block)
-            crc = crc32c.crc32c(block, crc)
+        size, crc = _write(path, fd, blocks, 0)
         change(path, os.ftruncate, fd, size)
+        if look:
+            _dress(path, fd, look)
+        if like:
+            _copy_attributes(path, like.fd, fd)
+        if look:
+            _set_time(path, fd, look.mtime_ns)
         change(path, os.fsync, fd)
     finally:
         os.close(fd)
     return size, crc
 
 
-def write_at(path: Path, fd: int, data: bytes, position: int) -> None:
-    """Write all of `data` at byte `position`."""
-    rest = memoryview(data)
-    while rest:
-        done = change(path, os.pwrite, fd, rest, position)
-        rest, position = rest[done:], position + done
-
-
-def cut(path: Path, size: int, mtime_ns: int) -> None:
-    """Cut a file in place to `size` bytes, durably."""
-    fd = _open_writable(path)
+def cut(home: HeldDir, path: Path, size: int, mtime_ns: int) -> bool:
+    """Cut a file in place to `size` bytes, durably; False for one that has other names too."""
+    fd = _open(home, path, _WRITE)
     try:
+        if not _is_alone(path, fd):
+            return False
         change(path, os.ftruncate, fd, size)
         _set_time(path, fd, mtime_ns)
         change(path, os.fsync, fd)
     finally:
         os.close(fd)
+    return True
 
 
-def append(path: Path, position: int, blocks: Iterable[bytes], mtime_ns: int | None = None) -> None:
-    """Let a file go on, and end, with `blocks` from byte `position` on, durably."""
-    fd = _open_writable(path)
+def append(
+    home: HeldDir, path: Path, position: int, blocks: Iterable[bytes], mtime_ns: int | None = None
+) -> bool:
+    """Let a file go on, and end, with `blocks` from byte `position` on, durably.
+
+    False, and nothing is done, for a file that has other names too.
+    """
+    fd = _open(home, path, _WRITE)
     try:
-        for block in blocks:
-            write_at(path, fd, block, position)
-            position += len(block)
-        change(path, os.ftruncate, fd, position)
+        if not _is_alone(path, fd):
+            return False
+        size, _ = _write(path, fd, blocks, position)
+        change(path, os.ftruncate, fd, position + size)
         if mtime_ns is not None:
             _set_time(path, fd, mtime_ns)
         change(path, os.fsync, fd)
     finally:
         os.close(fd)
-
-
-def link(source: Path, target: Path) -> bool:
-    """Give a file a second name; False where the file system cannot, or may not, do that."""
-    try:
-        change(target, lambda: os.link(source, target, follow_symlinks=False))
-    except UnwritableError as error:
-        cause = error.__cause__
-        if isinstance(cause, OSError) and cause.errno in _NO_LINK:
-            return False
-        raise
     return True
 
 
-def rename(source: Path, target: Path) -> None:
+def link(source_home: HeldDir, source: Path, home: HeldDir, target: Path) -> bool:
+    """Give a file a second name; False where the file system cannot, or may not, do that."""
+    with source_home.reach(source) as (from_fd, from_name), home.reach(target) as (fd, name):
+
+        def call() -> None:
+            os.link(from_name, name, src_dir_fd=from_fd, dst_dir_fd=fd, follow_symlinks=False)
+
+        try:
+            change(target, call)
+        except UnwritableError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in _NO_LINK:
+                return False
+            raise
+    return True
+
+
+def rename(home: HeldDir, source: Path, target: Path) -> None:
     """Give a file another name; the directory is not made durable yet."""
-    change(source, os.rename, source, target)
+    with home.reach(source) as (from_fd, from_name), home.reach(target) as (fd, name):
+        change(source, lambda: os.rename(from_name, name, src_dir_fd=from_fd, dst_dir_fd=fd))
 
 
-def remove(path: Path) -> None:
+def remove(home: HeldDir, path: Path) -> None:
     """Remove a file, if it is there."""
-    if os.path.lexists(path):
-        change(path, os.unlink, path)
+    with home.reach(path) as (fd, name):
+        try:
+            os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        change(path, lambda: os.unlink(name, dir_fd=fd))
 
 
-def remove_dir(path: Path) -> None:
+def remove_dir(home: HeldDir, path: Path) -> None:
     """Remove an empty directory."""
-    change(path, os.rmdir, path)
+    with home.reach(path) as (fd, name):
+        change(path, lambda: os.rmdir(name, dir_fd=fd))
 
 
-def dress(path: Path, mode: int, owner: tuple[int, int], mtime_ns: int) -> None:
-    """Give a file mode, owner (user, group) and mtime where they differ, durably."""
-    fd = files.open_readonly(path)
-    try:
-        status = os.fstat(fd)
-        if (status.st_uid, status.st_gid) != owner:
-            change(path, os.fchown, fd, *owner)
-        # A change of owner may have taken bits away.
-        if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
-            change(path, os.fchmod, fd, mode)
-        if status.st_mtime_ns != mtime_ns:
-            _set_time(path, fd, mtime_ns)
-        change(path, os.fsync, fd)
-    finally:
-        os.close(fd)
-
-
-def set_dir_time(path: Path, mtime_ns: int) -> None:
+def set_dir_time(home: HeldDir, path: Path, mtime_ns: int) -> None:
     """Give a directory its mtime back."""
-    if path.stat().st_mtime_ns != mtime_ns:
-        change(path, lambda: os.utime(path, ns=(path.stat().st_atime_ns, mtime_ns)))
+    held = _directory(home, path)
+    _set_time(path, held.fd, mtime_ns)
 
 
-def sync_dir(path: Path) -> None:
+def sync_dir(home: HeldDir, path: Path) -> None:
     """Make the names in a directory durable."""
-    fd = change(path, os.open, path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        change(path, os.fsync, fd)
-    finally:
-        os.close(fd)
+    held = _directory(home, path)
+    change(path, os.fsync, held.fd)
+
+
+def sync_file(home: HeldDir, path: Path) -> None:
+    """Make the content of a file durable."""
+    with OpenFile(home, path) as file:
+        change(path, os.fsync, file.fd)
 
 
 def sync(paths: Iterable[Path]) -> None:
     """Make the content of files durable."""
     for path in paths:
-        sync_file(path)
+        fd = files.open_readonly(path)
+        try:
+            change(path, os.fsync, fd)
+        finally:
+            os.close(fd)
 
 
-def sync_file(path: Path) -> None:
-    """Make the content of a file durable."""
-    fd = files.open_readonly(path)
+def _open(home: HeldDir, path: Path, flags: int, mode: int = 0) -> int:
+    with home.reach(path) as (fd, name):
+        opened = int(change(path, lambda: os.open(name, flags, mode, dir_fd=fd)))
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise RefusedError(f"{path}: is not a regular file")
+    return opened
+
+
+def _directory(home: HeldDir, path: Path) -> HeldDir:
+    return home if path == home.path else HeldDir(path, home)
+
+
+def _is_alone(path: Path, fd: int) -> bool:
+    """Return whether a file has one name only: to change it in place changes nothing else.
+
+    A file outside of the log dir, of which somebody made a second name in there, has two.
+    """
+    return os.fstat(fd).st_nlink == 1
+
+
+def _write(path: Path, fd: int, blocks: Iterable[bytes], position: int) -> tuple[int, int]:
+    """Write blocks from byte `position` on, where there is nothing yet; returns size and CRC."""
+    size = crc = 0
+    for block in blocks:
+        for start, end in _data(block):
+            _write_at(path, fd, memoryview(block)[start:end], position + size + start)
+        size += len(block)
+        crc = crc32c.crc32c(block, crc)
+    return size, crc
+
+
+def _write_at(path: Path, fd: int, rest: memoryview, position: int) -> None:
+    while rest:
+        done = change(path, os.pwrite, fd, rest, position)
+        rest, position = rest[done:], position + done
+
+
+def _data(block: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where a block has other bytes than whole pages of zeros."""
+    start = None
+    for position in range(0, len(block), _PAGE):
+        size = min(_PAGE, len(block) - position)
+        if block[position : position + size] != ZEROS[:size]:
+            start = position if start is None else start
+        elif start is not None:
+            yield start, position
+            start = None
+    if start is not None:
+        yield start, len(block)
+
+
+def _dress(path: Path, fd: int, look: Look) -> None:
+    """Give a file that was just written owner and mode."""
+    status = os.fstat(fd)
+    if (status.st_uid, status.st_gid) != (look.user, look.group):
+        change(path, os.fchown, fd, look.user, look.group)
+    if stat.S_IMODE(os.fstat(fd).st_mode) != look.mode:
+        change(path, os.fchmod, fd, look.mode)
+
+
+def _copy_attributes(path: Path, source: int, target: int) -> None:
+    """Give a file the access control list and the user's extended attributes of another."""
+    wanted, there = _attributes(source), _attributes(target)
+    for name in sorted(there.keys() - wanted.keys()):  # of the directory's default list
+        change(path, os.removexattr, target, name)
+    for name, value in wanted.items():
+        if there.get(name) != value:
+            try:
+                change(path, os.setxattr, target, name, value)
+            except UnwritableError as error:
+                text = f"cannot get the extended attribute {name}: {error.reason}"
+                raise UnwritableError(path, text) from error
+
+
+def _attributes(fd: int) -> dict[str, bytes]:
     try:
-        change(path, os.fsync, fd)
-    finally:
-        os.close(fd)
-
-
-def read_blocks(path: Path, start: int = 0) -> Iterator[bytes]:
-    """Yield the bytes of a file from `start` on."""
-    with files.LogFile(path) as source:
-        buffer = bytearray(BLOCK)
-        while count := source.read_into(memoryview(buffer), start):
-            yield bytes(buffer[:count])
-            start += count
-
-
-def _open_writable(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    return int(change(path, os.open, path, flags))
+        names = os.listxattr(fd)
+    except OSError:  # of a file system that has none
+        return {}
+    wanted = [name for name in names if name == _ACL or name.startswith(_USER)]
+    return {name: os.getxattr(fd, name) for name in wanted}
 
 
 def _set_time(path: Path, fd: int, mtime_ns: int) -> None:
-    change(path, lambda: os.utime(fd, ns=(os.fstat(fd).st_atime_ns, mtime_ns)))
+    if os.fstat(fd).st_mtime_ns != mtime_ns:
+        change(path, lambda: os.utime(fd, ns=(os.fstat(fd).st_atime_ns, mtime_ns)))

@@ -11,6 +11,7 @@
 The lines are described in ``schemas/journal.json``. Paths are relative to the log dir.
 """
 
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,10 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from logtool.apply import disk, outside, records, saving, states, stepping
-from logtool.apply.records import State
+from logtool.apply.held import HeldDir, check_trusted
+from logtool.apply.parsing import Record, State
 from logtool.apply.steps import Step, merge
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
-from logtool.plan import Action, Change
+from logtool.plan import Action, Change, Kind
 
 OnAction = Callable[[Action], None]
 
@@ -31,34 +33,48 @@ OnAction = Callable[[Action], None]
 class Journal:
     """One undo directory and the plan in it; see `logtool.apply` for the order of calls."""
 
-    def __init__(self, undo_dir: Path, log_dir: Path, command: str) -> None:
-        self.undo_dir = undo_dir
+    def __init__(self, undo_dir: HeldDir, log_dir: Path, command: str) -> None:
+        self._undo = undo_dir
+        self.undo_dir = undo_dir.path
         self.log_dir = log_dir
         self.command = command
         """The command line that made the plan, for people."""
         self.state = State.PREPARED
         self.steps: list[Step] = []
+        self._home: HeldDir | None = None
         self._times: dict[Path, int] = {}
         self._paths: set[Path] = set()
         self._made = False
 
     @classmethod
     def begin(cls, undo_dir: Path, log_dir: Path, command: str) -> "Journal":
-        """Make the undo directory; RefusedError where it lies in a log dir or is in use."""
-        journal = cls(undo_dir.resolve(), log_dir.resolve(), command)
-        with journal._hint(f"nothing in {journal.log_dir} was changed"):
-            outside.check(journal.undo_dir, journal.log_dir)
-            if not journal.undo_dir.exists():
+        """Make the undo directory.
+
+        RefusedError where it lies in a log dir, is in use, or somebody else may write there.
+        """
+        undo_dir, log_dir = undo_dir.resolve(), log_dir.resolve()
+        with _hint(undo_dir, f"nothing in {log_dir} was changed"):
+            outside.check(undo_dir, log_dir)
+            if not undo_dir.exists():
+                held = disk.make_dir(HeldDir(undo_dir.parent), undo_dir)
+                journal = cls(held, log_dir, command)
                 journal._made = True
-                with journal._given_up():
-                    disk.make_dir(journal.undo_dir)
+            else:
+                journal = cls(HeldDir(undo_dir), log_dir, command)
+        with journal._given_up():
+            # Whatever its name led to before, this is what is held.
+            check_trusted(undo_dir, journal._undo.fd)
+            if journal._undo.names():
+                raise RefusedError(f"{undo_dir}: is not empty; give a new directory")
+            journal._home = HeldDir(log_dir)
         return journal
 
     @classmethod
     def open(cls, undo_dir: Path) -> "Journal":
-        """Read an undo directory; RefusedError for a directory that is none."""
-        found = records.read(undo_dir)
-        journal = cls(undo_dir.resolve(), found.log_dir, found.command)
+        """Read an undo directory; RefusedError for one that is none or is not believed."""
+        held = HeldDir(undo_dir.resolve())
+        found = records.read(held)
+        journal = cls(held, found.log_dir, found.command)
         journal.state, journal.steps, journal._times = found.state, found.steps, found.times
         return journal
 
@@ -74,12 +90,12 @@ class Journal:
             drafts = merge(map(_resolved, changes))
             freed = {draft.before for draft in drafts if draft.after is None}
             for number, draft in enumerate(drafts, len(self.steps) + 1):
-                step = saving.save(draft, number, self.log_dir, self.undo_dir, freed)
+                step = saving.save(draft, number, self._log_dir, self._undo, freed)
                 if not self._paths.isdisjoint(step.paths):
                     raise ValueError(f"{step.path} is changed by two calls of stage")
                 self.steps.append(step)
                 for path in step.paths:
-                    self._times.setdefault(path.parent, path.parent.stat().st_mtime_ns)
+                    self._times.setdefault(path.parent, _mtime(self._log_dir, path))
             self._paths.update(path for step in self.steps for path in step.paths)
 
     def commit(self) -> None:
@@ -87,17 +103,16 @@ class Journal:
         if self.state is not State.PREPARED:
             raise ValueError(f"{self.undo_dir}: is {self.state} already")
         with self._given_up():
-            records.write(
-                self.undo_dir,
-                records.Record(self.log_dir, self.command, self.state, self.steps, self._times),
-            )
+            record = Record(self.log_dir, self.command, self.state, self.steps, self._times)
+            records.write(self._undo, record)
         self.state = State.COMMITTED
 
     def discard(self) -> None:
         """Remove an undo directory that was not committed, as far as that is possible."""
         if self.state is State.PREPARED:
             with suppress(LogtoolError, OSError):
-                records.discard(self.undo_dir, keep_dir=not self._made)
+                records.discard(self._undo, keep_dir=not self._made)
+            self._undo.close()
 
     def carry_out(self, on_action: OnAction | None = None) -> None:
         """Change the log dir, or go on with it after a kill; RefusedError if a file was changed."""
@@ -105,12 +120,12 @@ class Journal:
             return
         if self.state is not State.COMMITTED:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
-        with self._hint(self._way_on()):
+        with _hint(self.undo_dir, self._way_on()):
             found = self._find()
-            for item in _by_directory(found):
+            for item in _by_directory(found, self._log_dir):
                 for action in stepping.actions(item):
                     (on_action or _ignore)(action)
-                stepping.carry_out(item, self.undo_dir)
+                stepping.carry_out(item, self._log_dir, self._undo)
             self._enter(State.DONE)
 
     def finish(self, on_action: OnAction | None = None) -> None:
@@ -127,34 +142,52 @@ class Journal:
         if not self.can_be_undone:
             return []
         found = self._find()
-        stepping.check_saved(found, self.undo_dir)
+        stepping.check_saved(found, self._undo)
         return [action for item in reversed(found) for action in stepping.undo_actions(item)]
 
     def undo(self, on_action: OnAction | None = None) -> None:
         """Put everything back, times of directories too; RefusedError if a file was changed."""
         if not self.can_be_undone:
             return
-        with self._hint(f"run '{self._undo_command()}' again to go on"):
+        with _hint(self.undo_dir, f"run '{self._undo_command()}' again to go on"):
             found = self._find()
-            stepping.check_saved(found, self.undo_dir)
+            stepping.check_saved(found, self._undo)
             if self.state is not State.UNDOING:
                 self._enter(State.UNDOING)
-            for item in _by_directory(found[::-1]):
+            for item in _by_directory(found[::-1], self._log_dir):
                 for action in stepping.undo_actions(item):
                     (on_action or _ignore)(action)
-                stepping.undo(item, self.undo_dir)
+                stepping.undo(item, self._log_dir, self._undo)
             for directory, mtime_ns in self._times.items():
-                disk.set_dir_time(directory, mtime_ns)
-                disk.sync_dir(directory)
+                disk.set_dir_time(self._log_dir, directory, mtime_ns)
+                disk.sync_dir(self._log_dir, directory)
             self._enter(State.UNDONE)
 
+    @property
+    def _log_dir(self) -> HeldDir:
+        """The log dir, held open from the first time on that it is needed."""
+        if self._home is None:
+            try:
+                self._home = HeldDir(self.log_dir)
+            except UnreadableError as error:
+                if error.missing:
+                    raise UnreadableError(self.log_dir, "is not there") from error
+                raise
+            self._check_log_dir()
+        return self._home
+
+    def _check_log_dir(self) -> None:
+        """Refuse to change what is no log dir, unless all that made it one was removed."""
+        gone = [step.path.name for step in self.steps if step.kind is Kind.REMOVE]
+        if not (outside.belongs_to_broker(self.log_dir) or any(map(outside.is_brokers, gone))):
+            raise RefusedError(f"{self.log_dir}: is no log dir; nothing was touched")
+
     def _find(self) -> list[states.Found]:
-        if not self.log_dir.is_dir():
-            raise UnreadableError(self.log_dir, "is not there")
-        return states.find(self.steps, self.undo_dir, settled=self.state is State.DONE)
+        settled = self.state is State.DONE
+        return states.find(self.steps, self._log_dir, self._undo, settled=settled)
 
     def _enter(self, state: State) -> None:
-        records.append_state(self.undo_dir, state)
+        records.append_state(self._undo, state)
         self.state = state
 
     def _undo_command(self) -> str:
@@ -175,22 +208,29 @@ class Journal:
     def _given_up(self) -> Iterator[None]:
         """Remove the undo directory if what it is for fails."""
         try:
-            with self._hint(f"nothing in {self.log_dir} was changed"):
+            with _hint(self.undo_dir, f"nothing in {self.log_dir} was changed"):
                 yield
         except BaseException:
             self.discard()
             raise
 
-    @contextmanager
-    def _hint(self, state: str) -> Iterator[None]:
-        """Let an error of the system say what things are like and how to go on."""
-        try:
-            yield
-        except (UnwritableError, UnreadableError) as error:
-            raise UnwritableError(error.path, error.reason, state) from error
-        except OSError as error:
-            path = Path(str(error.filename or self.undo_dir))
-            raise UnwritableError(path, error.strerror or str(error), state) from error
+
+@contextmanager
+def _hint(undo_dir: Path, state: str) -> Iterator[None]:
+    """Let an error of the system say what things are like and how to go on."""
+    try:
+        yield
+    except (UnwritableError, UnreadableError) as error:
+        raise UnwritableError(error.path, error.reason, state) from error
+    except OSError as error:
+        path = Path(str(error.filename or undo_dir))
+        raise UnwritableError(path, error.strerror or str(error), state) from error
+
+
+def _mtime(home: HeldDir, path: Path) -> int:
+    """Return the mtime of the directory that a file lies in."""
+    with home.reach(path) as (fd, _):
+        return os.fstat(fd).st_mtime_ns
 
 
 def default_undo_dir(log_dir: Path) -> Path:
@@ -217,10 +257,24 @@ def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal
     found = []
     for path in sorted(places):
         if (path / records.NAME).exists():
-            journal = Journal.open(path)
-            if journal.state in (State.COMMITTED, State.UNDOING) and journal.log_dir == home:
+            journal = _opened(path)
+            unfinished = journal and journal.state in (State.COMMITTED, State.UNDOING)
+            if journal and unfinished and journal.log_dir == home:
                 found.append(journal)
     return found
+
+
+def _opened(path: Path) -> Journal | None:
+    """Read an undo directory that was found, not named.
+
+    None for one of another user that says itself that it is done with: it may stay there.
+    """
+    try:
+        return Journal.open(path)
+    except RefusedError:
+        if records.claims_to_be_ended(HeldDir(path.resolve())):
+            return None
+        raise
 
 
 def finish_earlier(
@@ -238,7 +292,7 @@ def finish_earlier(
             journal.finish()
 
 
-def _by_directory(found: Sequence[states.Found]) -> Iterator[states.Found]:
+def _by_directory(found: Sequence[states.Found], log_dir: HeldDir) -> Iterator[states.Found]:
     """Yield what is to be done, and make names durable when a directory is left.
 
     What comes later, such as the marker of a clean stop, never outlives what comes before it.
@@ -247,7 +301,7 @@ def _by_directory(found: Sequence[states.Found]) -> Iterator[states.Found]:
         yield item
         home = item.step.path.parent
         if following is None or following.step.path.parent != home:
-            disk.sync_dir(home)
+            disk.sync_dir(log_dir, home)
 
 
 def _resolved(change: Change) -> Change:

@@ -1,7 +1,9 @@
 """Kafka's own lock on a log dir, taken the way a broker takes it."""
 
+import errno
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,10 +11,17 @@ from pathlib import Path
 
 from logtool import broker
 from logtool.apply import disk
-from logtool.errors import RefusedError, UnwritableError
+from logtool.apply.held import HeldDir
+from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats.names import FileKind
 
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OURS = re.compile(rb"logtool (-?[0-9]{1,19})\n")
+"""A ``.lock`` that was made here: with the mtime that its directory had before, in ns. A broker's
+is empty, and a broker does not read it. Whoever finds one that a kill left behind takes it away."""
+
+_AT_ONCE = 100_000_000
+"""Nanoseconds by which the time of a name may be behind that of its file."""
 
 
 @contextmanager
@@ -27,51 +36,95 @@ def locked(log_dir: Path) -> Iterator[None]:
         yield
         return
     path = log_dir / FileKind.LOCK.value
-    fd, made = _open(path)
+    home = _held(log_dir, path)
+    fd = _open(home, path)
     try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise RefusedError(f"{path}: is not a regular file")
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RefusedError(f"{path}: {_who(log_dir)} holds it; stop it first") from error
         except OSError as error:
             raise UnwritableError(path, error.strerror or str(error)) from error
+        mtime_ns = _made_by_us(home, fd)
         with broker.held_here(log_dir):
             try:
+                if mtime_ns is not None:
+                    disk.set_dir_time(home, home.path, mtime_ns)
                 yield
             finally:
                 # Before it is let go, so that nobody else can have taken it.
-                if made:
-                    with suppress(UnwritableError, OSError), _time_kept(log_dir):
-                        disk.remove(path)
+                if mtime_ns is not None:
+                    _remove(home)
     finally:
         os.close(fd)
 
 
-def _open(path: Path) -> tuple[int, bool]:
-    """Return a descriptor of the lock file and whether it was made for it."""
+def _held(log_dir: Path, path: Path) -> HeldDir:
     try:
-        return os.open(path, _FLAGS), False
+        return HeldDir(log_dir.resolve())
+    except UnreadableError as error:
+        reason = "there is no such directory" if error.missing else error.reason
+        raise UnwritableError(path, reason) from error
+
+
+def _open(home: HeldDir, path: Path) -> int:
+    """Return a descriptor of the lock file, which is made where it is not there."""
+    name = path.name
+    try:
+        return os.open(name, _FLAGS, dir_fd=home.fd)
     except FileNotFoundError:
-        if not path.parent.is_dir():
-            raise UnwritableError(path, "there is no such directory") from None
+        pass
     except OSError as error:
         raise UnwritableError(path, error.strerror or str(error)) from error
-    with _time_kept(path.parent):
-        fd = disk.change(path, os.open, path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o644)
-        home = path.parent.stat()
+    folder = os.fstat(home.fd)
+    fd, named = _nameless(home, path)
+    try:
+        os.write(fd, b"logtool %d\n" % folder.st_mtime_ns)
         # After a kill it stays: the broker's own user must be able to open it then.
         with suppress(OSError):
-            os.fchown(fd, home.st_uid, home.st_gid)
-            os.fchmod(fd, stat.S_IMODE(home.st_mode) & 0o666)
-    return fd, True
+            os.fchown(fd, folder.st_uid, folder.st_gid)
+            os.fchmod(fd, stat.S_IMODE(folder.st_mode) & 0o666)
+        if not named:
+            disk.change(path, lambda: os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=home.fd))
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
-@contextmanager
-def _time_kept(directory: Path) -> Iterator[None]:
-    before = directory.stat().st_mtime_ns
-    yield
+def _nameless(home: HeldDir, path: Path) -> tuple[int, bool]:
+    """Return a new file that has no name yet, so that none is half made; and whether it has."""
+    flags = os.O_RDWR | os.O_CLOEXEC
+    try:
+        return os.open(".", flags | os.O_TMPFILE, 0o600, dir_fd=home.fd), False
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            raise UnwritableError(path, error.strerror or str(error)) from error
+    flags |= os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    fd = disk.change(path, lambda: os.open(path.name, flags, 0o600, dir_fd=home.fd))
+    return int(fd), True
+
+
+def _made_by_us(home: HeldDir, fd: int) -> int | None:
+    """Return what mtime the directory had before the lock was made, None for a broker's lock.
+
+    It has the time of the lock where a kill came between the two. What was changed in the
+    directory since then has a time of its own, which stays.
+    """
+    found = _OURS.fullmatch(os.pread(fd, 64, 0))
+    if not found:
+        return None
+    now = os.fstat(home.fd).st_mtime_ns
+    return int(found[1]) if abs(now - os.fstat(fd).st_ctime_ns) < _AT_ONCE else now
+
+
+def _remove(home: HeldDir) -> None:
+    mtime_ns = os.fstat(home.fd).st_mtime_ns
     with suppress(UnwritableError, OSError):
-        disk.set_dir_time(directory, before)
+        disk.remove(home, home.path / FileKind.LOCK.value)
+        disk.set_dir_time(home, home.path, mtime_ns)
 
 
 def _who(log_dir: Path) -> str:

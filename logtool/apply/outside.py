@@ -45,11 +45,17 @@ def belongs_to_broker(path: Path) -> bool:
     except UnreadableError:
         return False
     return any(
-        _is_of_partition(entry.name)
-        or names.parse_root_file(entry.name).kind not in (FileKind.UNKNOWN, FileKind.LOCK)
+        is_brokers(entry.name)
         or (_is_partition(entry.name) and files.is_dir(entry) and _holds_files(path / entry.name))
         for entry in entries
     )
+
+
+def is_brokers(name: str) -> bool:
+    """Return whether a file has a name that only a broker gives; any program may have a lock."""
+    return _is_of_partition(name) or names.parse_root_file(name).kind not in (
+        FileKind.UNKNOWN, FileKind.LOCK,
+    )  # fmt: skip
 
 
 def _is_partition(name: str) -> bool:

@@ -1,54 +1,25 @@
 """The file ``journal.ndjson`` of an undo directory: written once, whole; then lines are added."""
 
 import json
-import os
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import crc32c
 
-from logtool import __version__, files
-from logtool.apply import disk
-from logtool.apply.steps import Step
-from logtool.errors import RefusedError
+from logtool import __version__
+from logtool.apply import disk, parsing
+from logtool.apply.held import HeldDir, OpenFile, check_trusted
+from logtool.apply.parsing import SCHEMA, Record, State
+from logtool.errors import LogtoolError, RefusedError
 
 NAME = "journal.ndjson"
-SCHEMA = "logtool.journal/1"
 DEFAULT_INFIX = ".logtool-undo-"
 _TEMPORARY = NAME + ".tmp"
 _OURS = re.compile(rf"\d{{6,}}\.(old|new)|{re.escape(NAME)}(\.tmp)?")
 
 
-class State(StrEnum):
-    """How far a plan has come."""
-
-    PREPARED = "prepared"
-    """Not committed: the log dir is untouched, the undo directory can be removed."""
-    COMMITTED = "committed"
-    """It is to be carried out; some of it may have been."""
-    DONE = "done"
-    UNDOING = "undoing"
-    """It is to be undone; some of it may have been."""
-    UNDONE = "undone"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a journal says."""
-
-    log_dir: Path
-    command: str
-    state: State
-    steps: list[Step]
-    times: dict[Path, int]
-    """Each directory in which a name changes, and its mtime before."""
-
-
-def write(undo_dir: Path, record: Record) -> None:
+def write(undo: HeldDir, record: Record) -> None:
     """Write the journal of an undo directory whose other files are durable: the commit."""
     home = record.log_dir
     lines: list[dict[str, Any]] = [
@@ -64,69 +35,82 @@ def write(undo_dir: Path, record: Record) -> None:
     ]  # fmt: skip
     body = b"".join(map(_line, lines))
     commit = {"type": "commit", "steps": len(record.steps), "crc32c": crc32c.crc32c(body)}
-    disk.remove(undo_dir / _TEMPORARY)
-    disk.write_new(undo_dir / _TEMPORARY, [body + _line(commit)])
-    disk.sync_dir(undo_dir)
-    disk.rename(undo_dir / _TEMPORARY, undo_dir / NAME)
-    disk.sync_dir(undo_dir)
+    temporary = undo.path / _TEMPORARY
+    disk.remove(undo, temporary)
+    disk.write_new(undo, temporary, [body + _line(commit)])
+    disk.sync_dir(undo, undo.path)
+    disk.rename(undo, temporary, undo.path / NAME)
+    disk.sync_dir(undo, undo.path)
 
 
-def append_state(undo_dir: Path, state: State) -> None:
+def append_state(undo: HeldDir, state: State) -> None:
     """Add durably that the plan has come to `state`."""
-    path = undo_dir / NAME
+    line = _line({"type": "state", "state": str(state), "time": _now()})
     # What power loss left of a line is written over.
-    end = files.read_small(path, _LIMIT).rfind(b"\n") + 1
-    disk.append(path, end, [_line({"type": "state", "state": str(state), "time": _now()})])
+    data = _content(undo)
+    data = data[: data.rfind(b"\n") + 1]
+    if disk.append(undo, undo.path / NAME, len(data), [line]):
+        return
+    # A snapshot has the journal too, and keeps it as it was.
+    disk.remove(undo, undo.path / _TEMPORARY)
+    disk.write_new(undo, undo.path / _TEMPORARY, [data + line])
+    disk.rename(undo, undo.path / _TEMPORARY, undo.path / NAME)
+    disk.sync_dir(undo, undo.path)
 
 
-def read(undo_dir: Path) -> Record:
-    """Read the journal of an undo directory; RefusedError for what is none or is damaged."""
-    path = undo_dir / NAME
-    if not os.path.lexists(path):
-        names = [entry.name for entry in files.list_dir(undo_dir)]
-        if not all(map(_OURS.fullmatch, names)):
-            raise RefusedError(f"{undo_dir}: is no undo directory: it has no {NAME}")
-        return Record(undo_dir, "", State.PREPARED, [], {})
-    data = files.read_small(path, _LIMIT)
+def read(undo: HeldDir) -> Record:
+    """Read the journal of an undo directory.
+
+    RefusedError for what is none, is damaged, or could have been written by somebody else than the
+    caller and root.
+    """
+    check_trusted(undo.path, undo.fd)
+    path = undo.path / NAME
+    if NAME not in undo.names():
+        if not all(map(_OURS.fullmatch, undo.names())):
+            raise RefusedError(f"{undo.path}: is no undo directory: it has no {NAME}")
+        return Record(undo.path, "", State.PREPARED, [], {})
+    data = _content(undo)
     try:
-        return _parsed(data[: data.rfind(b"\n") + 1])
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        return parsing.parse(data[: data.rfind(b"\n") + 1])
+    except (ValueError, RecursionError) as error:
         raise RefusedError(f"{path}: is damaged or of another version: {error}") from error
 
 
-def discard(undo_dir: Path, *, keep_dir: bool) -> None:
+def claims_to_be_ended(undo: HeldDir) -> bool:
+    """Return whether a journal, which need not be believed, says that nothing is left to do."""
+    try:
+        with OpenFile(undo, undo.path / NAME) as file:
+            last = b"".join(file.blocks(max(0, file.status.st_size - _LINE))).splitlines()[-1:]
+        return any(b'"state": "%s"' % state.encode() in line for line in last for state in _ENDS)
+    except LogtoolError:
+        return False
+
+
+def discard(undo: HeldDir, *, keep_dir: bool) -> None:
     """Remove what `logtool` wrote into an undo directory, and the directory unless told not to."""
     # The journal first: without it nobody takes the rest for a plan.
-    for path in reversed(_entries(undo_dir)):
-        disk.remove(path)
+    for name in reversed(undo.names()):
+        if _OURS.fullmatch(name):
+            disk.remove(undo, undo.path / name)
     if not keep_dir:
-        disk.remove_dir(undo_dir)
+        parent = HeldDir(undo.path.parent)
+        disk.remove_dir(parent, undo.path)
 
 
-_LIMIT = 1 << 40
+_LIMIT = 1 << 30
+"""Bytes of the largest journal: of some million files."""
+_LINE = 1 << 10
+_ENDS = (State.DONE, State.UNDONE)
 
 
-def _parsed(data: bytes) -> Record:
-    rows = data.splitlines(keepends=True)
-    lines = [json.loads(row) for row in rows]
-    at = next((i for i, line in enumerate(lines) if line["type"] == "commit"), None)
-    if at is None or lines[at]["crc32c"] != crc32c.crc32c(b"".join(rows[:at])):
-        raise ValueError("the commit does not match what stands before it")
-    begin, states = lines[0], [State(line["state"]) for line in lines[at + 1 :]]
-    if begin["schema"] != SCHEMA:
-        raise ValueError(f"expected {SCHEMA}, found {begin['schema']}")
-    home = Path(begin["log_dir"])
-    return Record(
-        home,
-        begin["command"],
-        states[-1] if states else State.COMMITTED,
-        [Step.from_json(line, home) for line in lines[:at] if line["type"] == "step"],
-        {home / x["path"]: x["mtime_ns"] for x in lines[:at] if x["type"] == "directory"},
-    )
-
-
-def _entries(undo_dir: Path) -> list[Path]:
-    return [undo_dir / e.name for e in files.list_dir(undo_dir) if _OURS.fullmatch(e.name)]
+def _content(undo: HeldDir) -> bytes:
+    path = undo.path / NAME
+    with OpenFile(undo, path) as file:
+        check_trusted(path, file.fd)
+        if file.status.st_size > _LIMIT:
+            raise RefusedError(f"{path}: is larger than a journal can be")
+        return b"".join(file.blocks())
 
 
 def _line(obj: dict[str, Any]) -> bytes:

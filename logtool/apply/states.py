@@ -6,7 +6,6 @@ was changed by somebody else.
 """
 
 import os
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,12 +14,10 @@ from pathlib import Path
 
 import crc32c
 
-from logtool.apply import disk
+from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look, Step
-from logtool.errors import RefusedError, UnreadableError
+from logtool.errors import RefusedError
 from logtool.plan import Kind
-
-_ZEROS = bytes(disk.BLOCK)
 
 
 class Content(Enum):
@@ -59,19 +56,6 @@ class Found:
         return self.content is Content.OLD and not self.is_renamed
 
 
-def look(path: Path) -> os.stat_result | None:
-    """Return the status of a file, None where there is none; RefusedError for what is no file."""
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UnreadableError(path, error.strerror or str(error)) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise RefusedError(f"{path}: is not a regular file")
-    return status
-
-
 def checksum(blocks: Iterable[bytes]) -> int:
     """Return the CRC-32C of all blocks."""
     value = 0
@@ -80,54 +64,55 @@ def checksum(blocks: Iterable[bytes]) -> int:
     return value
 
 
-def find(steps: Sequence[Step], undo_dir: Path, *, settled: bool) -> list[Found]:
+def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) -> list[Found]:
     """Return how far each step has come; RefusedError names a file that somebody else changed.
 
     `settled` says that everything was carried out: then no step can be half done.
     """
-    places = [_place(step) for step in steps]
+    places = [_place(step, home) for step in steps]
     pairs = list(zip(steps, places, strict=True))
     moved = {path for step, path in pairs if step.is_renamed and path == step.after}
     removed = {step.before for step in steps if step.kind is Kind.REMOVE}
     found = []
     for step, path in pairs:
-        content = _content(step, path, undo_dir, settled, path in moved)
+        content = _content(step, path, home, undo, settled, path in moved)
         if content is None:
             raise RefusedError(
                 f"{path}: was changed by somebody else: it is neither what it was nor what it "
                 f"became; nothing was touched"
             )
         if step.is_renamed and path == step.before and step.after not in removed:
-            _refuse_taken(step)
+            _refuse_taken(step, home)
         found.append(Found(step, path, content))
     return found
 
 
-def _place(step: Step) -> Path:
-    if step.after is None or (step.is_renamed and step.before and look(step.before)):
+def _place(step: Step, home: HeldDir) -> Path:
+    if step.after is None or (step.is_renamed and step.before and home.look(step.before)):
         return step.path
     return step.after
 
 
-def _refuse_taken(step: Step) -> None:
-    if step.after and look(step.after):
+def _refuse_taken(step: Step, home: HeldDir) -> None:
+    if step.after and home.look(step.after):
         raise RefusedError(f"{step.after}: is there already; nothing was touched")
 
 
 def _content(
-    step: Step, path: Path, undo_dir: Path, settled: bool, holds_another: bool
+    step: Step, path: Path, home: HeldDir, undo: HeldDir, settled: bool, holds_another: bool
 ) -> Content | None:
     """Return the content of the file at `path`, None for one that is not of this step."""
-    status = look(path)
+    status = home.look(path)
     if step.kind is Kind.REMOVE and (status is None or holds_another):
         return Content.NEW
     if status is None:
         return Content.OLD if step.kind is Kind.CREATE else None
     if step.kind is Kind.TRUNCATE:
-        return _cut_content(step, path, status, undo_dir, settled)
+        return _cut_content(step, path, status, home, undo, settled)
     if step.kind in (Kind.RENAME, Kind.REMOVE):
-        return Content.OLD if _is_like(path, status, step.old) else None
-    is_old, is_new = _has_bytes(path, status, step.old), _has_bytes(path, status, step.new)
+        return Content.OLD if _is_like(home, path, status, step.old) else None
+    is_old = _has_bytes(home, path, status, step.old)
+    is_new = _has_bytes(home, path, status, step.new)
     if is_old and is_new and step.old:
         # The same bytes as before: only the time tells.
         is_new = status.st_mtime_ns != step.old.mtime_ns
@@ -135,7 +120,7 @@ def _content(
 
 
 def _cut_content(
-    step: Step, path: Path, status: os.stat_result, undo_dir: Path, settled: bool
+    step: Step, path: Path, status: os.stat_result, home: HeldDir, undo: HeldDir, settled: bool
 ) -> Content | None:
     old, new = step.old, step.new
     if old is None or new is None:
@@ -147,18 +132,19 @@ def _cut_content(
         return Content.NEW
     if settled or not new.size <= status.st_size <= old.size:
         return None
-    tail = disk.read_blocks(path, new.size)
-    return Content.BETWEEN if _begins(tail, disk.read_blocks(saved(undo_dir, step))) else None
+    with OpenFile(home, path) as file, OpenFile(undo, saved(undo, step)) as tail:
+        begins = _begins(file.blocks(new.size), tail.blocks())
+    return Content.BETWEEN if begins else None
 
 
-def saved(undo_dir: Path, step: Step) -> Path:
+def saved(undo: HeldDir, step: Step) -> Path:
     """Return the file of the undo directory with the old bytes of a step."""
-    return undo_dir / f"{step.number:06d}.old"
+    return undo.path / f"{step.number:06d}.old"
 
 
-def written(undo_dir: Path, step: Step) -> Path:
+def written(undo: HeldDir, step: Step) -> Path:
     """Return the file of the undo directory with the new content of a step."""
-    return undo_dir / f"{step.number:06d}.new"
+    return undo.path / f"{step.number:06d}.new"
 
 
 def _begins(tail: Iterable[bytes], whole: Iterable[bytes]) -> bool:
@@ -167,7 +153,7 @@ def _begins(tail: Iterable[bytes], whole: Iterable[bytes]) -> bool:
     for block, expected in zip_longest(tail, whole, fillvalue=b""):
         if ended or not expected.startswith(block):
             same = 0 if ended else _common(block, expected)
-            if block[same:] != _ZEROS[: len(block) - same]:
+            if block[same:] != ZEROS[: len(block) - same]:
                 return False
             ended = True
     return True
@@ -179,13 +165,14 @@ def _common(one: bytes, other: bytes) -> int:
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _is_like(path: Path, status: os.stat_result, wanted: Look | None) -> bool:
+def _is_like(home: HeldDir, path: Path, status: os.stat_result, wanted: Look | None) -> bool:
     """Return whether size and mtime are the same, or else the bytes, where they are known."""
     same = wanted and (status.st_size, status.st_mtime_ns) == (wanted.size, wanted.mtime_ns)
-    return bool(same) or _has_bytes(path, status, wanted)
+    return bool(same) or _has_bytes(home, path, status, wanted)
 
 
-def _has_bytes(path: Path, status: os.stat_result, wanted: Look | None) -> bool:
+def _has_bytes(home: HeldDir, path: Path, status: os.stat_result, wanted: Look | None) -> bool:
     if wanted is None or wanted.crc32c is None or status.st_size != wanted.size:
         return False
-    return checksum(disk.read_blocks(path)) == wanted.crc32c
+    with OpenFile(home, path) as file:
+        return checksum(file.blocks()) == wanted.crc32c

@@ -1,9 +1,14 @@
 """One step forward or back, from wherever it stands; and how it is told to people."""
 
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from logtool.apply import disk
+from logtool.apply.held import HeldDir, OpenFile
 from logtool.apply.states import Content, Found, checksum, saved, written
 from logtool.apply.steps import Look, Step
 from logtool.errors import RefusedError
@@ -15,54 +20,59 @@ SUFFIX = ".logtool-tmp"
 """Of a file that gets its name when it is whole: nothing to a broker, in the root and below."""
 
 
-def carry_out(found: Found, undo_dir: Path) -> None:
+def carry_out(found: Found, home: HeldDir, undo_dir: HeldDir) -> None:
     """Bring the file of a step to what it shall be; names are not durable yet."""
     step, path = found.step, found.path
-    _clear(step)
+    _clear(step, home)
     if step.kind is Kind.REMOVE:
         if found.content is Content.OLD:
-            disk.remove(path)
+            disk.remove(home, path)
         return
     if step.after and path != step.after and step.is_renamed:
-        disk.rename(path, step.after)
+        disk.rename(home, path, step.after)
         path = step.after
     if step.new is None:
         return
     if step.kind is Kind.TRUNCATE:
         # Once more where it is cut already: a kill may have come before that was durable.
-        disk.cut(path, step.new.size, step.new.mtime_ns)
+        if not disk.cut(home, path, step.new.size, step.new.mtime_ns):
+            with OpenFile(home, path) as file:
+                _write_over(home, path, file.blocks(0, step.new.size), step.new, file)
     elif found.content is not Content.NEW:
-        _put(written(undo_dir, step), path, step.new, may_link=False)
+        with OpenFile(undo_dir, written(undo_dir, step)) as source, ExitStack() as stack:
+            like = stack.enter_context(OpenFile(home, path)) if step.old else None
+            _write_over(home, path, source.blocks(), step.new, like)
 
 
-def undo(found: Found, undo_dir: Path) -> None:
+def undo(found: Found, home: HeldDir, undo_dir: HeldDir) -> None:
     """Bring the file of a step back to what it was; names are not durable yet."""
     step, path = found.step, found.path
-    _clear(step)
+    _clear(step, home)
     if step.old is None:
-        disk.remove(path)
+        disk.remove(home, path)
         return
     if step.kind is Kind.TRUNCATE and found.content is Content.OLD:
-        disk.sync_file(path)
+        disk.sync_file(home, path)
     elif found.content is not Content.OLD:
-        if step.kind is Kind.TRUNCATE and step.new:
-            tail = disk.read_blocks(saved(undo_dir, step))
-            disk.append(path, step.new.size, tail, step.old.mtime_ns)
-        else:
-            _put(saved(undo_dir, step), path, step.old, may_link=True)
+        with OpenFile(undo_dir, saved(undo_dir, step)) as source:
+            if step.kind is Kind.TRUNCATE and step.new:
+                _put_tail_back(home, path, source, step.new, step.old)
+            else:
+                _put_back(home, path, undo_dir, source, step.old)
     if found.is_renamed and step.before:
-        disk.rename(path, step.before)
+        disk.rename(home, path, step.before)
 
 
-def check_saved(found: Sequence[Found], undo_dir: Path) -> None:
+def check_saved(found: Sequence[Found], undo_dir: HeldDir) -> None:
     """Refuse to undo with anything but the very bytes that were saved."""
     for item in found:
         step = item.step
         if item.content is Content.OLD or step.old is None or step.old.crc32c is None:
             continue
-        path = saved(undo_dir, step)
-        if checksum(disk.read_blocks(path)) != step.old.crc32c:
-            raise RefusedError(f"{path}: is not what was saved there; nothing was touched")
+        with OpenFile(undo_dir, saved(undo_dir, step)) as source:
+            if checksum(source.blocks()) != step.old.crc32c:
+                text = f"{source.path}: is not what was saved there; nothing was touched"
+                raise RefusedError(text)
 
 
 def actions(found: Found) -> Iterator[Action]:
@@ -122,21 +132,49 @@ def _told(
     )  # fmt: skip
 
 
-def _put(source: Path, path: Path, look: Look, *, may_link: bool) -> None:
-    """Let `path` be a file like `source`: written under another name, then renamed."""
-    temporary = _temporary(path)
-    if not (may_link and disk.link(source, temporary)):
-        disk.write_new(temporary, disk.read_blocks(source))
-    disk.dress(temporary, look.mode, (look.user, look.group), look.mtime_ns)
-    disk.rename(temporary, path)
+def _put_tail_back(home: HeldDir, path: Path, tail: OpenFile, new: Look, old: Look) -> None:
+    """Let a file that was cut go on with its tail; what has other names too is left alone."""
+    if not disk.append(home, path, new.size, tail.blocks(), old.mtime_ns):
+        with OpenFile(home, path) as file:
+            whole = chain(file.blocks(0, new.size), tail.blocks())
+            _write_over(home, path, whole, replace(old, crc32c=None), file)
+
+
+def _put_back(home: HeldDir, path: Path, undo_dir: HeldDir, source: OpenFile, old: Look) -> None:
+    """Let `path` be the file that was saved: the same one, if it still is what it was."""
+    if not _looks_like(source, old) or not disk.link(undo_dir, source.path, home, _temporary(path)):
+        _write_over(home, path, source.blocks(), old, source)
+        return
+    disk.rename(home, _temporary(path), path)
     # Where both are names of one file already, a rename does nothing.
-    disk.remove(temporary)
+    disk.remove(home, _temporary(path))
 
 
-def _clear(step: Step) -> None:
+def _looks_like(file: OpenFile, look: Look) -> bool:
+    """Return whether a file needs no change; one with several names must not get any."""
+    status = file.status
+    return look == Look(
+        status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode), status.st_uid,
+        status.st_gid, look.crc32c,
+    )  # fmt: skip
+
+
+def _write_over(
+    home: HeldDir, path: Path, blocks: Iterable[bytes], look: Look, like: OpenFile | None
+) -> None:
+    """Let `path` be a new file: written under another name, then renamed."""
+    temporary = _temporary(path)
+    size, crc = disk.write_new(home, temporary, blocks, look, like)
+    if size != look.size or look.crc32c not in (None, crc):
+        disk.remove(home, temporary)
+        raise RefusedError(f"{path}: what was saved of it was changed meanwhile")
+    disk.rename(home, temporary, path)
+
+
+def _clear(step: Step, home: HeldDir) -> None:
     """Remove what a kill left of a file that was being written."""
     for path in step.paths:
-        disk.remove(_temporary(path))
+        disk.remove(home, _temporary(path))
 
 
 def _temporary(path: Path) -> Path:

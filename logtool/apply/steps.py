@@ -76,19 +76,6 @@ class Step:
             "new": _look_as_json(self.new),
         }
 
-    @classmethod
-    def from_json(cls, line: dict[str, Any], home: Path) -> "Step":
-        """Return the step of a line of the journal; KeyError, TypeError for another line."""
-        before, after, old, new = (line[key] for key in ("before", "after", "old", "new"))
-        return cls(
-            line["number"],
-            Kind(line["kind"]),
-            None if before is None else home / before,
-            None if after is None else home / after,
-            None if old is None else Look(**old),
-            None if new is None else Look(**new),
-        )
-
 
 @dataclass(slots=True)
 class Draft:

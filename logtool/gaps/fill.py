@@ -9,6 +9,7 @@ from pathlib import Path
 
 from logtool import files
 from logtool.apply import disk
+from logtool.apply.held import HeldDir
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.files import LogFile
 from logtool.formats import names
@@ -43,15 +44,17 @@ def write(result: Result, ghosts: Ghosts, target: Path) -> int:
     name, UnwritableError where the disk does not take it. Until it is whole it has another name.
     """
     _check(result, ghosts, target)
+    target = target.parent.resolve() / target.name
+    home = HeldDir(target.parent)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        size, _ = disk.write_new(part, blocks(result, ghosts))
+        size, _ = disk.write_new(home, part, blocks(result, ghosts))
         check_target(target)
-        if not disk.link(part, target):
-            disk.rename(part, target)
+        if not disk.link(home, part, home, target):
+            disk.rename(home, part, target)
     finally:
-        disk.remove(part)
-    disk.sync_dir(target.parent)
+        disk.remove(home, part)
+    disk.sync_dir(home, home.path)
     return size
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from logtool import apply
 from logtool.apply import Journal, disk, outside
+from logtool.apply.held import HeldDir
 from logtool.errors import RefusedError
 from logtool.plan import Action, Kind
 
@@ -32,6 +33,7 @@ class Output:
         self._path = path.resolve()
         self._folders: dict[Path, Path] = {}
         """The partition dir of each folder."""
+        self._held: HeldDir | None = None
 
     def check(self, log_dirs: Sequence[Path]) -> None:
         """RefusedError where it is in use, or lies in a log dir."""
@@ -56,13 +58,18 @@ class Output:
         folder = self._path / source.name
         if self._folders.setdefault(folder, source) != source:
             raise RefusedError(f"{folder}: is of {self._folders[folder]}, not of {source}")
-        for missing in (self._path, folder):
-            if not missing.exists():
-                disk.make_dir(missing)
+        if self._held is None:
+            self._held = _made(HeldDir(self._path.parent), self._path)
+        home = _made(self._held, folder)
         target = folder / action.path.name
-        disk.write_new(target, [content])
-        disk.sync_dir(folder)
+        disk.write_new(home, target, [content])
+        disk.sync_dir(home, folder)
         return replace(action, target=target)
+
+
+def _made(home: HeldDir, path: Path) -> HeldDir:
+    """Return a directory in `home`, made where it is not there yet."""
+    return HeldDir(path, home) if path.exists() else disk.make_dir(home, path)
 
 
 class InPlace:

@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator
 
 from logtool import broker, data_dir
 from logtool.apply import Journal, State, default_undo_dir, disk, find_unfinished, locked
+from logtool.apply.held import BLOCK
 from logtool.apply.steps import merge
 from logtool.errors import RefusedError, UnwritableError
 from logtool.formats.names import Reception, parse_partition_file, parse_root_file
@@ -153,7 +154,7 @@ def allocated(path):
 
 
 def test_an_index_of_zeros_stays_as_small_as_it_was(place, monkeypatch):
-    monkeypatch.setattr(disk, "link", lambda source, target: False)
+    monkeypatch.setattr(disk, "link", lambda *_: False)
     path = place.log_dir / "small-segments-0" / f"{42:020d}.index"
     with path.open("r+b") as file:
         file.truncate(10 << 20)
@@ -161,10 +162,10 @@ def test_an_index_of_zeros_stays_as_small_as_it_was(place, monkeypatch):
     journal = one(place, Kind.REPLACE, path.relative_to(place.log_dir), content=bytes(10 << 20))
     for file in (path, place.undo_dir / "000001.old", place.undo_dir / "000001.new"):
         assert file.stat().st_size == 10 << 20
-        assert allocated(file) <= 2 * disk.BLOCK
+        assert allocated(file) <= 2 * BLOCK
     journal.undo()
     place.assert_untouched()
-    assert allocated(path) <= 2 * disk.BLOCK
+    assert allocated(path) <= 2 * BLOCK
 
 
 def test_mode_and_owner_stay_and_a_new_file_is_its_directory_s(place):

@@ -1,0 +1,165 @@
+"""What a journal may say. It is carried out, maybe by root: everything else is refused.
+
+Paths are relative and have at most two parts, a partition dir and a file; every number has a range;
+each kind of step has what that kind needs and nothing else.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import crc32c
+
+from logtool.apply.held import MOST_MODE
+from logtool.apply.steps import Look, Step
+from logtool.plan import Kind
+
+SCHEMA = "logtool.journal/1"
+_INT64 = 1 << 63
+_INT32 = 1 << 32
+_MOST_TEXT = 100
+"""Characters of a value that a message repeats."""
+
+
+class State(StrEnum):
+    """How far a plan has come."""
+
+    PREPARED = "prepared"
+    """Not committed: the log dir is untouched, the undo directory can be removed."""
+    COMMITTED = "committed"
+    """It is to be carried out; some of it may have been."""
+    DONE = "done"
+    UNDOING = "undoing"
+    """It is to be undone; some of it may have been."""
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a journal says."""
+
+    log_dir: Path
+    command: str
+    state: State
+    steps: list[Step]
+    times: dict[Path, int]
+    """Each directory in which a name changes, and its mtime before."""
+
+
+def parse(data: bytes) -> Record:
+    """Return what the lines of a journal say; ValueError, or RecursionError, for any others."""
+    rows = data.splitlines(keepends=True)
+    lines = [_object(json.loads(row)) for row in rows]
+    at = next((i for i, line in enumerate(lines) if line.get("type") == "commit"), None)
+    if at is None or lines[at].get("crc32c") != crc32c.crc32c(b"".join(rows[:at])):
+        raise ValueError("the commit does not match what stands before it")
+    begin, middle, after = lines[0], lines[1:at], lines[at + 1 :]
+    if begin.get("schema") != SCHEMA:
+        raise ValueError(f"expected {SCHEMA}, found {_shown(begin.get('schema'))}")
+    home = Path(_text(begin, "log_dir"))
+    if not home.is_absolute() or ".." in home.parts:
+        raise ValueError(f"log_dir is {_shown(str(home))}, no absolute path")
+    steps = [_step(line, home) for line in middle if line.get("type") == "step"]
+    if [step.number for step in steps] != list(range(1, len(steps) + 1)):
+        raise ValueError("the steps are not numbered from 1 on")
+    if not steps or lines[at].get("steps") != len(steps):
+        raise ValueError(f"{_shown(lines[at].get('steps'))} steps are said, {len(steps)} are there")
+    folders = {path.parent for step in steps for path in step.paths}
+    times = [_time(line, home) for line in middle if line.get("type") == "directory"]
+    if not {path for path, _ in times} <= folders:
+        raise ValueError("a directory has a time, and no step is in it")
+    states = [State(_text(line, "state")) for line in after]
+    state = states[-1] if states else State.COMMITTED
+    return Record(home, _text(begin, "command"), state, steps, dict(times))
+
+
+def _step(line: dict[str, Any], home: Path) -> Step:
+    kind = Kind(_text(line, "kind"))
+    before, after = (_path(line, key, home, parts=2) for key in ("before", "after"))
+    old, new = _look(line, "old"), _look(line, "new")
+    step = Step(_number(line, "number", 1, _INT64), kind, before, after, old, new)
+    wanted = {
+        # what must be there: before, after, old, new, and the CRC of old and of new
+        Kind.CREATE: (False, True, False, True, False, True),
+        Kind.REMOVE: (True, False, True, False, True, False),
+        Kind.REPLACE: (True, True, True, True, True, True),
+        Kind.TRUNCATE: (True, True, True, True, True, False),
+        Kind.RENAME: (True, True, True, False, False, False),
+    }[kind]
+    there = (
+        before, after, old, new, old.crc32c if old else None, new.crc32c if new else None,
+    )  # fmt: skip
+    if tuple(part is not None for part in there) != wanted:
+        raise ValueError(f"step {step.number}: is no {kind}")
+    if before and after and (before.parent != after.parent):
+        raise ValueError(f"step {step.number}: leads into another directory")
+    if kind is Kind.RENAME and before == after:
+        raise ValueError(f"step {step.number}: renames nothing")
+    if kind is Kind.TRUNCATE and old and new and new.size > old.size:
+        raise ValueError(f"step {step.number}: cuts {old.size} bytes to {new.size}")
+    return step
+
+
+def _time(line: dict[str, Any], home: Path) -> tuple[Path, int]:
+    path = _path(line, "path", home, parts=1)
+    if path is None:
+        raise ValueError("a directory has no path")
+    return path, _number(line, "mtime_ns", -_INT64, _INT64)
+
+
+def _look(line: dict[str, Any], key: str) -> Look | None:
+    if line.get(key) is None:
+        return None
+    values = _object(line[key])
+    crc = None if values.get("crc32c") is None else _number(values, "crc32c", 0, _INT32)
+    return Look(
+        size=_number(values, "size", 0, _INT64),
+        mtime_ns=_number(values, "mtime_ns", -_INT64, _INT64),
+        mode=_number(values, "mode", 0, MOST_MODE + 1),
+        user=_number(values, "user", 0, _INT32 - 1),
+        group=_number(values, "group", 0, _INT32 - 1),
+        crc32c=crc,
+    )
+
+
+def _path(line: dict[str, Any], key: str, home: Path, parts: int) -> Path | None:
+    """Return a path in the log dir; the dot alone is the log dir itself, and no file."""
+    if line.get(key) is None:
+        return None
+    text = _text(line, key)
+    names = text.split("/")
+    is_home = text == "." and parts == 1
+    if len(names) > parts or not (is_home or all(name not in ("", ".", "..") for name in names)):
+        raise ValueError(f"{key} is {_shown(text)}, which is no path in a log dir")
+    return home / text
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, found {_shown(value)}")
+    return value
+
+
+def _text(line: dict[str, Any], key: str) -> str:
+    value = line.get(key)
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"{key} is {_shown(value)}, no text")
+    return value
+
+
+def _number(line: dict[str, Any], key: str, least: int, end: int) -> int:
+    """Return a number from `least` on and below `end`."""
+    value = line.get(key)
+    if type(value) is not int or not least <= value < end:
+        raise ValueError(f"{key} is {_shown(value)}, no number from {least} to {end - 1}")
+    return value
+
+
+def _shown(value: object) -> str:
+    try:
+        text = json.dumps(value)
+    except ValueError:
+        return "a number that is too long"
+    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
