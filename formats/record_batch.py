@@ -123,6 +123,12 @@ class BatchTable:
         return self.attributes & CODEC_MASK
 
     @property
+    def is_wrapper(self) -> Column:
+        """Return a bool column: entries of magic 0 and 1 that hold compressed messages."""
+        wrappers: Column = (self.magic < MAGIC) & (self.codec != 0)
+        return wrappers
+
+    @property
     def is_transactional(self) -> Column:
         """Return a bool column."""
         return self._has(TRANSACTIONAL)

@@ -3,6 +3,9 @@
 The rules are those that make every lookup correct, not equality with a rebuilt file: an index that
 a broker appended to, that compaction wrote or that an older release began differs from a rebuilt
 one and is right all the same (``LogSegment.append``, ``OffsetIndex.lookup``, ``TimeIndex.lookup``).
+Releases before 2.0 indexed the first offset of an append, also where that is the first one inside
+a compressed wrapper of magic 0 or 1, whose own offset is the last (``LogSegment`` of 1.1). And
+they left batches that compaction had emptied out of the time index (``MemoryRecords.filterTo``).
 """
 
 from enum import IntEnum
@@ -48,6 +51,8 @@ class OffsetIndexJoin:
         self._offsets = index.offsets(base_offset)
         self.batch_base = np.full(count, ABSENT, np.int64)
         self.batch_last = np.full(count, ABSENT, np.int64)
+        self._first = np.full(count, ABSENT, np.int64)
+        """The first offset in the batch, `ABSENT` where it is a wrapper, which does not tell."""
         self._before = np.full(count, ABSENT, np.int64)
         self._in_damage = np.zeros(count, np.bool_)
         self._highest = ABSENT
@@ -78,6 +83,10 @@ class OffsetIndexJoin:
             entries, rows = entries[hit], rows[hit]
         self.batch_base[entries] = table.base_offset[rows]
         self.batch_last[entries] = table.last_offset[rows]
+        first_offset = table.base_offset
+        if chunk.plain is None:
+            first_offset = np.where(table.is_wrapper, ABSENT, first_offset)
+        self._first[entries] = first_offset[rows]
         if _goes_on(chunk, self._highest):
             self._before[entries] = _before(table.last_offset, rows, self._highest)
             self._highest = int(table.last_offset[-1])
@@ -101,7 +110,7 @@ class OffsetIndexJoin:
         reach[rows[:-1]] = self._before[rows[1:]]
         wrong = found & (
             (self._offsets <= self._before)
-            | (self._offsets < self.batch_base)
+            | (self._offsets < self._first)
             | (self._offsets > np.maximum(reach, self.batch_last))
         )
         verdicts = np.where(wrong, Verdict.OFFSET, Verdict.RIGHT)
@@ -132,7 +141,7 @@ class TimeIndexJoin:
         self._before = np.full(count, NO_TIMESTAMP, np.int64)
         self._highest = base_offset - 1
         self.max_timestamp = NO_TIMESTAMP
-        """Largest timestamp of any batch so far, ms."""
+        """Largest timestamp of any batch with records so far, ms."""
         self._damaged = False
 
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
@@ -149,6 +158,9 @@ class TimeIndexJoin:
         wanted, entries = self._offsets[first:last], self._order[first:last]
         rows = np.searchsorted(offsets, wanted, "left")
         hit = table.base_offset[rows] <= wanted
+        if chunk.plain is None:
+            # Of a wrapper's first offset no more is known than that the batch before ends below.
+            hit |= table.is_wrapper[rows]
         if not hit.all():
             entries, rows = entries[hit], rows[hit]
         self.batch_base[entries] = table.base_offset[rows]
@@ -160,8 +172,13 @@ class TimeIndexJoin:
     def _feed_timestamps(
         self, chunk: Chunk, table: BatchTable, entries: Column, rows: Column
     ) -> None:
-        """Note the largest timestamp before each of `rows`, which are those of `entries`."""
+        """Note the largest timestamp before each of `rows`, which are those of `entries`.
+
+        A lookup by time finds no record in an empty batch, so its timestamp need not be indexed.
+        """
         stamps = table.max_timestamp
+        if chunk.plain is None:
+            stamps = np.where(table.record_count == 0, NO_TIMESTAMP, stamps)
         if chunk.plain and chunk.plain.timestamps_rise and stamps[0] >= self.max_timestamp:
             self._before[entries] = _before(stamps, rows, self.max_timestamp)
             self.max_timestamp = int(stamps[-1])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool import data_dir, files, partition
-from logtool.checks import inventory, root, small_files
+from logtool.checks import era, inventory, root, small_files
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
@@ -108,7 +108,7 @@ class Verification:
                 if kind is PathKind.LOG_DIR:
                     yield from self._log_dir(data_dir.read(path))
                 elif kind is PathKind.PARTITION_DIR:
-                    request = self._request()
+                    request = self._request(needs_topic_id=era.needs_topic_id(path))
                     found = partition.read_or_error(path)
                     yield from self._partitions([self._job(path, found, request)])
                 else:
@@ -135,7 +135,7 @@ class Verification:
         yield from root.check_in_use(home)
         yield from inventory.check_root_names(home)
         checkpoints: dict[FileKind, dict[root.Key, Row]] = {}
-        node: str | None = None
+        meta: MetaProperties | None = None
         for kind, file in home.files.items():
             if kind not in small_files.CHECKABLE:
                 continue
@@ -149,12 +149,14 @@ class Verification:
                 checkpoints[kind] = root.by_key(value)
             elif kind is FileKind.META_PROPERTIES:
                 self._metas.append((home, value))
-                node = root.node_of(value)
+                meta = value
         yield from root.check_rows(home, checkpoints)
-        yield from self._duplicates(home, node)
-        yield from self._live(home, checkpoints)
+        yield from self._duplicates(home, root.node_of(meta) if meta else None)
+        yield from self._live(home, checkpoints, era.needs_topic_ids(home, meta))
 
-    def _live(self, home: DataDir, checkpoints: root.Checkpoints) -> Iterator[Item]:
+    def _live(
+        self, home: DataDir, checkpoints: root.Checkpoints, needs_topic_ids: bool
+    ) -> Iterator[Item]:
         """Check the partitions of a log dir, and its own files against them."""
         facts: dict[PartitionDirectory, PartitionFacts] = {}
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
@@ -168,7 +170,7 @@ class Verification:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
                 offset = start.offset if start else 0
-                request = self._request(home.is_clean, offset)
+                request = self._request(home.is_clean, offset, needs_topic_ids)
                 job = self._job(path, found, request, key)
                 facts[directory] = job.subject.facts
                 yield job
@@ -185,9 +187,13 @@ class Verification:
         logs = [one for directory, one in facts.items() if root.key_of(directory)]
         yield from root.check_marker(home, logs)
 
-    def _request(self, clean: bool = False, log_start_offset: int = 0) -> Request:
+    def _request(
+        self, clean: bool = False, log_start_offset: int = 0, needs_topic_id: bool = True
+    ) -> Request:
         drop_cache = self._budget.drop_cache
-        return Request(self._level, clean, log_start_offset, self._limit, drop_cache)
+        return Request(
+            self._level, clean, log_start_offset, self._limit, drop_cache, needs_topic_id
+        )
 
     def _job(
         self, path: Path, found: Partition | UnreadableError, request: Request,

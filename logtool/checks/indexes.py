@@ -20,6 +20,8 @@ from logtool.scan import Chunk
 
 DEFAULT_INTERVAL_BYTES = 4096
 """Default of ``index.interval.bytes``."""
+MOST_RESTARTS = 50
+"""Starts of brokers that a segment sees at most before it is rolled."""
 LONGEST_STRETCH = 16 * 1024 * 1024
 """Bytes of log that one append may bring: above ``replica.fetch.response.max.bytes``."""
 
@@ -76,14 +78,23 @@ class OffsetIndexRules:
             yield _placed(finding, self._file)
         yield from _padding(self._segment, self._file, "offset-index", self._index.padding)
 
-    def joined(self, time_entries: int, batches: int, *, clean: bool) -> Iterator[Finding]:
-        """Yield what file and log tell; `time_entries` of the time index tell of lost entries."""
+    def joined(
+        self, time_entries: int, batches: int, largest_batch: int, *, clean: bool
+    ) -> Iterator[Finding]:
+        """Yield what file and log tell; `time_entries` of the time index tell of lost entries.
+
+        `largest_batch` is in bytes.
+        """
         yield from _reconciled(
             list(self.alone(clean=clean)), list(self._mismatches()), offset_index.ENTRY_SIZE
         )
         # Each time entry was written together with an offset entry, but for the closing one and
-        # one for each restart, and those do not count where one interval has not yet passed.
-        long = self._join.last_batch_position > DEFAULT_INTERVAL_BYTES
+        # one for each time that a broker went. Each of these ends a stretch in which no more than
+        # an interval had passed before the last append: the next broker begins to count anew.
+        went = time_entries - 1
+        most = went * (DEFAULT_INTERVAL_BYTES + largest_batch) + DEFAULT_INTERVAL_BYTES
+        last = self._join.last_batch_position
+        long = last > most or (went > MOST_RESTARTS and last > DEFAULT_INTERVAL_BYTES)
         if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
             text = f"no entry for {batches} batches in {self._segment.log.size} bytes of log"
             yield _placed(Finding("offset-index/incomplete", text), self._file)

@@ -29,7 +29,7 @@ _KIND_CODES = {
 }
 
 
-def check_partition_names(partition: Partition) -> Iterator[Finding]:
+def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iterator[Finding]:
     """Yield what the names in a partition dir tell."""
     if isinstance(partition.directory, PartitionDirectory):
         yield from _directory(partition.directory, partition)
@@ -46,8 +46,8 @@ def check_partition_names(partition: Partition) -> Iterator[Finding]:
     if not partition.segments:
         yield Finding("partition/empty", "holds no segment", path=partition.path)
     elif not partition.is_metadata_log and FileKind.PARTITION_METADATA not in partition.fixed:
-        yield Finding("partition-metadata/missing", "has data and no partition.metadata",
-                      path=partition.path)  # fmt: skip
+        code = "partition-metadata/missing" if needs_topic_id else "partition-metadata/not-written"
+        yield Finding(code, "has data and no partition.metadata", path=partition.path)
 
 
 def check_root_names(root: DataDir) -> Iterator[Finding]:

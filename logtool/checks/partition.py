@@ -45,6 +45,8 @@ class Request:
     """From log-start-offset-checkpoint; 0 without a row."""
     limit: int = compression.DEFAULT_LIMIT
     drop_cache: bool = False
+    needs_topic_id: bool = True
+    """Whether a broker would miss partition.metadata; see `logtool.checks.era`."""
 
 
 def plan(partition: Partition, request: Request) -> list[Task]:
@@ -76,7 +78,8 @@ def check_partition(
 def _check(
     partition: Partition, request: Request, facts: PartitionFacts, found_in: Iterable[SegmentReport]
 ) -> Iterator[Item]:
-    yield from inventory.check_partition_names(partition)
+    names = inventory.check_partition_names(partition, needs_topic_id=request.needs_topic_id)
+    yield from names
     values: dict[FileKind, Any] = {}
     for kind, file in partition.fixed.items():
         try:
@@ -140,13 +143,18 @@ def _log_start(
     """Return the offset from which on leader-epoch-checkpoint must know the epochs.
 
     It is cut at the log start at once, log-start-offset-checkpoint follows within a minute or at
-    an orderly stop. Without that, a first row in the oldest segment tells where the log starts.
+    an orderly stop, and segments below it are deleted later. Without that, the first row tells
+    where the log starts: in the oldest segment, or anywhere amid batches of its own epoch, for a
+    row that a leader began stands where epochs change.
     """
     start = max(request.log_start_offset, partition.segments[0].base_offset)
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if not request.clean and checkpoint and checkpoint.rows:
-        first = int(checkpoint.rows[0].start_offset)
-        if first < reports[0].next_offset:
+        row = checkpoint.rows[0]
+        first = int(row.start_offset)
+        amid = (row.leader_epoch, True)
+        runs = ((epoch, begin < first <= last) for epoch, begin, last in chain.merge_runs(reports))
+        if first < reports[0].next_offset or amid in runs:
             start = max(start, first)
     return start
 

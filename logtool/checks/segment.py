@@ -67,7 +67,9 @@ def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged
     offset_rules, time_rules = indexes
     if offset_rules and judged:
         entries = time_rules.entries if time_rules else 0
-        report.findings += offset_rules.joined(entries, report.batches, clean=task.clean)
+        report.findings += offset_rules.joined(
+            entries, report.batches, report.largest_batch, clean=task.clean
+        )
         report.findings += offset_rules.sparse(report.end_position, report.largest_batch)
     elif offset_rules:
         report.findings += offset_rules.alone(clean=task.clean)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.formats import offset_index, record_batch, time_index
+from logtool.formats import compression, offset_index, record_batch, time_index
 from logtool.formats.record_batch import HEADER, BatchTable
 from logtool.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
 from logtool.scan import Chunk, Damage, Reason
@@ -23,6 +23,7 @@ def log(lengths: list[int], stamps: list[int]) -> BatchTable:
     headers["last_offset_delta"] = np.array(lengths) - 1
     headers["batch_length"] = SIZE - record_batch.LOG_OVERHEAD
     headers["magic"], headers["max_timestamp"] = 2, stamps
+    headers["record_count"] = lengths
     return record_batch.from_headers(headers, np.arange(len(lengths), dtype=np.int64) * SIZE)
 
 
@@ -119,6 +120,25 @@ def test_a_time_entry_is_held_against_all_before_it():
         Verdict.RIGHT, Verdict.RIGHT, Verdict.LATER, Verdict.TIMESTAMP, Verdict.NO_BATCH,
     ]  # fmt: skip
     assert join.max_timestamp == 30
+
+
+def test_an_empty_batch_need_not_be_in_the_time_index():
+    table = log([2, 2, 2], [10, 30, 20])
+    table.record_count[1] = 0
+    join = TimeIndexJoin(time_entries([(10, 1), (20, 5)]), BASE)
+    join.feed(chunk(table))
+    assert join.verdicts().tolist() == [Verdict.RIGHT, Verdict.RIGHT]
+    assert join.max_timestamp == 20
+
+
+def test_an_entry_may_name_any_offset_that_a_wrapper_may_hold():
+    table = log([3, 3, 3], [10, 10, 10])
+    table.magic[:], table.attributes[:], table.record_count[:] = 1, compression.GZIP, -1
+    table.base_offset[:] = table.last_offset
+    for relative, verdict in ((2, Verdict.OFFSET), (3, Verdict.RIGHT), (5, Verdict.RIGHT)):
+        join = OffsetIndexJoin(offset_entries([(relative, SIZE), (8, 2 * SIZE)]), BASE)
+        join.feed(chunk(table))
+        assert join.verdicts().tolist() == [verdict, Verdict.RIGHT]
 
 
 def test_an_entry_in_damage_is_not_judged():

@@ -630,6 +630,7 @@ LEADER_EPOCHS = [
 ]  # fmt: skip
 HEX = "0123456789abcdef0123456789abcdef"
 UUID = "J8aAPcfLQt2bqs1JT_rMgQ"
+MOVED = f"version=0\nbroker.id=1\ndirectory.id={UUID}\n".encode()
 
 NAMES = [
     Row("a .deleted file", PLAIN, create("partition/00000000000000000009.log.deleted", b"x"),
@@ -681,6 +682,18 @@ NAMES = [
     Row("a .tmp checkpoint", PLAIN, create(f"{WATERMARK}.tmp", b"x"),
         [("data-dir/leftover-temporary", f"{WATERMARK}.tmp", None)]),
     Row("no partition.metadata", PLAIN, remove(METADATA),
+        [("partition-metadata/missing", ".", None)]),
+    Row("no partition.metadata with ZooKeeper", PLAIN,
+        all_of(remove(METADATA), on(META, lambda _: b"version=0\nbroker.id=1\n")),
+        [("partition-metadata/not-written", ".", None)]),
+    Row("no partition.metadata on the way from ZooKeeper to KRaft", PLAIN,
+        all_of(remove(METADATA), on(META, lambda _: MOVED)),
+        [("partition-metadata/missing", ".", None)]),
+    Row("no partition.metadata beside a metadata log", "clean codec-none-0 __cluster_metadata-0",
+        all_of(remove(METADATA), on(META, lambda _: b"version=0\nbroker.id=1\n")),
+        [("partition-metadata/missing", ".", None)]),
+    Row("no partition.metadata and no meta.properties", "clean codec-none-0 codec-none-1",
+        all_of(remove(METADATA), lambda home: (home / META).unlink()),
         [("partition-metadata/missing", ".", None)]),
     Row("a partition.metadata of 0 bytes", PLAIN, on(METADATA, cut, 0),
         [("partition-metadata/malformed", METADATA, 0),

@@ -1,0 +1,58 @@
+"""Whether the brokers of a log dir know topic ids, and so keep one in every partition.
+
+With KRaft a broker writes ``partition.metadata`` before the first record of a partition. With
+ZooKeeper releases before 2.8 never wrote it, and later ones write it when the controller has told
+them the id; none of them needs it (``Log``, ``Partition`` of Kafka 2.8; ``LogManager`` of 3.9).
+"""
+
+from pathlib import Path
+
+from logtool import files
+from logtool.data_dir import DataDir
+from logtool.errors import UnreadableError
+from logtool.formats import meta_properties
+from logtool.formats.meta_properties import MetaProperties
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+
+
+def needs_topic_ids(home: DataDir, meta: MetaProperties | None) -> bool:
+    """Return whether each partition of a log dir must have a ``partition.metadata``.
+
+    Without a meta.properties (`meta` is None) the other partitions tell.
+    """
+    if any(directory.topic == CLUSTER_METADATA for _, directory in home.partitions):
+        return True
+    if meta is not None:
+        return not _is_of_zookeeper(meta)
+    return any(_holds_topic_id(path) for path, _ in home.partitions)
+
+
+def needs_topic_id(partition: Path) -> bool:
+    """Return the same for a partition dir that is looked at alone, by the log dir around it."""
+    home = partition.absolute().parent if not files.is_remote(partition) else partition.parent
+    try:
+        names = {entry.name for entry in files.list_dir(home)}
+        if FileKind.META_PROPERTIES.value not in names or f"{CLUSTER_METADATA}-0" in names:
+            return True
+        data = files.read_small(home / FileKind.META_PROPERTIES.value)
+    except UnreadableError:
+        return True
+    return not _is_of_zookeeper(meta_properties.parse(data))
+
+
+def _is_of_zookeeper(meta: MetaProperties) -> bool:
+    """Return whether only a broker with ZooKeeper can have written the file last.
+
+    KRaft writes version 1. But a log dir keeps version 0 when its cluster moves from ZooKeeper to
+    KRaft; it has a directory id by then, from 3.7 on, and these are the releases that take a
+    partition without a topic id for a stray one.
+    """
+    return meta.version == 0 and meta.directory_id is None and "node.id" not in meta.properties
+
+
+def _holds_topic_id(partition: Path) -> bool:
+    try:
+        entries = files.list_dir(partition)
+    except UnreadableError:
+        return False
+    return any(entry.name == FileKind.PARTITION_METADATA.value for entry in entries)
