@@ -235,7 +235,7 @@ def _stopped_in_order(found: Sequence["PartitionForecast"]) -> "Iterator[Path]":
     return (log_dir for log_dir, count in recovered.items() if not count)
 
 
-_NONE = "no partition is selected"
+_NONE = "no partition is there"
 
 
 def _state(summary: ActionSummary) -> str:

@@ -101,31 +101,34 @@ def show(
       0    everything was printed
       1    a file has lines that a broker cannot read
       2    the command line makes no sense
-      4    some input could not be read
+      4    some input could not be read, or nothing matched
       130  interrupted
 
     """
     from logtool.checkpoints.view import show
     from logtool.commands import checkpoint_views
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
     from logtool.summary import Summary
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
-    chosen = options.local_paths(paths, None, False)
-    with Report(settings, checkpoint_views.of_rows(), Summary()) as report:
-        for path in chosen:
+    inputs = Inputs(
+        options.local_paths(paths, None, False),
+        options.selection(topic, exclude_topic, partition),
+    )
+    with Report(settings, checkpoint_views.of_rows(), Summary(), inputs) as report:
+        for path in inputs.paths:
             try:
-                for item in show(path, selection):
+                for item in show(path, inputs.selection):
                     if isinstance(item, UnreadableError):
                         raise item
                     if isinstance(item, Finding):
                         report.summary.add(item)
                         report.note(f"{item.path}: {item.message}", str(item.severity))
                     else:
+                        report.summary.partitions += item["type"] == "partition"
                         report.item(item)
             except UnreadableError as error:
                 report.summary.add(error)
@@ -159,23 +162,27 @@ def lint(
       0    nothing found at or above --fail-on
       1    findings at or above --fail-on
       2    the command line makes no sense
-      4    some input could not be read
+      4    some input could not be read, or nothing matched
       130  interrupted
 
     """
     from logtool.commands import findings_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.verify import SMALL_FILES, Level, Verification
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    job = Verification(
+    inputs = Inputs(
         options.local_paths(paths, None, False),
+        options.selection(topic, exclude_topic, partition),
+    )
+    job = Verification(
+        inputs.paths,
         level=Level.QUICK,
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         areas=SMALL_FILES,
     )
-    with Report(settings, findings_view.make(settings), job.summary) as report:
+    with Report(settings, findings_view.make(settings), job.summary, inputs) as report:
         printer = findings_view.Printer(report, None)
         for item in job:
             printer.show(item)
@@ -222,22 +229,31 @@ def rebuild(
       0    nothing is to be done, or with --apply, it was done
       1    something is to be done
       2    the command line makes no sense
-      4    some input could not be read; nothing was written
+      4    some input could not be read, or nothing matched; nothing was written
       5    refused: a broker holds the log dir, or a file changed meanwhile
       130  interrupted
 
     """
     from logtool.checkpoints.rebuild import Rebuild
     from logtool.commands.checkpoint_views import Job
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
+    from logtool.errors import UnreadableError
     from logtool.schedule import Budget
+    from logtool.summary import ActionSummary
     from logtool.workers import available_cpus
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
-    found = Rebuild(path, selection, Budget(jobs or available_cpus()))
+    inputs = Inputs([path], options.selection(topic, exclude_topic, partition))
     command = shlex.join(["logtool", "checkpoint", "rebuild", str(path), "--apply"])
-    raise typer.Exit(Job(settings, found.log_dir, apply, undo_dir, command).run(lambda: found))
+    summary = ActionSummary()
+    try:
+        found = Rebuild(path, inputs.selection, Budget(jobs or available_cpus()), summary)
+    except UnreadableError as error:
+        problems = [error]
+        nowhere = Job(settings, path, False, undo_dir, command, summary)
+        raise typer.Exit(nowhere.run(lambda: problems)) from error
+    job = Job(settings, found.log_dir, apply, undo_dir, command, summary, inputs)
+    raise typer.Exit(job.run(lambda: found))
 
 
 def set_row(

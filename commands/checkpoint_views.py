@@ -4,8 +4,9 @@ import difflib
 import shlex
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
@@ -16,6 +17,9 @@ from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.formats.names import FileKind
 from logtool.summary import ActionSummary
+
+if TYPE_CHECKING:
+    from logtool.data_dir import Inputs
 
 SCHEMA = "logtool.checkpoint/1"
 _PARTITION = columns(
@@ -49,14 +53,16 @@ class Job:
     undo_dir: Path | None
     command: str
     """What is run, for whoever finds the undo directory."""
+    summary: ActionSummary = field(default_factory=ActionSummary)
+    inputs: "Inputs | None" = None
 
     def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
         """Show what `find` returns, and do it if all of it could be found; returns the status."""
         diffs: dict[str, str] = {}
         edits: list[Edit] = []
         undo_dir = None
-        summary = ActionSummary()
-        report = Report(self.settings, of_edits(self.settings, diffs), summary)
+        summary = self.summary
+        report = Report(self.settings, of_edits(self.settings, diffs), summary, self.inputs)
         none: list[Path] = []
         with held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none) as finished:
             for place in finished:

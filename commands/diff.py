@@ -80,7 +80,7 @@ def diff(
       0    complete: nothing diverged, nothing damaged; or the digest was saved
       1    complete: copies diverge, are damaged, or batches are missing
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or nothing matched
       5    refused: --digest names a file that is there, or one in a log dir
       6    --max-duration ran out; nothing said of the rest, no digest saved
       130  interrupted
@@ -88,9 +88,9 @@ def diff(
     """
     from logtool.commands import diff_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.errors import UnreadableError
-    from logtool.replicas import Comparison
+    from logtool.replicas import Comparison, parse_source
     from logtool.summary import ActionSummary
     from logtool.workers import Pace, available_cpus
 
@@ -98,10 +98,16 @@ def diff(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
     summary = ActionSummary()
-    report = Report(settings, diff_view.make(settings), summary)
+    given = options.all_texts(sources, files_from, null)
+    inputs = Inputs(
+        [parse_source(text)[1] for text in given],
+        options.selection(topic, exclude_topic, partition),
+        files_select=True,
+    )
+    report = Report(settings, diff_view.make(settings), summary, inputs)
     job = Comparison(
-        options.all_texts(sources, files_from, null),
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        given,
+        selection=inputs.selection,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(
             options.parse_size("--max-rate", max_rate) if max_rate else None,

@@ -1,5 +1,6 @@
 """``logtool dump``: print what the files of a data directory hold. Writes nothing."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -117,14 +118,14 @@ def dump(
       0    everything was printed
       1    something is damaged; what could be read was printed
       2    the command line makes no sense
-      4    some input could not be read
+      4    some input could not be read, or nothing matched
       5    --output exists or lies in what is dumped; nothing was written
       130  interrupted
 
     """
     from logtool.commands import dump_views, kafka_text, output
     from logtool.commands.output import Report, View
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.dump.blocks import Block
     from logtool.dump.log import Filter
     from logtool.dump.stream import Dump
@@ -141,23 +142,26 @@ def dump(
     )
     if (settings.format == "parquet") != (output_file is not None):
         raise UsageError("--format parquet and --output FILE need each other")
-    given = options.all_paths(paths, files_from, null)
+    inputs = Inputs(
+        options.all_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
     job = Dump(
-        given,
+        inputs.paths,
         Filter(
             EVERYTHING if offset is None else parse_offsets(offset),
             EVERYTHING if timestamp is None else parse_timestamps(timestamp),
             producer,
             records,
         ),
-        Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        inputs.selection,
         limit,
     )
     layouts = dump_views.Layouts(records=records)
     lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
     table = None
     if output_file is not None:
-        table = _parquet_file(options.local_path(output_file), given, records=records)
+        table = _parquet_file(options.local_path(output_file), inputs.paths, records=records)
         lines["parquet"] = table.item
     view = View(
         SCHEMA,
@@ -171,7 +175,8 @@ def dump(
     )  # fmt: skip
     job.in_blocks = of_block is not None
     raw = settings.format in view.lines
-    with Report(settings, view, job.summary) as report, table.open() if table else nullcontext():
+    report = Report(settings, view, job.summary, inputs)
+    with report, table.open() if table else nullcontext():
         job.on_progress = report.show_progress
         for item in job:
             if isinstance(item, Exception):
@@ -181,11 +186,13 @@ def dump(
                     report.lines(content)
             else:
                 report.item(item if raw else show_record(item, Values(values)))
+        if table and job.summary.has_no_partition:
+            inputs.require()  # so that no empty table is left
     dump_views.conclude(report)
     raise typer.Exit(report.exit_status())
 
 
-def _parquet_file(target: Path, paths: list[Path], *, records: bool) -> "ParquetFile":
+def _parquet_file(target: Path, paths: Sequence[Path], *, records: bool) -> "ParquetFile":
     """Return the file to write, or end the command where it cannot or must not be written."""
     from logtool.commands import output
 

@@ -66,22 +66,26 @@ def dump_index(
       0    everything was printed
       1    an index is damaged, or an entry is wrong
       2    the command line makes no sense
-      4    some input could not be read
+      4    some input could not be read, or nothing matched
       130  interrupted
 
     """
     from logtool.commands import dump_views
     from logtool.commands.output import Report, View
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.dump.index import IndexDump
     from logtool.formats import names
 
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
-    job = IndexDump(
+    inputs = Inputs(
         options.all_paths(paths, files_from, null),
-        Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        options.selection(topic, exclude_topic, partition),
+    )
+    job = IndexDump(
+        inputs.paths,
+        inputs.selection,
         join_log,
     )
     layouts = dump_views.Layouts(joined=join_log)
@@ -91,7 +95,7 @@ def dump_index(
         layouts.table,
         row_types=dump_views.row_types(records=False),
     )
-    with Report(settings, view, job.summary) as report:
+    with Report(settings, view, job.summary, inputs) as report:
         job.on_progress = report.show_progress
         for item in job:
             if isinstance(item, Exception):

@@ -10,7 +10,7 @@ calendar has it. Files and damage are no rows: damage goes to stderr and makes t
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ RECORDS = pa.schema([
 ])  # fmt: skip
 
 
-def refusal(target: Path, paths: list[Path]) -> str | None:
+def refusal(target: Path, paths: Sequence[Path]) -> str | None:
     """Return why `target` must not be written, or None."""
     if os.path.lexists(target):
         return f"{target} exists"

@@ -151,7 +151,7 @@ def gaps(
       0    complete, and no gap that may mean loss
       1    complete, with gaps that may mean loss
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or --output not be written
+      4    incomplete: nothing matched, some input could not be read, or --output not be written
       5    refused: --output is there, lies among files of a broker, or would be no sound log
       6    --max-duration ran out; nothing said of the rest
       130  interrupted
@@ -159,7 +159,7 @@ def gaps(
     """
     from logtool.commands import gaps_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.errors import UnreadableError
     from logtool.gaps import fill, objects
     from logtool.gaps import ghosts as ghosts_of
@@ -171,15 +171,19 @@ def gaps(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
     summary = ActionSummary()
-    report = Report(settings, gaps_view.make(settings), summary)
-    job = Gaps(
+    inputs = Inputs(
         options.all_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
+    report = Report(settings, gaps_view.make(settings), summary, inputs)
+    job = Gaps(
+        inputs.paths,
         Wanted(
             level is LevelChoice.RECORDS,
             isolation is IsolationChoice.READ_COMMITTED,
             None if cleanup_policy is None else str(cleanup_policy),
         ),
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(
             options.parse_size("--max-rate", max_rate) if max_rate else None,

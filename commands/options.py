@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from logtool import files
 from logtool.commands.output import Settings
 from logtool.errors import LogtoolError, UsageError
 from logtool.findings import Severity
+
+if TYPE_CHECKING:
+    from logtool.data_dir import Selection
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -263,6 +266,16 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
     if not found or int(found.group(1)) < 3:
         raise UsageError(f"--kafka-version {value}: expected a version such as 3.9 or 4.3")
     return int(found.group(1)), int(found.group(2))
+
+
+def selection(
+    topics: Sequence[str] | None, exclude_topics: Sequence[str] | None,
+    partitions: Sequence[int] | None,
+) -> "Selection":  # fmt: skip
+    """Return which partitions of log dirs are meant."""
+    from logtool.data_dir import Selection
+
+    return Selection(tuple(topics or ()), tuple(exclude_topics or ()), tuple(partitions or ()))
 
 
 def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:

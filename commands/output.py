@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from logtool.commands import text
 from logtool.commands.interrupts import Interrupts
@@ -29,10 +29,19 @@ from logtool.commands.writers import (
     TableWriter,
     Writer,
 )
-from logtool.errors import LogtoolError, UnreadableError, UsageError, signal_of
+from logtool.errors import (
+    LogtoolError,
+    NothingMatchedError,
+    UnreadableError,
+    UsageError,
+    signal_of,
+)
 from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.summary import Summary
+
+if TYPE_CHECKING:
+    from logtool.data_dir import Inputs
 
 FLUSH_SECONDS = 0.2
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
@@ -74,9 +83,14 @@ class View:
 class Report:
     """What one command prints. Use as a context manager; then ask for `exit_status`."""
 
-    def __init__(self, settings: Settings, view: View, summary: Summary) -> None:
+    def __init__(
+        self, settings: Settings, view: View, summary: Summary, inputs: "Inputs | None" = None
+    ) -> None:
+        """Begin; with `inputs`, a run that finds none of them to look at is incomplete."""
         self.settings = settings
         self.summary = summary
+        self._inputs = inputs
+        self._closed = False
         self._view = view
         self._out = _utf8(sys.stdout)
         self._pipe_closed = False
@@ -106,7 +120,9 @@ class Report:
             self.item(
                 {
                     "type": "error", "path": str(problem.path), "position": None, "length": None,
-                    "reason": "unreadable", "message": problem.reason,
+                    "reason": "nothing-matched" if isinstance(problem, NothingMatchedError)
+                    else "unreadable",
+                    "message": problem.reason,
                 }
             )  # fmt: skip
         self._hide_progress()
@@ -131,8 +147,12 @@ class Report:
         self._progress.update(done, total, str(path))
 
     def note(self, message: str, style: str | None = None) -> None:
-        """Print a line for people on stderr, unless -q was given or nobody reads any more."""
-        if not (self.settings.quiet or self._pipe_closed):
+        """Print a line for people on stderr, unless -q was given or nobody reads any more.
+
+        Of nothing there is no verdict: where nothing matched, the error said so is all.
+        """
+        void = self._closed and self.summary.nothing_matched
+        if not (self.settings.quiet or self._pipe_closed or void):
             self._hide_progress()
             _stderr(paint(text.escape(message), style, self.settings.color, sys.stderr))
 
@@ -172,6 +192,11 @@ class Report:
         if isinstance(error, UnreadableError):
             self.summary.add(error)
             self.unreadable(error)
+        if error is None and self._inputs and self.summary.has_no_partition:
+            for problem in self._inputs.unmatched():
+                self.summary.add(problem)
+                self.unreadable(problem)
+        self._closed = True
         last = self.summary.as_json()
         if not known:
             last["complete"] = False

@@ -83,14 +83,14 @@ def plan(
       1    complete: a log is cut, does not load or is put aside, a file is ignored, or a bad
            index goes unnoticed
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
       130  interrupted
 
     """
     from logtool.commands import actions_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.forecast import (
         Forecast,
         PartitionForecast,
@@ -107,11 +107,15 @@ def plan(
     )
     rate = options.parse_size("--read-rate", read_rate) if read_rate else None
     summary = ActionSummary()
-    report = Report(settings, actions_view.make(settings), summary)
-    forecast = Forecast(
+    inputs = Inputs(
         options.local_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
+    report = Report(settings, actions_view.make(settings), summary, inputs)
+    forecast = Forecast(
+        inputs.paths,
         Settings(options.parse_kafka_version(kafka_version), index_interval_bytes),
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(
             options.parse_size("--max-rate", max_rate) if max_rate else None,

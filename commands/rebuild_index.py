@@ -115,7 +115,7 @@ def rebuild_index(
       1    without them: there is something to do; with: something could not be built, or a log is
            damaged
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or could not be written
+      4    incomplete: nothing matched, or some input could not be read, or not be written
       5    refused: a broker holds the log dir, --output is in use or in a log dir, or files changed
            meanwhile
       6    --max-duration ran out; nothing of the log dir at hand was changed
@@ -124,7 +124,7 @@ def rebuild_index(
     """
     from logtool.commands import rebuild_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.rebuild import KINDS, Consent, Rebuild, Wanted
     from logtool.schedule import Budget
     from logtool.summary import ActionSummary
@@ -136,12 +136,16 @@ def rebuild_index(
     if output and (apply or undo_dir):
         raise UsageError("--output writes elsewhere, --apply and --undo-dir are for in place")
     summary = ActionSummary()
-    report = Report(settings, rebuild_view.make(settings), summary)
-    job = Rebuild(
+    inputs = Inputs(
         options.local_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
+    report = Report(settings, rebuild_view.make(settings), summary, inputs)
+    job = Rebuild(
+        inputs.paths,
         Wanted(frozenset(KINDS[one] for one in kind or KINDS), not only_bad),
         Consent(apply, undo_dir, output, shlex.join(["logtool", *sys.argv[1:]])),
-        Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        inputs.selection,
         index_interval_bytes,
         Budget(
             jobs or available_cpus(),

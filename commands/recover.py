@@ -143,7 +143,7 @@ def recover(
       0    with --apply: done; without: nothing to do
       1    without --apply: there is something to do; with: a log does not load
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or could not be written
+      4    incomplete: nothing matched, or some input could not be read, or not be written
       5    refused: a broker holds the log dir, records would be lost without consent, a log dir
            cannot be marked clean, or files changed meanwhile
       6    --max-duration ran out; nothing of the log dir at hand was done
@@ -152,7 +152,7 @@ def recover(
     """
     from logtool.commands import actions_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.forecast import PartitionForecast, Settings
     from logtool.plan import Action
     from logtool.recover import Consent, Recover
@@ -164,13 +164,13 @@ def recover(
     )
     if sum((from_checkpoint, from_offset is not None, full)) > 1:
         raise UsageError("--from-checkpoint, --from-offset and --full exclude each other")
-    selection = Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ()))
-    all_paths = options.local_paths(paths, files_from, null)
+    selection = options.selection(topic, exclude_topic, partition)
     points, selection = _points(from_offset, full, selection)
+    inputs = Inputs(options.local_paths(paths, files_from, null), selection)
     summary = ActionSummary()
-    report = Report(settings, actions_view.make(settings), summary)
+    report = Report(settings, actions_view.make(settings), summary, inputs)
     job = Recover(
-        all_paths,
+        inputs.paths,
         Settings(
             options.parse_kafka_version(kafka_version), index_interval_bytes,
             cut_precisely=cut_precisely, clean=False if full or from_offset else None,

@@ -136,14 +136,14 @@ def sanity(
       0    complete, nothing found
       1    complete: a check of Kafka's fails, or the rules of verify find an index bad
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; what was not finished is not printed
       130  interrupted
 
     """
     from logtool.commands import sanity_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.errors import UnreadableError
     from logtool.sanity.model import Target
     from logtool.sanity.results import Mode
@@ -151,8 +151,12 @@ def sanity(
     from logtool.workers import Pace
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    job = Sanity(
+    inputs = Inputs(
         options.local_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
+    job = Sanity(
+        inputs.paths,
         Settings(
             modes=(Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),),
             threads=threads,
@@ -162,12 +166,13 @@ def sanity(
             background_threads=background_threads,
             targets=tuple(Target(**_parse_size(text)) for text in project or ()),
         ),
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         pace=Pace.starting_now(
             None, options.parse_duration("--max-duration", max_duration) if max_duration else None
         ),
     )
-    report = Report(settings, sanity_view.make(settings, models=bool(project)), job.summary)
+    view = sanity_view.make(settings, models=bool(project))
+    report = Report(settings, view, job.summary, inputs)
     said = []
     with report:
         for item in job:

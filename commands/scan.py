@@ -111,7 +111,8 @@ def scan(
       0    complete: the tables are written, whatever was found
       2    the command line makes no sense
       4    incomplete: some input could not be read, and the tables are complete but for that; or
-           Spark cannot be had, or the output cannot be written, and nothing of the run is left
+           nothing matched, Spark cannot be had, or the output cannot be written, and nothing of the
+           run is left
       5    refused: the output holds something else, or tables of another version, or lies in a
            log dir
       130  interrupted; nothing of the run is left
@@ -119,7 +120,7 @@ def scan(
     """
     from logtool.commands import scan_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.exits import Exit
     from logtool.summary import Summary
 
@@ -128,9 +129,12 @@ def scan(
     )
     if not output:
         raise UsageError("--output is missing: the tables go there")
-    inputs = options.all_paths(paths, files_from, null)
+    inputs = Inputs(
+        options.all_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
     settings_of_spark = options.parse_conf(conf)
-    report = Report(chosen, scan_view.make(), Summary())
+    report = Report(chosen, scan_view.make(), Summary(), inputs)
     with report:
         from logtool.pipeline.session import needed, session
 
@@ -147,17 +151,17 @@ def scan(
         if payload is not PayloadChoice.NONE and "records" not in wanted:
             raise UsageError("--payload is about the table records: add it to --tables")
         run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-        check_output(output, inputs)
+        check_output(output, inputs.paths)
         check(output, run_id)
         with session(master, settings_of_spark) as spark:
             job = Scan(
                 spark,
-                inputs,
+                inputs.paths,
                 output,
                 run_id,
                 wanted,
                 Payload(payload),
-                Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+                inputs.selection,
                 on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
                 on_step=lambda text: report.note(text) if verbose else None,
                 on_unreadable=report.unreadable,

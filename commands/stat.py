@@ -106,14 +106,14 @@ def stat(
     Exit status:
       0    complete, whatever was counted
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
       130  interrupted; the summary says what was counted
 
     """
     from logtool.commands import stat_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.errors import UnreadableError
     from logtool.summary import Summary
     from logtool.survey import Survey
@@ -122,11 +122,15 @@ def stat(
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
-    report = Report(settings, stat_view.make(segments=segments), Summary())
-    survey = Survey(
+    inputs = Inputs(
         options.all_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
+    report = Report(settings, stat_view.make(segments=segments), Summary(), inputs)
+    survey = Survey(
+        inputs.paths,
         unpack=level is StatLevel.RECORDS,
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(
             options.parse_size("--max-rate", max_rate) if max_rate else None,

@@ -100,14 +100,14 @@ def txns(
       0    complete: nothing hangs, snapshots and transaction indexes agree with the log
       1    complete: a transaction is hanging, or a snapshot or an index contradicts the log
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
       130  interrupted
 
     """
     from logtool.commands import txns_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.dump.values import parse_time
     from logtool.open_transactions import MAX_AGE_MS
     from logtool.schedule import Budget
@@ -123,12 +123,16 @@ def txns(
         raise UsageError(f"--now {now}: expected milliseconds or RFC 3339 with a time zone")
     age = None if max_age is None else options.parse_duration("--max-age", max_age)
     summary = ActionSummary()
-    report = Report(settings, txns_view.make(settings), summary)
-    job = Audit(
+    inputs = Inputs(
         options.all_paths(paths, files_from, null),
+        options.selection(topic, exclude_topic, partition),
+    )
+    report = Report(settings, txns_view.make(settings), summary, inputs)
+    job = Audit(
+        inputs.paths,
         now_ms,
         MAX_AGE_MS if age is None else round(age * 1000),
-        Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        inputs.selection,
         Budget(
             jobs or available_cpus(),
             Pace.starting_now(

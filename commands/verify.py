@@ -129,7 +129,7 @@ def verify(
       0    complete, nothing found at or above --fail-on
       1    complete, with findings at or above --fail-on
       2    the command line makes no sense
-      4    incomplete: some input could not be read; says nothing about corruption
+      4    incomplete: some input could not be read, or nothing matched; says nothing about corruption
       5    refused: --resume names a file in a log dir
       6    --max-duration ran out; nothing said of the rest
       130  interrupted; the summary says what was checked
@@ -138,7 +138,7 @@ def verify(
     from logtool.commands import findings_view
     from logtool.commands.interrupts import status_on_signal
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.resume import load
     from logtool.verify import Budget, Level, Verification
     from logtool.workers import Pace, available_cpus
@@ -161,19 +161,20 @@ def verify(
         drop_cache,
         load(resume) if resume else None,
     )
-    inputs = options.all_paths(paths, files_from, null)
+    given = options.all_paths(paths, files_from, null)
     if not (master or "local").startswith("local"):
         # An executor on another machine has another current directory.
-        inputs = [path.absolute() for path in inputs]
+        given = [path.absolute() for path in given]
+    inputs = Inputs(given, options.selection(topic, exclude_topic, partition))
     job = Verification(
-        inputs,
+        inputs.paths,
         level=Level(level),
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         budget=budget,
         on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
     )
     settings_of_spark = options.parse_conf(conf)
-    report = Report(settings, findings_view.make(settings), job.summary)
+    report = Report(settings, findings_view.make(settings), job.summary, inputs)
     with (
         ExitStack() as stack,
         report,

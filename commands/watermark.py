@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,6 +28,9 @@ from logtool.commands.options import (
     Verbose,
 )
 from logtool.findings import Severity
+
+if TYPE_CHECKING:
+    from logtool.watermark import Place
 
 Dirs = Annotated[
     list[str] | None,
@@ -122,30 +125,33 @@ def watermark(
       1    complete: acknowledged records go, a replica does not load or is of another topic, or
            there are findings
       2    the command line makes no sense
-      4    incomplete: some input could not be read
+      4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
       130  interrupted
 
     """
     from logtool.commands import watermark_views
     from logtool.commands.output import Report
-    from logtool.data_dir import Selection
+    from logtool.data_dir import Inputs
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
     from logtool.forecast import Settings
     from logtool.plan import Action
     from logtool.replica import Replica
-    from logtool.watermark import Place, Watermarks
+    from logtool.watermark import Watermarks
     from logtool.workers import Pace, available_cpus
 
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
-    given = options.local_paths(dirs, files_from, null)
+    places = [_place(path) for path in options.local_paths(dirs, files_from, null)]
+    inputs = Inputs(
+        [place.path for place in places], options.selection(topic, exclude_topic, partition)
+    )
     job = Watermarks(
-        [Place(path, node) for node, path in map(_node_and_dir, given)],
+        places,
         Settings(options.parse_kafka_version(kafka_version)),
-        selection=Selection(tuple(topic or ()), tuple(exclude_topic or ()), tuple(partition or ())),
+        selection=inputs.selection,
         leader=leader,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(
@@ -154,7 +160,7 @@ def watermark(
         ),
         on_progress=lambda done, total, path: report.show_progress(done, total, path),
     )
-    report = Report(settings, watermark_views.of_replicas(), job.summary)
+    report = Report(settings, watermark_views.of_replicas(), job.summary, inputs)
     printer = watermark_views.Printer(report)
     with report:
         for item in job:
@@ -249,9 +255,11 @@ def simulate(
     raise typer.Exit(report.exit_status())
 
 
-def _node_and_dir(given: Path) -> tuple[int | None, Path]:
+def _place(given: Path) -> "Place":
     """Return the node id and the path of ``ID=DIR``; a path that exists is one as it is."""
+    from logtool.watermark import Place
+
     found = _WITH_NODE.fullmatch(str(given))
     if not found or given.exists():
-        return None, given
-    return int(found.group(1)), Path(found.group(2))
+        return Place(given)
+    return Place(Path(found.group(2)), int(found.group(1)))

@@ -1,12 +1,14 @@
 """One entry of ``log.dirs``, its partitions and checkpoints; and what a given path is."""
 
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool import files, partition
-from logtool.errors import UnreadableError
+from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
     BadDirectory,
@@ -59,6 +61,50 @@ class Selection:
             and (not self.keys or (topic, directory.partition) in self.keys)
         )
 
+    def __str__(self) -> str:
+        """Return the options that say the same."""
+        words = [
+            *(f"--topic {shlex.quote(glob)}" for glob in self.topics),
+            *(f"--exclude-topic {shlex.quote(glob)}" for glob in self.exclude_topics),
+            *(f"--partition {number}" for number in self.partitions),
+            *(f"{topic}-{number}" for topic, number in sorted(self.keys)),
+        ]
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a command line asks a command to look at."""
+
+    paths: Sequence[Path]
+    selection: Selection = Selection()
+    files_select: bool = False
+    """Whether the selection holds inside the files given too, as it does for digests."""
+
+    def unmatched(self) -> Iterator[NothingMatchedError]:
+        """Yield, path by path, why a run found no partition to look at.
+
+        Nothing is to be said where it had something else to look at: a file, or all of a log dir
+        that holds no partition. A path that cannot be read says so itself.
+        """
+        problems = []
+        for path in files.each_once(self.paths):
+            try:
+                kind = classify(path)
+            except UnreadableError:
+                continue
+            is_file = kind is PathKind.FILE and not self.files_select
+            if is_file or (kind is not PathKind.PARTITION_DIR and self.selection == Selection()):
+                return
+            chosen = f" {self.selection}" if kind is not PathKind.PARTITION_DIR else ""
+            problems.append(NothingMatchedError(path, f"nothing matched{chosen}"))
+        yield from problems
+
+    def require(self) -> None:
+        """Raise the first of `unmatched`, for a run that must not end as if all were well."""
+        for problem in self.unmatched():
+            raise problem
+
 
 @dataclass(frozen=True, slots=True)
 class DataDir:
@@ -84,26 +130,24 @@ class DataDir:
 
 
 def classify(path: Path) -> PathKind:
-    """Return what `path` is; UnreadableError when it is nothing that Kafka writes."""
+    """Return what `path` is; NothingMatchedError when it is nothing that Kafka writes."""
     if not files.leads_to_dir(path):
         return PathKind.FILE
     entries = files.list_dir(path)
     if _holds_partition_files([e.name for e in entries]):
         return PathKind.PARTITION_DIR
-    for entry in entries:
-        if files.is_dir(entry) and isinstance(
-            names.parse_directory(entry.name), PartitionDirectory
-        ):
-            return PathKind.LOG_DIR
-        if names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN:
-            return PathKind.LOG_DIR
+    if any(names.parse_root_file(e.name).kind is not FileKind.UNKNOWN for e in entries):
+        return PathKind.LOG_DIR
+    if any(files.is_dir(e) and _is_like_partition(path / e.name) for e in entries):
+        return PathKind.LOG_DIR
     # A dot has no name of its own.
     name = path.resolve().name if path.name in ("", "..") else path.name
     directory = names.parse_directory(name)
     if isinstance(directory, PartitionDirectory) and directory.exact:
         return PathKind.PARTITION_DIR
     what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
-    raise UnreadableError(path, f"{what}; expected a log dir, a partition dir or a file")
+    text = f"nothing matched: it {what}; expected a log dir, a partition dir or a file"
+    raise NothingMatchedError(path, text)
 
 
 def read(path: Path) -> DataDir:
@@ -142,6 +186,17 @@ def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, i
         directory.topic, directory.partition, list(DirectoryKind).index(directory.kind),
         directory.name,
     )  # fmt: skip
+
+
+def _is_like_partition(path: Path) -> bool:
+    """Return whether a directory is one of a partition: others bear such names too (dbus-1)."""
+    if not isinstance(names.parse_directory(path.name), PartitionDirectory):
+        return False
+    try:
+        entries = files.list_dir(path)
+    except UnreadableError:
+        return True  # Whoever looks at it says why.
+    return not entries or _holds_partition_files([entry.name for entry in entries])
 
 
 def _holds_partition_files(entries: list[str]) -> bool:

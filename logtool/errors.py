@@ -77,6 +77,13 @@ class UnreadableError(LogtoolError):
         return f"{self.path}: {self.reason}"
 
 
+class NothingMatchedError(UnreadableError):
+    """A path at which there is nothing to look at: no files of Kafka's, or none that is selected.
+
+    A script that misspells a path or a topic must not read it as a sound answer.
+    """
+
+
 class UnwritableError(LogtoolError):
     """A file that could not be written, for lack of space, permission or I/O; exit status 4.
 

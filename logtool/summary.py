@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from logtool.errors import UnreadableError
+from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 
@@ -25,6 +25,10 @@ class Summary:
     """Commands to run next, each once, in the order found."""
     unreadable: int = 0
     """Inputs that could not be read; any makes the result incomplete."""
+    unmatched: int = 0
+    """Those of them at which there was nothing to look at."""
+    refused: bool = False
+    """Whether something was not done for safety's sake."""
     ended_by: int = 0
     """Number of the signal that ended the command (SIGINT, SIGTERM, SIGHUP); 0: none did."""
     out_of_budget: bool = False
@@ -41,6 +45,17 @@ class Summary:
         return not (self.unreadable or self.interrupted or self.out_of_budget)
 
     @property
+    def has_no_partition(self) -> bool:
+        """Return whether a run came to its end without a partition that it was to look at."""
+        ended = not (self.interrupted or self.out_of_budget or self.refused)
+        return ended and not self.partitions and self.unreadable == self.unmatched
+
+    @property
+    def nothing_matched(self) -> bool:
+        """Return whether nothing that was asked for is there, so that nothing can be said."""
+        return self.unmatched > 0 and self.has_no_partition
+
+    @property
     def elapsed_s(self) -> float:
         """Return the seconds since the command began, to the millisecond."""
         return round(time.monotonic() - self.started, 3)
@@ -49,6 +64,7 @@ class Summary:
         """Count one finding or one input that could not be read."""
         if isinstance(item, UnreadableError):
             self.unreadable += 1
+            self.unmatched += isinstance(item, NothingMatchedError)
             return
         self.codes[item.code] += 1
         self.severities[item.severity] += 1
@@ -88,8 +104,6 @@ class Summary:
 class ActionSummary(Summary):
     """The summary of a command that plans or changes something."""
 
-    refused: bool = False
-    """Whether something was not done for safety's sake."""
     to_do: bool = False
     """Whether a dry run found something to do, or a forecast something grave."""
 

@@ -22,6 +22,7 @@ from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.partition import Partition
 from logtool.schedule import Budget, Job, Schedule
+from logtool.summary import Summary
 
 Key = tuple[str, int]
 
@@ -34,6 +35,7 @@ class Rebuild:
     """A log dir, a partition dir, or one checkpoint."""
     selection: Selection = field(default_factory=Selection)
     budget: Budget = field(default_factory=Budget)
+    summary: Summary = field(default_factory=Summary)
     on_bytes: Callable[[int, Path], None] = lambda count, path: None
     log_dir: Path = field(init=False)
     """Where the files are that a broker locks."""
@@ -77,12 +79,15 @@ class Rebuild:
                 yield from self._judge(job, list(reports), start_rows, extents)
         for kind in self._kinds:
             if kind in found:
-                yield from _offsets(found[kind], home, self.selection, extents, start_rows)
+                yield from _offsets(
+                    found[kind], home, self.selection, extents, start_rows, self.summary
+                )
 
     def _jobs(self, home: DataDir, start_rows: dict[Key, int]) -> Iterator[Job]:
         """Yield the partitions to look at: the ends of their logs, or for the epochs all of it."""
         level = Level.BATCHES if self._with_epochs else Level.QUICK
         for path, directory in self._partitions(home):
+            self.summary.partitions += 1
             key = root.key_of(directory) if isinstance(directory, PartitionDirectory) else None
             row = start_rows.get(key, 0) if key else 0
             request = Request(level, home.is_clean, max(row, 0))
@@ -152,7 +157,7 @@ def _epochs(
 
 def _offsets(
     present: Present, home: DataDir, selection: Selection, extents: dict[Key, Extent],
-    start_rows: dict[Key, int],
+    start_rows: dict[Key, int], summary: Summary,
 ) -> Iterator[Edit]:  # fmt: skip
     """Yield the edit of an offset checkpoint, where it should be another."""
     there = {(d.topic, d.partition) for _, d in home.partitions if d.kind in OF_TODAY}
@@ -161,6 +166,7 @@ def _offsets(
     for key, row in present.value.offsets.items():
         name, extent = f"{key[0]}-{key[1]}", extents.get(key)
         if key not in there and _is_meant(key, selection):
+            summary.partitions += 1
             reasons.append(f"{name}: row of {row} goes, the partition is not in this directory")
             continue
         if row < 0:

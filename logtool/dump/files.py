@@ -7,7 +7,7 @@ from pathlib import Path
 from logtool import data_dir, files, partition
 from logtool.data_dir import PathKind, Selection
 from logtool.dump.values import Range
-from logtool.errors import UnreadableError, UsageError
+from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, PartitionDirectory
 
@@ -29,7 +29,7 @@ class Input:
 def find_inputs(
     paths: Sequence[Path], selection: Selection, logs_with: Range | None = None
 ) -> tuple[list[Input], list[UnreadableError]]:
-    """Return the files meant, and the paths that cannot be; UsageError where none is selected.
+    """Return the files meant, and the paths that cannot be.
 
     With `logs_with` a directory stands for its logs alone, and of these for the ones whose names
     leave room for an offset of that range.
@@ -41,8 +41,6 @@ def find_inputs(
             found += _expand(path, selection, unreadable, logs_with)
         except UnreadableError as error:
             unreadable.append(error)
-    if not found and not unreadable and selection != Selection():
-        raise UsageError("no partition matches --topic, --exclude-topic and --partition")
     return found, unreadable
 
 

@@ -50,7 +50,7 @@ class Dump:
     _done: int = 0
 
     def __post_init__(self) -> None:
-        """Find the files; UsageError where the selection takes none."""
+        """Find the files."""
         logs_with = self.chosen.offsets if self.chosen != Filter() else None
         self._inputs, self._unreadable = find_inputs(self.paths, self.selection, logs_with)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from logtool import data_dir, files
-from logtool.data_dir import PathKind, Selection
+from logtool.data_dir import Inputs, PathKind, Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats import names
@@ -78,6 +78,9 @@ class Scan:
         try:
             staged = frozenset[str]().union(*(NEEDS[name] for name in self.wanted))
             self._pass(run, staged, inputs)
+            if self.summary.has_no_partition:
+                # Tables of nothing must not take the place of those of an earlier run.
+                Inputs(self.paths, self.selection).require()
             answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step)
             self.on_step("making the run visible")
             run.commit(self.wanted, self._about(inputs))

@@ -243,13 +243,6 @@ def test_selection_and_files_from_choose_partitions(run, killed, tmp_path):
     assert named("--files-from", listed, "--null") == ["tx.mixed-0"]
 
 
-@pytest.mark.parametrize("command", ["plan", "recover"])
-def test_a_selection_that_matches_nothing_says_so(run, killed, command):
-    result = run(command, "--topic", "tyop", killed)
-    assert (result.status, result.stdout) == (0, "")
-    assert result.stderr == "no partition is selected\n"
-
-
 def test_the_time_is_that_of_the_rate_given_with_that_many_threads(run, scenario):
     home = scenario("4.3.1/torn")
     (one,) = run("plan", "-f", "ndjson", "--read-rate", "1M", home).of_type("duration")

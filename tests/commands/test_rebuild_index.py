@@ -115,7 +115,7 @@ def test_only_the_kinds_asked_for_are_built(run, home, index):
 def test_selection_and_files_from_choose_partitions(run, home, index, tmp_path):
     assert run(NAME, "--topic", "codec*", home).status == 0
     assert run(NAME, "--exclude-topic", "index*", home).status == 0
-    assert run(NAME, "--partition", "1", home).status == 0
+    assert run(NAME, "--partition", "1", home).status == 4
     listed = tmp_path / "list"
     listed.write_bytes(os.fsencode(index) + b"\0")
     assert run(NAME, "--files-from", listed, "--null").status == 1

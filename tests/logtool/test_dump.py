@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
-from logtool.errors import UnreadableError, UsageError
+from logtool.errors import UnreadableError
 from logtool.formats import record, record_batch
 from logtool.formats.record import Record
 from logtool.summary import Summary
@@ -108,14 +108,15 @@ def test_a_file_that_goes_away_meanwhile_is_unreadable(tmp_path):
     assert isinstance(only, UnreadableError)
 
 
-def test_a_selection_that_takes_nothing_is_wrong_usage(tmp_path):
+def test_a_selection_that_takes_nothing_leaves_nothing_to_dump(tmp_path):
     from logtool.data_dir import Selection
 
     home = tmp_path / "home"
     (home / "orders-0").mkdir(parents=True)
     (home / "orders-0" / NAME).write_bytes(SOUND)
-    with pytest.raises(UsageError):
-        Dump([home], selection=Selection(topics=("bills",)))
+    job = Dump([home], selection=Selection(topics=("bills",)))
+    assert list(job) == []
+    assert job.summary.has_no_partition
 
 
 def test_the_indexes_of_tiered_storage_are_found(tmp_path):

@@ -61,13 +61,23 @@ def test_a_missing_path(tmp_path):
 
 
 def test_an_empty_directory(tmp_path):
-    assert only_reason(verify(tmp_path)).startswith("is empty; expected a log dir")
+    assert only_reason(verify(tmp_path)).startswith(
+        "nothing matched: it is empty; expected a log dir"
+    )
 
 
 def test_a_directory_without_kafka_files(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "photos").mkdir()
-    assert only_reason(verify(tmp_path)).startswith("holds nothing that a Kafka broker writes")
+    reason = "nothing matched: it holds nothing that a Kafka broker writes"
+    assert only_reason(verify(tmp_path)).startswith(reason)
+
+
+def test_names_like_those_of_partitions_do_not_make_a_log_dir(tmp_path):
+    (tmp_path / "dbus-1" / "session.d").mkdir(parents=True)
+    assert only_reason(verify(tmp_path)).startswith("nothing matched: ")
+    (tmp_path / "orders-0").mkdir()  # As a broker leaves it that was killed at once.
+    assert not verify(tmp_path).unreadable
 
 
 def test_an_empty_partition_is_told_by_its_name(tmp_path):

@@ -1,0 +1,192 @@
+"""A path or a selection that matches nothing is no sound answer, whatever the command asks."""
+
+import json
+import shlex
+import shutil
+
+import pytest
+import typer
+
+from logtool import cli
+from logtool.commands.command_tree import read_tree
+
+READING = {
+    ("verify",): (), ("plan",): (), ("recover",): (), ("dump",): (), ("dump-index",): (),
+    ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
+    ("rebuild-index",): (), ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
+    ("checkpoint", "rebuild"): (), ("lookup",): ("--offset", "0"),
+}  # fmt: skip
+"""The commands that look at paths, with the options that they need; scan needs Spark."""
+SELECTING = [name for name in READING if name != ("lookup",)]
+LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
+"""Those that take --files-from."""
+SELECTIONS = (
+    ["--topic", "nosuch"], ["--partition", "99"], ["--exclude-topic", "*"],
+    ["--topic", "orders", "--partition", "1"],
+)  # fmt: skip
+
+
+def words(name):
+    return "-".join(name)
+
+
+def paths_for(name, *paths):
+    """Return the paths to give: a comparison needs two."""
+    return [*paths, *paths] if name == ("diff",) else list(paths)
+
+
+def as_json(result):
+    """Return the document that was printed."""
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def log_dir(partition):
+    """Return a log dir with one partition, orders-0."""
+    (partition.parent / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    return partition.parent
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    """Return a directory in which other programs left names like those of partitions."""
+    path = tmp_path / "etc"
+    (path / "dbus-1" / "system.d").mkdir(parents=True)
+    (path / "hosts").write_text("127.0.0.1 localhost\n")
+    return path
+
+
+@pytest.mark.parametrize("chosen", SELECTIONS, ids=" ".join)
+@pytest.mark.parametrize("name", SELECTING, ids=words)
+def test_a_selection_without_a_partition_is_incomplete(run, log_dir, name, chosen):
+    result = run(*name, *paths_for(name, log_dir), *chosen)
+    assert result.status == 4
+    assert (
+        result.stderr.splitlines()[-1]
+        == f"logtool: {log_dir}: nothing matched {shlex.join(chosen)}"
+    )
+
+
+@pytest.mark.parametrize("name", SELECTING, ids=words)
+def test_the_json_of_a_selection_without_a_partition_says_so(run, log_dir, name):
+    result = run(*name, *paths_for(name, log_dir), "--topic", "nosuch", "--json")
+    assert result.status == 4
+    document = as_json(result)
+    assert document["summary"]["complete"] is False
+    (error,) = (item for item in document["items"] if item["type"] == "error")
+    assert error["reason"] == "nothing-matched"
+    assert error["path"] == str(log_dir)
+    assert "--topic nosuch" in error["message"]
+
+
+@pytest.mark.parametrize("name", SELECTING, ids=words)
+def test_the_last_line_of_ndjson_says_so_too(run, log_dir, name):
+    result = run(*name, *paths_for(name, log_dir), "--topic", "nosuch", "-f", "ndjson")
+    assert result.status == 4
+    assert result.objects[-1]["type"] == "summary"
+    assert result.objects[-1]["complete"] is False
+
+
+@pytest.mark.parametrize("name", READING, ids=words)
+def test_an_empty_directory_is_incomplete(run, tmp_path, name):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    result = run(*name, *paths_for(name, empty), *READING[name], "-f", "json")
+    assert result.status == 4
+    assert f"{empty}: nothing matched: it is empty" in result.stderr
+    assert as_json(result)["summary"]["complete"] is False
+
+
+@pytest.mark.parametrize("name", READING, ids=words)
+def test_a_directory_of_other_programs_is_incomplete(run, foreign, name):
+    result = run(*name, *paths_for(name, foreign), *READING[name])
+    assert result.status == 4
+    assert result.stderr.startswith(
+        f"logtool: {foreign}: nothing matched: it holds nothing that a Kafka broker writes; "
+    )
+    assert "no " not in result.stderr.split("expected", 1)[1], "a verdict on nothing"
+
+
+@pytest.mark.parametrize("name", LISTING, ids=words)
+def test_paths_from_a_file_are_held_to_the_same(run, log_dir, foreign, tmp_path, name):
+    listed = tmp_path / "paths"
+    listed.write_text("".join(f"{path}\n" for path in paths_for(name, log_dir)))
+    result = run(*name, "--files-from", listed, "--topic", "nosuch")
+    assert result.status == 4
+    assert f"{log_dir}: nothing matched --topic nosuch" in result.stderr
+    listed.write_text("".join(f"{path}\n" for path in paths_for(name, foreign)))
+    result = run(*name, "--files-from", listed)
+    assert result.status == 4
+    assert f"{foreign}: nothing matched: " in result.stderr
+
+
+@pytest.mark.parametrize("name", SELECTING, ids=words)
+def test_one_log_dir_that_holds_the_topic_is_enough(run, log_dir, tmp_path, name):
+    other = tmp_path / "other"
+    shutil.copytree(log_dir, other)
+    (other / "orders-0").rename(other / "payments-0")
+    if name == ("checkpoint", "rebuild"):
+        other = log_dir  # It takes one path.
+    given = dict.fromkeys([other, log_dir])
+    result = run(*name, *given, *([log_dir] if len(given) == 1 and name == ("diff",) else []),
+                 "--topic", "orders")  # fmt: skip
+    assert result.status in (0, 1)
+    assert "nothing matched" not in result.stderr
+
+
+@pytest.mark.parametrize("name", SELECTING, ids=words)
+def test_a_log_dir_without_partitions_is_a_sound_input(run, log_dir, name):
+    shutil.rmtree(log_dir / "orders-0")
+    result = run(*name, *paths_for(name, log_dir))
+    expected = 4 if name == ("dump-index",) else 0
+    assert result.status == expected, result.stderr
+    assert "nothing matched" not in result.stderr
+
+
+def test_several_log_dirs_are_named_each(run, log_dir, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(log_dir, other)
+    result = run("verify", log_dir, other, "--topic", "nosuch")
+    assert result.status == 4
+    assert result.stderr.splitlines() == [
+        f"logtool: {path}: nothing matched --topic nosuch" for path in (log_dir, other)
+    ]
+
+
+def test_a_file_is_looked_at_whatever_the_selection(run, log_dir):
+    log = log_dir / "orders-0" / f"{0:020d}.log"
+    assert run("verify", log, "--topic", "nosuch").status == 0
+    assert run("dump", log, "--topic", "nosuch").status == 0
+
+
+def test_a_selection_that_leaves_nothing_of_digests_is_incomplete(run, log_dir, tmp_path):
+    digest = tmp_path / "digest.npz"
+    assert run("diff", "--digest", digest, log_dir).status == 0
+    result = run("diff", digest, log_dir, "--topic", "nosuch")
+    assert result.status == 4
+    assert f"{digest}: nothing matched --topic nosuch" in result.stderr
+
+
+def test_a_metadata_log_is_nothing_that_a_plan_is_about(run, log_dir):
+    metadata = log_dir / "__cluster_metadata-0"
+    (log_dir / "orders-0").rename(metadata)
+    result = run("plan", metadata)
+    assert result.status == 4
+    assert result.stderr == f"logtool: {metadata}: nothing matched\n"
+
+
+def test_no_table_is_written_of_nothing(run, log_dir, tmp_path):
+    target = tmp_path / "batches.parquet"
+    result = run("dump", "--format", "parquet", "--output", target, "--topic", "nosuch", log_dir)
+    assert result.status == 4
+    assert not target.exists()
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_every_command_that_selects_partitions_is_in_this_table():
+    _, commands = read_tree(typer.main.get_command(cli.app))
+    selecting = {
+        tuple(one.name.split()) for one in commands for option in one.options
+        if "--topic" in option.names
+    }  # fmt: skip
+    assert selecting == {*SELECTING, ("scan",)}
