@@ -129,7 +129,8 @@ def verify(
       0    complete, nothing found at or above --fail-on
       1    complete, with findings at or above --fail-on
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched; says nothing about corruption
+      4    incomplete: nothing matched, or some input could not be read, which says nothing about
+           corruption
       5    refused: --resume names a file in a log dir
       6    --max-duration ran out; nothing said of the rest
       130  interrupted; the summary says what was checked

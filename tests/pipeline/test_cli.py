@@ -128,6 +128,16 @@ def test_options_of_spark_say_nothing_to_threads(home):
 
 
 @pytest.mark.spark
+@BOTH
+def test_a_selection_without_a_partition_is_incomplete(home, tmp_path, command):
+    done = logtool(*words(command, home, tmp_path), "--topic", "nosuch", "--json")
+    assert done.returncode == 4
+    assert done.stderr == f"logtool: {home}: nothing matched --topic nosuch\n"
+    assert json.loads(done.stdout)["summary"]["complete"] is False
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.spark
 def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
     done = logtool("scan", home, tmp_path / "nowhere", "--output", tmp_path / "out", "--json",
                    "--run-id", "one", "--tables", "segments,findings")  # fmt: skip
