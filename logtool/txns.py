@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool import data_dir, partition
-from logtool.checks import root, small_files
+from logtool.checks import compaction, root, small_files
 from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
 from logtool.checks.report import SegmentReport
 from logtool.data_dir import DataDir, PathKind, Selection
@@ -119,7 +119,8 @@ class Audit:
 
 
 def _job(found: Partition, home: DataDir | None, watermarks: dict[root.Key, int]) -> Job:
-    request = Request(clean=home is not None and home.is_clean)
+    clean = home is not None and home.is_clean
+    request = Request(clean=clean, cleaning=compaction.beside(found.path, clean=clean))
     key = (found.topic or "", found.number if found.number is not None else NONE)
     many = bool(found.segments) and not found.segments[-1].is_active
     subject = _Subject(found, request, watermarks.get(key), many)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool import data_dir, files, partition
-from logtool.checks import era, inventory, root, small_files
+from logtool.checks import compaction, era, inventory, root, small_files
+from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
@@ -108,7 +109,9 @@ class Verification:
                 if kind is PathKind.LOG_DIR:
                     yield from self._log_dir(data_dir.read(path))
                 elif kind is PathKind.PARTITION_DIR:
-                    request = self._request(needs_topic_id=era.needs_topic_id(path))
+                    request = self._request(
+                        needs_topic_id=era.needs_topic_id(path), cleaning=compaction.beside(path)
+                    )
                     found = partition.read_or_error(path)
                     yield from self._partitions([self._job(path, found, request)])
                 else:
@@ -160,6 +163,7 @@ class Verification:
         """Check the partitions of a log dir, and its own files against them."""
         facts: dict[PartitionDirectory, PartitionFacts] = {}
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
+        cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
 
         def jobs() -> Iterator[Job]:
             chosen = [one for one in home.partitions if self._selection.takes(one[1])]
@@ -170,7 +174,13 @@ class Verification:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
                 offset = start.offset if start else 0
-                request = self._request(home.is_clean, offset, needs_topic_ids)
+                row = cleaned.get(key) if key else None
+                request = self._request(
+                    clean=home.is_clean,
+                    log_start_offset=offset,
+                    needs_topic_id=needs_topic_ids,
+                    cleaning=Cleaning(directory.topic, row.offset if row else None, home.is_clean),
+                )
                 job = self._job(path, found, request, key)
                 facts[directory] = job.subject.facts
                 yield job
@@ -188,12 +198,11 @@ class Verification:
         yield from root.check_marker(home, logs)
 
     def _request(
-        self, clean: bool = False, log_start_offset: int = 0, needs_topic_id: bool = True
-    ) -> Request:
-        drop_cache = self._budget.drop_cache
-        return Request(
-            self._level, clean, log_start_offset, self._limit, drop_cache, needs_topic_id
-        )
+        self, *, clean: bool = False, log_start_offset: int = 0, needs_topic_id: bool = True,
+        cleaning: Cleaning = NOT_KNOWN,
+    ) -> Request:  # fmt: skip
+        return Request(self._level, clean, log_start_offset, self._limit, self._budget.drop_cache,
+                       needs_topic_id, cleaning)  # fmt: skip
 
     def _job(
         self, path: Path, found: Partition | UnreadableError, request: Request,

@@ -5,18 +5,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from logtool.checks.compaction import Cleaning
 from logtool.checks.report import SegmentReport
 from logtool.findings import Finding
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
+from logtool.formats.names import FileKind, FileState
 from logtool.partition import File, Partition, Segment
 
 Run = tuple[int, int, int]
 """(leader epoch, first offset, last offset) of neighbouring batches of one epoch."""
 
 
-def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
+def check_segments(
+    partition: Partition, reports: Sequence[SegmentReport], cleaning: Cleaning
+) -> Iterator[Finding]:
     """Yield overlaps of neighbouring segments, and what is missing between them."""
-    compacted = any(report.has_gaps for report in reports)
+    compacted = cleaning.is_compacted or any(report.has_gaps for report in reports)
     for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
         if not left.scanned or left.changed:
             continue
@@ -28,7 +32,8 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
             span = (right.base_offset, left.last_offset)
             yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
         elif end < right.base_offset and not left.damaged:
-            yield _at(partition, segment, _hole(partition, left, right.base_offset, compacted))
+            hole = _hole(partition, left, right.base_offset, cleaning, compacted=compacted)
+            yield _at(partition, segment, hole)
 
 
 def check_epochs(
@@ -85,19 +90,26 @@ def merge_runs(reports: Sequence[SegmentReport]) -> list[Run]:
     return merged
 
 
-def _hole(partition: Partition, left: SegmentReport, begin: int, compacted: bool) -> Finding:
+def _hole(
+    partition: Partition, left: SegmentReport, begin: int, cleaning: Cleaning, *, compacted: bool
+) -> Finding:
     end = left.next_offset
     span = (end, begin - 1)
     text = f"offsets {end} to {begin - 1} are in no segment"
     if end <= left.indexed_offset < begin:
         text += f", but the indexes of segment {left.base_offset} go on to {left.indexed_offset}"
         return Finding("segment/missing", text, None, None, *span)
+    swap = _swap(partition, range(end, begin))
+    if swap:
+        text += f"; {swap.name.name} takes their place at the next start"
+        return Finding("segment/gap", text, None, None, *span)
     snapshots, orphans = partition.snapshots, partition.orphans
+    inside = snapshots[
+        bisect_right(snapshots, end, key=_offset) : bisect_left(snapshots, begin, key=_offset)
+    ]
     witnesses = [
         *orphans[bisect_left(orphans, end, key=_offset) : bisect_left(orphans, begin, key=_offset)],
-        *snapshots[
-            bisect_right(snapshots, end, key=_offset) : bisect_left(snapshots, begin, key=_offset)
-        ],
+        *(one for one in inside if not compacted or cleaning.spared(_offset(one))),
     ]
     if witnesses:
         text += f", and {witnesses[0].name.name} shows that one was there"
@@ -106,6 +118,15 @@ def _hole(partition: Partition, left: SegmentReport, begin: int, compacted: bool
         return Finding("segment/gap", f"{text}; compaction leaves such gaps", None, None, *span)
     text += ", and nothing else in this partition looks compacted"
     return Finding("segment/hole", text, None, None, *span)
+
+
+def _swap(partition: Partition, offsets: range) -> File | None:
+    """Return the output of a compaction that waits for its last rename, where segments were."""
+    for file in partition.leftovers:
+        name = file.name
+        if name.state is FileState.SWAP and name.kind is FileKind.LOG and name.offset in offsets:
+            return file
+    return None
 
 
 def _offset(file: File) -> int:

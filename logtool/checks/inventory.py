@@ -37,7 +37,14 @@ def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iter
         yield _stranger(file)
     for file in partition.leftovers:
         yield _leftover("partition", file)
+    going = {
+        file.name.offset
+        for file in partition.leftovers
+        if file.name.state is FileState.DELETED and file.name.kind is FileKind.LOG
+    }
     for file in partition.orphans:
+        if file.name.offset in going:
+            continue  # its log was renamed first: a deletion that a kill interrupted
         text = f"no {file.name.offset:020d}.log stands beside it"
         yield Finding("partition/orphan-index", text, path=file.path, segment=file.name.offset)
     for path in partition.odd_entries:

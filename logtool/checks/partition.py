@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from logtool.checks import chain, indexes, inventory, producers, small_files
+from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
 from logtool.errors import UnreadableError
@@ -47,6 +48,7 @@ class Request:
     drop_cache: bool = False
     needs_topic_id: bool = True
     """Whether a broker would miss partition.metadata; see `logtool.checks.era`."""
+    cleaning: Cleaning = NOT_KNOWN
 
 
 def plan(partition: Partition, request: Request) -> list[Task]:
@@ -105,7 +107,7 @@ def _check(
         return
     facts.first_base_offset = partition.segments[0].base_offset
     facts.log_end_offset = _log_end(partition, reports)
-    yield from chain.check_segments(partition, reports)
+    yield from chain.check_segments(partition, reports, request.cleaning)
     yield from _check_producers(partition, request, reports)
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _is_going(partition):
@@ -175,7 +177,7 @@ def _check_producers(
     offsets = [file.name.offset or 0 for file, _ in snapshots]
     state = ProducerState()
     first_known = reports[0].base_offset
-    compacted = any(report.has_gaps for report in reports)
+    compacted = request.cleaning.is_compacted or any(report.has_gaps for report in reports)
     usable = True
     for segment, report in zip(partition.segments, reports, strict=True):
         # What a damaged segment held is unknown, and so is the state from there on.

@@ -11,6 +11,7 @@ from logtool.formats.names import FileKind
 from logtool.partition import File, Segment
 from logtool.transactions import NONE, AbortedTransaction, Producer
 
+_OPEN = "first offset of the open transaction"
 EXPIRATION_MS = 86_400_000
 """Default of ``producer.id.expiration.ms``: older producers may be missing from a snapshot."""
 
@@ -106,16 +107,18 @@ def compare_snapshot(
 ) -> Iterator[Finding]:  # fmt: skip
     """Hold a snapshot against the state replayed from offset `first_known` up to the snapshot's.
 
-    Only producers that the log shows can be judged. Compaction keeps the last batch of a producer,
-    so the replay then is never behind the snapshot, but may know less.
+    Only producers that the log shows can be judged. Of a compacted log batches and markers are gone
+    that the snapshot counts: the replay then may know less, but nothing that contradicts it.
     """
     command = f"logtool dump {shlex.quote(str(file.path))}"
     for producer_id, state in sorted(replayed.items()):
         entry = entries.get(producer_id)
         if entry is None:
             text = _missing(producer_id, state, file)
+        elif compacted:
+            text = _contradiction(producer_id, state, entry, first_known)
         else:
-            text = _difference(producer_id, state, entry, first_known, compacted)
+            text = _difference(producer_id, state, entry, first_known)
         if text:
             finding = Finding(
                 "producer-snapshot/mismatch", text, first_offset=max(state.last_offset, 0) or None
@@ -136,23 +139,44 @@ def _missing(producer_id: int, state: Producer, file: File) -> str | None:
 
 
 def _difference(
-    producer_id: int, state: Producer, entry: Mapping[str, int], first_known: int, compacted: bool
+    producer_id: int, state: Producer, entry: Mapping[str, int], first_known: int
 ) -> str | None:
     """Return what differs between an entry and the replayed state, or None."""
-    if state.last_offset > entry["last_offset"] or (
-        state.last_offset not in (NONE, entry["last_offset"]) and not compacted
-    ):
-        field, found, expected = "last offset", entry["last_offset"], state.last_offset
-    elif state.epoch != entry["producer_epoch"]:
-        field, found, expected = "epoch", entry["producer_epoch"], state.epoch
-    elif (
-        state.last_offset == entry["last_offset"] and state.last_sequence != entry["last_sequence"]
-    ):
-        field, found, expected = "last sequence", entry["last_sequence"], state.last_sequence
-    else:
-        field = "first offset of the open transaction"
-        found, expected = entry["current_txn_first_offset"], state.transaction_first_offset
-        began_before = 0 <= found < first_known
-        if found == expected or began_before or (compacted and found != NONE != expected):
-            return None
+    last, began = entry["last_offset"], entry["current_txn_first_offset"]
+    if state.last_offset not in (NONE, last):
+        return _told(producer_id, "last offset", last, state.last_offset)
+    if state.epoch != entry["producer_epoch"]:
+        return _told(producer_id, "epoch", entry["producer_epoch"], state.epoch)
+    if state.last_offset == last and state.last_sequence != entry["last_sequence"]:
+        return _told(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
+    if began != state.transaction_first_offset and not 0 <= began < first_known:
+        return _told(producer_id, _OPEN, began, state.transaction_first_offset)
+    return None
+
+
+def _contradiction(
+    producer_id: int, state: Producer, entry: Mapping[str, int], first_known: int
+) -> str | None:
+    """Return what of the replayed state cannot be, were the entry right for what was cleaned since.
+
+    Epochs rise, offsets too within an epoch. A marker stays as long as a batch of its transaction
+    does, so that what is open in what is left was open, from there or from before.
+    """
+    last, epoch, began = (
+        entry[field] for field in ("last_offset", "producer_epoch", "current_txn_first_offset")
+    )
+    if state.epoch > epoch:
+        return _told(producer_id, "epoch", epoch, state.epoch)
+    if state.epoch == epoch and state.last_offset > last:
+        return _told(producer_id, "last offset", last, state.last_offset)
+    # A sequence belongs to its offset, whatever else is gone.
+    if state.last_offset == last and state.last_sequence != entry["last_sequence"]:
+        return _told(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
+    is_open, known = state.transaction_first_offset, not 0 <= began < first_known
+    if is_open != NONE and known and not 0 <= began <= is_open:
+        return _told(producer_id, _OPEN, began, is_open)
+    return None
+
+
+def _told(producer_id: int, field: str, found: int, expected: int) -> str:
     return f"producer {producer_id}: {field} is {found}, the log says {expected}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from logtool.checks.compaction import Cleaning
 from logtool.formats.record_batch import Column
 from logtool.gaps.table import GapTable, Kind, Reason
 
@@ -130,8 +131,15 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: Verdict) -> Verdi
             return Verdict(Reason.TRUNCATION_HOLE, text)
     offsets = [offset for offset, _, _ in facts.witnesses]
     some = facts.witnesses[bisect_left(offsets, first) : bisect_left(offsets, begin)]
-    # A snapshot is taken where a segment ends: the one at the start of the gap tells nothing.
-    shown = [name for offset, name, snapshot in some if offset > first or not snapshot]
+    # A snapshot is taken where a segment ends: the one at the start of the gap tells nothing. Nor
+    # does that of an earlier stop, where the cleaner has emptied the segment since.
+    cleaning = Cleaning(offset=facts.cleaner_offset, clean=facts.clean)
+    compacted = ordinary.reason is Reason.COMPACTION
+    shown = [
+        name
+        for offset, name, snapshot in some
+        if not snapshot or (offset > first and (not compacted or cleaning.spared(offset)))
+    ]
     if shown:
         return Verdict(Reason.SEGMENT_MISSING, f"{shown[0]} shows that one was there")
     if ordinary.reason is Reason.UNKNOWN and facts.is_compacted is False and first < begin:

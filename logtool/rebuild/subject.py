@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
 from logtool.checks.partition import PartitionFacts, Request
 from logtool.checks.report import SegmentReport, Task
@@ -38,7 +39,9 @@ class Subject:
     @property
     def request(self) -> Request:
         """Return what is asked of `verify`."""
-        return Request(clean=self.settings.clean, log_start_offset=self.settings.log_start)
+        clean = self.settings.clean
+        cleaning = compaction.beside(self.found.path, clean=clean)
+        return Request(clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning)
 
     def tasks(self) -> list[Task]:
         """Return what is to be looked at in each segment."""

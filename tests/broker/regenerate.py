@@ -50,6 +50,7 @@ def builders(version: str, work: Path, data: Path) -> dict[str, Iterator[Scenari
         "default-settings": scenarios.default_settings(version, work),
         "compaction": scenarios.compaction(version, work),
         "clean": scenarios.clean(version, work),
+        "cleaned": scenarios.cleaned(version, work),
         "running killed": scenarios.killed(version, work),
         "killed-recovered": failures.recovered(version, archives / "killed.tar.xz", work),
         "torn": failures.torn(version, work),

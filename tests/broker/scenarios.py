@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from broker import workloads
+from broker import healthy, healthy_topics, workloads
 from broker.kafka import BASE_CONFIG, Broker, format_log_dir
 from broker.topics import TOPICS, Topic
 from broker.traffic import Traffic
@@ -148,6 +148,35 @@ def compaction(version: str, work: Path) -> Iterator[Scenario]:
     )
     about = "The compacted topics of `clean` alone; an orderly stop."
     yield Scenario("compaction", version, root, about, notes, topics, {**BASE_CONFIG, **SMALL})
+
+
+CLEANED = ("compact.plain", "compact.tx", "compact.tx.short")
+
+
+def cleaned(version: str, work: Path) -> Iterator[Scenario]:
+    """Compacted topics, stopped in order, then cleaned: the stop is inside what is gone."""
+    root = work / "cleaned"
+    config = {**SMALL, "log.cleaner.backoff.ms": "100"}
+    format_log_dir(version, [root], extra_config=config)
+    subjects = [one for one in healthy_topics.subjects(version) if one.topic.name in CLEANED]
+    with Broker(version, [root], config) as broker:
+        load = healthy.Workload(broker, "cleaned", subjects)
+        broker.start()
+        load.create()
+        for stop in range(3):
+            if stop:
+                broker.start()
+            load.round()
+            load.round()
+            load.forget_clients()
+            broker.stop()
+    notes = (
+        "compact.plain-0: no segment has the offsets around a producer snapshot of an earlier stop",
+        "compact.tx-0, compact.tx.short-0: snapshots know of batches and markers that are gone",
+    )
+    about = "Compacted topics that were cleaned after each of two orderly restarts."
+    topics = tuple(one.topic for one in subjects)
+    yield Scenario("cleaned", version, root, about, notes, topics, {**BASE_CONFIG, **config})
 
 
 def killed(version: str, work: Path) -> Iterator[Scenario]:

@@ -362,14 +362,14 @@ def write_groups(bootstrap: str, version: str) -> None:
     for group, protocol in protocols.items():
         read_with_group(bootstrap, group, protocol)
     writer = transactional(bootstrap, "fixture-groups")
-    consumer = _consumer(bootstrap, "group-tx", "classic")
+    reader = consumer(bootstrap, "group-tx", "classic")
     offsets = [TopicPartition("groups.input", partition, 42) for partition in range(2)]
     for finish in (writer.producer.commit_transaction, writer.producer.abort_transaction):
         writer.producer.begin_transaction()
-        metadata = consumer.consumer_group_metadata()
+        metadata = reader.consumer_group_metadata()
         writer.producer.send_offsets_to_transaction(offsets, metadata, 30)
         finish(30)
-    consumer.close()
+    reader.close()
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_consumer_groups(["group.gone"]).values():
         future.result(30)
@@ -377,18 +377,18 @@ def write_groups(bootstrap: str, version: str) -> None:
 
 def read_with_group(bootstrap: str, group: str, protocol: str) -> None:
     """Read the whole input topic as a member of a group, commit as it goes, and leave."""
-    consumer = _consumer(bootstrap, group, protocol)
-    consumer.subscribe(["groups.input"])
+    reader = consumer(bootstrap, group, protocol)
+    reader.subscribe(["groups.input"])
     seen = 0
     deadline = time.monotonic() + 60
     while seen < 400:
         if time.monotonic() > deadline:
             raise HarnessError(f"{group} read {seen} of 400 records")
-        part = consumer.consume(50, timeout=1.0)
+        part = reader.consume(50, timeout=1.0)
         seen += len(part)
         if part:
-            consumer.commit(asynchronous=False)
-    consumer.close()
+            reader.commit(asynchronous=False)
+    reader.close()
 
 
 def delete_records(bootstrap: str, log_dir: Path) -> None:
@@ -442,7 +442,8 @@ def wait_for(ready: Callable[[], bool], timeout: float, what: str) -> None:
         time.sleep(0.1)
 
 
-def _consumer(bootstrap: str, group: str, protocol: str) -> Consumer:
+def consumer(bootstrap: str, group: str, protocol: str) -> Consumer:
+    """Return a consumer of a group that reads from the start and commits when told to."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -247,12 +247,34 @@ def test_the_cleaner_checkpoint_shows_that_a_topic_is_compacted(topic):
     assert "fetched" not in said[0]
 
 
-@pytest.mark.parametrize("policy", ["compact", "delete", None])
-@pytest.mark.parametrize("witness", [f"{15:020d}.index", f"{15:020d}.snapshot"])
+@pytest.mark.parametrize(
+    ("witness", "policy"),
+    [("index", "compact"), ("index", "delete"), ("index", None), ("snapshot", "delete"),
+     ("snapshot", None)],
+)  # fmt: skip
 def test_a_file_of_a_segment_that_is_gone_tells_that_it_was_there(topic, witness, policy):
     folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
-    (folder / witness).write_bytes(b"")
+    (folder / f"{15:020d}.{witness}").write_bytes(b"")
     assert told(only(folder, policy=policy)) == [(10, 19, "segment-missing")]
+
+
+@pytest.mark.parametrize(
+    ("cleaned_to", "stopped", "reason"),
+    [(None, True, "compaction"), (20, True, "compaction"), (14, True, "segment-missing"),
+     (14, False, "compaction")],
+)  # fmt: skip
+def test_the_snapshot_of_a_stop_tells_something_only_where_nothing_was_cleaned(
+    topic, cleaned_to, stopped, reason
+):
+    """Compaction empties the segment that an earlier stop was in, and leaves the snapshot."""
+    folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
+    (folder / f"{15:020d}.snapshot").write_bytes(b"")
+    if cleaned_to is not None:
+        text = f"0\n1\norders 0 {cleaned_to}\n"
+        (folder.parent / "cleaner-offset-checkpoint").write_text(text)
+    if stopped:
+        (folder.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    assert told(only(folder, policy="compact")) == [(10, 19, reason)]
 
 
 def test_the_snapshot_of_an_empty_segment_in_a_gap_tells_nothing(topic):

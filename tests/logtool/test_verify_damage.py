@@ -89,6 +89,7 @@ DENSE = "clean index.dense-0"
 TXNS = "clean tx.mixed-0"
 INTERLEAVED = "clean tx-interleaved_v2-0"
 COMPACTED = "clean compacted.keys-0"
+CLEANED = "cleaned compact.plain-0"
 CONTROLLER = "clean __cluster_metadata-0"
 
 BATCHES = [
@@ -312,6 +313,14 @@ CHAIN = [
     Row("a segment of a compacted log removed", COMPACTED,
         segment_files(4, ".timeindex", ".index", ".log", ".snapshot"),
         [("segment/gap", "3.log", None)]),
+    Row("two segments removed that the cleaner has not come to, the snapshots left", CLEANED,
+        all_of(offset(CLEANER, "compact.plain", 969),
+               segment_files(5, ".timeindex", ".index", ".log"),
+               segment_files(4, ".timeindex", ".index", ".log")),
+        [("segment/missing", "3.log", None)], gone=[("segment/gap", "3.log", None)]),
+    Row("a log removed that the cleaner has been to", CLEANED, segment_files(5, ".log"),
+        [("segment/missing", "4.log", None), ("partition/orphan-index", "5.index", None),
+         ("partition/orphan-index", "5.timeindex", None)]),
     Row("the active segment removed", SMALL,
         segment_files(-1, ".timeindex", ".index", ".log"),
         [("checkpoint/recovery-point-beyond-end", RECOVERY, row_of("small-segments")),
@@ -641,7 +650,7 @@ NAMES = [
         [("partition/leftover-swap", "00000000000000000336.log.swap", None),
          ("partition/orphan-index", "3.index", None),
          ("partition/orphan-index", "3.timeindex", None),
-         ("segment/missing", "2.log", None)]),
+         ("segment/gap", "2.log", None)]),
     Row("a .tmp file", PLAIN, create("partition/leader-epoch-checkpoint.tmp", b"x"),
         [("partition/leftover-temporary", "leader-epoch-checkpoint.tmp", None)]),
     Row("a snapshot being written", CONTROLLER,
@@ -898,6 +907,10 @@ KNOWN_GAPS = [
         "nothing tells that there was more"),
     Gap("the first segment removed", SMALL, segment_files(0, ".timeindex", ".index", ".log"),
         "retention does the same"),
+    Gap("segments removed that the cleaner has been to, the snapshots left", CLEANED,
+        all_of(segment_files(5, ".timeindex", ".index", ".log"),
+               segment_files(4, ".timeindex", ".index", ".log")),
+        "it empties whole segments, and leaves the snapshot of a stop inside them"),
     Gap("index entries missing at the end", DENSE, on("0.index", cut, 200),
         "how dense an index is depends on a setting; lookups read more of the log"),
     Gap("index entries missing in the middle", DENSE, on("0.index", drop, 80, 400),

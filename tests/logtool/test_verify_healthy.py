@@ -19,6 +19,7 @@ from verification import (
     verify,
 )
 
+from logtool.formats import producer_snapshot
 from logtool.formats.names import FileKind
 from logtool.verify import Level
 
@@ -29,6 +30,7 @@ ALWAYS = {
 }  # fmt: skip
 EXPECTED = {
     "clean": ALWAYS,
+    "cleaned": {"partition/leftover-deleted", "segment/gap"},
     "default-settings": ALWAYS | {"checkpoint/empty", "checkpoint/no-recovery-point"},
     "empty": {"checkpoint/empty"},
     "formatted": {"partition/empty"},
@@ -194,3 +196,33 @@ def test_the_scenarios_hold_what_makes_them_worth_testing(scenario):
     assert (table.record_count == 0).any()
     assert any(batches(log).has_delete_horizon.any() for log in logs(home / "compacted.keys-0"))
     assert logs(home / "deleted_segments-0")[0].name != f"{0:020d}.log"
+
+
+@pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+def test_compaction_took_what_producer_snapshots_of_earlier_stops_tell_of(scenario, version):
+    home = scenario(f"{version}/cleaned")
+    gaps = [f for f in verify(home).findings if f.code == "segment/gap" and f.path]
+    inside = {
+        path
+        for gap in gaps
+        for path in gap.path.parent.glob("*.snapshot")
+        if gap.first_offset < int(path.stem) <= gap.last_offset
+    }
+    bases = {log.with_suffix(".snapshot") for log in home.glob("compact.*/*.log")}
+    assert inside - bases
+    begun = [
+        (path.parent, int(first))
+        for path in home.glob("compact.tx*/*.snapshot")
+        for first in snapshot(path).entries["current_txn_first_offset"]
+        if first >= 0
+    ]
+    assert any(not holds(folder, first) for folder, first in begun)
+
+
+def snapshot(path: Path) -> producer_snapshot.ProducerSnapshot:
+    return producer_snapshot.parse(path.read_bytes())
+
+
+def holds(folder: Path, base_offset: int) -> bool:
+    """Return whether a partition has a batch that begins at an offset."""
+    return any(base_offset in batches(log).base_offset for log in logs(folder))
