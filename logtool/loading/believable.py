@@ -47,7 +47,8 @@ class _Rows(ProducerState):
 class Reading(Recovery):
     """Reads a segment once, by the rules of recovery, and then tells what of its indexes stays.
 
-    `indexes` are the bytes of its index files, `cuts` are offsets at which snapshots were taken.
+    `indexes` are the bytes of its index files, `cuts` are offsets at which
+    snapshots were taken, in ascending order.
     """
 
     def __init__(
@@ -70,7 +71,8 @@ class Reading(Recovery):
         """The control batch that ended the reading; it stays, and no broker can replay it."""
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""
-        self.before: dict[int, tuple[int, int]] = dict.fromkeys(cuts, (0, 0))
+        self._cuts = np.array(cuts, np.int64)
+        self._before = np.zeros((len(cuts), 2), np.int64)
         """Bytes and records in front of each cut."""
         self.kept_aborts = b""
         """The transaction index as far as it is believed."""
@@ -91,12 +93,24 @@ class Reading(Recovery):
         return rest
 
     def _count(self, table: BatchTable) -> None:
-        for cut, (size, records) in self.before.items():
+        """Add a chunk to what stands in front of each cut; most cuts lie behind all of it."""
+        begin, end = np.searchsorted(
+            self._cuts, [table.base_offset.min(), table.last_offset.max()], "right"
+        )
+        for row in range(begin, end):
             # Offsets may go backwards: each batch counts for itself.
+            cut = int(self._cuts[row])
             before = table[table.last_offset < cut]
-            self.before[cut] = (size + int(before.size.sum()), records + count_records(before))
+            self._before[row] += int(before.size.sum()), count_records(before)
             if ((table.base_offset < cut) & (table.last_offset >= cut)).any():
                 self.inside.add(cut)
+        if end < len(self._cuts):
+            self._before[end:] += int(table.size.sum()), count_records(table)
+
+    def before(self, cut: int) -> tuple[int, int]:
+        """Return the bytes and the records in front of a cut."""
+        size, records = self._before[np.searchsorted(self._cuts, cut)].tolist()
+        return size, records
 
     @property
     def rows(self) -> BatchTable:

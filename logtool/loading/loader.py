@@ -5,7 +5,7 @@ interrupted cleaning, opening of each segment, recovery of the unflushed ones, l
 producer state. What a broker would not survive ends it, and the outcome says why.
 """
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -332,8 +332,9 @@ class Loader:
             self.loaded.recovered.append(recovered)
         elif time_index not in self._shadow:
             self._shadow.write(time_index, b"")
-        self._segments = [s for s in self._segments if s.base_offset != segment.base_offset]
-        insort(self._segments, segment, key=lambda one: one.base_offset)
+        at = bisect_left(self._segments, segment.base_offset, key=lambda one: one.base_offset)
+        same = at < len(self._segments) and self._segments[at].base_offset == segment.base_offset
+        self._segments[at : at + same] = [segment]
         self.loaded.segment = None
 
     def _needs_recovery(self, segment: LoadedSegment) -> Why | None:
@@ -488,7 +489,8 @@ class Loader:
             for name in list(segment.files()):
                 self._shadow.remove(name)
             manager.delete(segment.base_offset)
-            self._segments.remove(segment)
+        gone = frozenset(segment.base_offset for segment in segments)
+        self._segments = [s for s in self._segments if s.base_offset not in gone]
 
     def _log_end(self, manager: ProducerManager) -> int:
         """Return the log end offset; a log that ends before it starts is given up as a whole."""

@@ -4,13 +4,13 @@ The rules are those of ``ProducerStateManager`` and ``UnifiedLog.rebuildProducer
 and 4.3): when a snapshot is read, when one is written, and which are deleted.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 from crc32c import crc32c
 
-from logtool.formats import names, producer_snapshot
-from logtool.formats.names import FileKind, FileState
+from logtool.formats import producer_snapshot
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import count_records, replay
 from logtool.loading.segments import LoadedSegment
@@ -33,13 +33,13 @@ class ProducerManager:
         self.map_end = 0
         """Exclusive: the state is that before this offset."""
         self._snapshot_end = 0
-        self._snapshots = list_snapshots(shadow)
+        self._snapshots = shadow.snapshots()
         self.bytes_replayed = self.records_replayed = 0
 
     @property
     def offsets(self) -> list[int]:
         """Return the offsets of the snapshots, in order."""
-        return sorted(self._snapshots)
+        return list(self._snapshots.offsets)
 
     def read(self, offset: int) -> bytes:
         """Return the snapshot file of an offset."""
@@ -57,29 +57,33 @@ class ProducerManager:
             written = ShadowFile(before, before.size).read()
             content = written if decode(written) == self.state.producers else content
         self._shadow.write(name, content)
-        self._snapshots[self.map_end] = name
+        self._snapshots.add(self.map_end, name)
         self._snapshot_end = self.map_end
 
     def delete(self, offset: int) -> None:
         """Delete the snapshot of an offset if there is one."""
-        name = self._snapshots.pop(offset, None)
-        if name is not None and name in self._shadow:
+        name = self._snapshots.get(offset)
+        if name is None:
+            return
+        self._snapshots.remove(offset)
+        if name in self._shadow:
             self._shadow.remove(name)
 
     def start_at(self, offset: int) -> None:
         """Forget everything and begin anew at `offset`."""
         self.state = ProducerState()
-        for one in list(self._snapshots):
+        for one in self.offsets:
             self.delete(one)
         self._snapshot_end = 0
         self.map_end = offset
 
     def remove_strays(self, bases: Sequence[int]) -> None:
         """Delete what stands at no segment's base, but for the newest behind the last base."""
-        self._snapshots = list_snapshots(self._shadow)
+        self._snapshots = self._shadow.snapshots()
+        known = frozenset(bases)
         stray = None
-        for offset in sorted(self._snapshots):
-            if offset not in bases:
+        for offset in self.offsets:
+            if offset not in known:
                 if stray is not None:
                     self.delete(stray)
                 stray = offset
@@ -90,8 +94,7 @@ class ProducerManager:
         self, segments: Sequence[LoadedSegment], log_start: int, end: int, *, clean: bool
     ) -> None:
         """Bring the state to offset `end` by a snapshot and a replay of what is behind it."""
-        bases = [segment.base_offset for segment in segments]
-        targets = [*bases[-2:], end]
+        targets = [*(segment.base_offset for segment in segments[-2:]), end]
         if clean and not self._snapshots:
             for offset in targets:
                 self.map_end = offset
@@ -105,20 +108,21 @@ class ProducerManager:
         self.take_snapshot()
 
     def _truncate_and_reload(self, log_start: int, end: int) -> None:
-        for offset in list(self._snapshots):
-            if offset > end or offset <= log_start:
-                self.delete(offset)
+        offsets = self.offsets
+        for offset in (*offsets[: bisect_right(offsets, log_start)],
+                       *offsets[bisect_right(offsets, max(end, log_start)) :]):  # fmt: skip
+            self.delete(offset)
         if end != self.map_end:
             self.state = ProducerState()
             self._load(log_start)
         else:
             self.map_end = max(self.map_end, log_start)
-            self._snapshot_end = max(self._snapshots, default=log_start)
+            self._snapshot_end = (self._snapshots.offsets or [log_start])[-1]
 
     def _load(self, log_start: int) -> None:
         """Take the newest snapshot that can be read; those that cannot are deleted."""
         while self._snapshots:
-            offset = max(self._snapshots)
+            offset = self._snapshots.offsets[-1]
             producers = decode(self.read(offset))
             if producers is not None:
                 self.begin(offset, producers)
@@ -147,12 +151,10 @@ class ProducerManager:
     def _replay(
         self, segments: Sequence[LoadedSegment], targets: Sequence[int], log_start: int, end: int
     ) -> None:
-        bases = [segment.base_offset for segment in segments]
-        last = max((base for base in bases if base <= end), default=None)
-        floor = max((base for base in bases if base <= self.map_end), default=self.map_end)
-        for segment in segments:
-            if not floor <= segment.base_offset < end:
-                continue
+        up_to_end = bisect_right(segments, end, key=_base)
+        last = segments[up_to_end - 1].base_offset if up_to_end else None
+        first = max(bisect_right(segments, self.map_end, key=_base) - 1, 0)
+        for segment in segments[first : bisect_left(segments, end, key=_base)]:
             start = max(segment.base_offset, self.map_end, log_start)
             self.map_end = start
             if segment.base_offset in targets:
@@ -208,11 +210,5 @@ def decode(data: bytes) -> dict[int, Producer] | None:
     return producers
 
 
-def list_snapshots(shadow: Shadow) -> dict[int, str]:
-    """Return the names of the snapshots by their offset."""
-    found = {}
-    for name in shadow:
-        parsed = names.parse_partition_file(name)
-        if parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.state is FileState.LIVE:
-            found[parsed.offset or 0] = name
-    return found
+def _base(segment: LoadedSegment) -> int:
+    return segment.base_offset

@@ -5,6 +5,7 @@ front of their markers, so the newest snapshot there is the one to begin with; w
 is the newest of all. A snapshot is believed where it fits the log that was read.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from logtool.formats import producer_snapshot
@@ -36,6 +37,8 @@ class Replay:
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._readings = {base: readings[base] for base in self._bases if base in readings}
+        self._inside = set[int]().union(*(one.inside for one in self._readings.values()))
+        """The offsets of snapshots that fall inside a batch."""
         self._sound_end = sound_end
         self._begin: int | None = None
         """Of the snapshot that it begins with."""
@@ -87,10 +90,11 @@ class Replay:
         """Return what a snapshot holds, or None where it does not fit the log."""
         if not self._start.log_start < offset <= min(self._loaded.log_end, self._sound_end):
             return None
-        if any(offset in reading.inside for reading in self._readings.values()):
+        if offset in self._inside:
             return None
         # Between the bases, only a log that was read tells whether a batch begins there.
-        base = max((base for base in self._bases if base <= offset), default=None)
+        behind = bisect_right(self._bases, offset)
+        base = self._bases[behind - 1] if behind else None
         if offset != base and base not in self._readings:
             return None
         data = manager.read(offset)
@@ -134,7 +138,7 @@ class Replay:
         rows, size, records = reading.rows, reading.result.valid_size, reading.result.records
         if self._begin is not None and self._begin > segment.base_offset:
             rows = rows[rows.last_offset >= self._begin]
-            size_before, records_before = reading.before[self._begin]
+            size_before, records_before = reading.before(self._begin)
             size, records = size - size_before, records - records_before
         self._loaded.bytes_applied += size
         self._loaded.records_applied += records

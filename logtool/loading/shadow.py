@@ -4,13 +4,18 @@ A file is what stands on disk, cut at `size`, or bytes that would be written. `S
 what turns the one into the other.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool.files import LogFile
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileState
 from logtool.partition import File
 from logtool.plan import Change, Kind, Stamp
+
+_SNAPSHOT = ".snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,42 @@ class _Memory:
         pass
 
 
+class Snapshots:
+    """The names of producer snapshots by their offsets."""
+
+    def __init__(self, found: dict[int, str]) -> None:
+        self._names = found
+        self.offsets = sorted(found)
+        """In ascending order."""
+
+    def __bool__(self) -> bool:
+        return bool(self.offsets)
+
+    def __getitem__(self, offset: int) -> str:
+        return self._names[offset]
+
+    def get(self, offset: int) -> str | None:
+        """Return the name of the snapshot of an offset, None where there is none."""
+        return self._names.get(offset)
+
+    def add(self, offset: int, name: str) -> None:
+        """Take a snapshot in, for one of the same offset if there is one."""
+        if offset not in self._names:
+            insort(self.offsets, offset)
+        self._names[offset] = name
+
+    def remove(self, offset: int) -> None:
+        """Take the snapshot of an offset out."""
+        del self._names[offset]
+        del self.offsets[bisect_left(self.offsets, offset)]
+
+    def copy(self) -> "Snapshots":
+        """Return a listing of its own; quick, since one is made for each segment of a log."""
+        made = Snapshots({})
+        made._names, made.offsets = self._names.copy(), self.offsets.copy()
+        return made
+
+
 class OccupiedError(Exception):
     """A file cannot be written: an I/O error in the eyes of a broker."""
 
@@ -74,6 +115,7 @@ class Shadow:
         """Names of what is no file."""
         self.before = {file.path.name: file for file in files}
         self.files = {name: ShadowFile(file, file.size) for name, file in self.before.items()}
+        self._snapshots: Snapshots | None = None
 
     def __contains__(self, name: str) -> bool:
         return name in self.files
@@ -91,6 +133,7 @@ class Shadow:
             self.files[name] = ShadowFile(origin, origin.size)
         else:
             self.files[name] = ShadowFile(None, len(content), content)
+        self._follow(name)
 
     def truncate(self, name: str, size: int) -> None:
         """Cut a file that is longer."""
@@ -102,10 +145,36 @@ class Shadow:
     def remove(self, name: str) -> None:
         """Take a file away."""
         del self.files[name]
+        self._follow(name)
 
     def rename(self, name: str, target: str) -> None:
         """Give a file another name; one of that name is gone afterwards."""
         self.files[target] = self.files.pop(name)
+        self._follow(name)
+        self._follow(target)
+
+    def snapshots(self) -> Snapshots:
+        """Return the producer snapshots; what is changed afterwards does not show in them.
+
+        Where two names say one offset, such as ``1.snapshot``, the last one counts.
+        """
+        if self._snapshots is None:
+            found = ((_snapshot_offset(name), name) for name in self)
+            self._snapshots = Snapshots({o: name for o, name in found if o is not None})
+        return self._snapshots.copy()
+
+    def _follow(self, name: str) -> None:
+        """Keep the listing of snapshots right behind a change of `name`."""
+        offset = _snapshot_offset(name)
+        if offset is None or self._snapshots is None:
+            return
+        listed, there = self._snapshots.get(offset), name in self.files
+        if listed not in (None, name) or name != _snapshot_name(offset):
+            self._snapshots = None  # two names of one offset
+        elif there:
+            self._snapshots.add(offset, name)
+        elif listed:
+            self._snapshots.remove(offset)
 
     def changes(self) -> list[Change]:
         """Return what turns the directory on disk into this one, in an order that can be done."""
@@ -113,7 +182,7 @@ class Shadow:
         gone = [
             Change(Kind.REMOVE, file.path, _stamp(file))
             for name, file in sorted(self.before.items())
-            if name not in stays and not self._is_rewritten(name)
+            if name not in stays and not self._is_rewritten(name, stays)
         ]
         cuts, renames, writes = [], [], []
         for name in self:
@@ -121,7 +190,8 @@ class Shadow:
             origin, path = file.origin, self.path / name
             if origin is None:
                 old = self.before.get(name)
-                kind = Kind.REPLACE if old and self._is_rewritten(name) else Kind.CREATE
+                rewritten = old and self._is_rewritten(name, stays)
+                kind = Kind.REPLACE if rewritten else Kind.CREATE
                 seen = _stamp(old) if old and kind is Kind.REPLACE else None
                 writes.append(Change(kind, path, seen, file.content or b""))
                 continue
@@ -133,11 +203,23 @@ class Shadow:
                 renames.append(Change(Kind.RENAME, origin.path, seen, target=path))
         return [*gone, *cuts, *renames, *writes]
 
-    def _is_rewritten(self, name: str) -> bool:
+    def _is_rewritten(self, name: str, stays: Mapping[str, str]) -> bool:
         """Return whether the file of this name on disk gets other bytes and keeps its name."""
         file = self.files.get(name)
-        moved = any(f.origin and f.origin.path.name == name for f in self.files.values())
-        return bool(file and file.origin is None and name in self.before and not moved)
+        return bool(file and file.origin is None and name in self.before and name not in stays)
+
+
+def _snapshot_offset(name: str) -> int | None:
+    """Return the offset of a producer snapshot, None for any other file."""
+    if not name.endswith(_SNAPSHOT):
+        return None
+    parsed = names.parse_partition_file(name)
+    is_one = parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.state is FileState.LIVE
+    return (parsed.offset or 0) if is_one else None
+
+
+def _snapshot_name(offset: int) -> str:
+    return names.format_partition_file(offset, FileKind.PRODUCER_SNAPSHOT)
 
 
 def _unchanged(origin: File, size: int) -> bytes | None:

@@ -7,6 +7,7 @@ to which no entry is missing, is here the recovery point, for that is raised onl
 flushed, or the last entry.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 
 from logtool.formats import names
@@ -21,7 +22,7 @@ from logtool.loading.loader import (
     carry_out,
     load,
 )
-from logtool.loading.producers import ProducerManager, list_snapshots
+from logtool.loading.producers import ProducerManager
 from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError
 from logtool.loading.replaying import Replay
@@ -107,7 +108,8 @@ class _Supplementer(Loader):
             self.loaded.recovered.append(recovered)
 
     def _reading(self, segment: LoadedSegment, *, recover: bool = True) -> Reading:
-        cuts = [cut for cut in list_snapshots(self._shadow) if cut > segment.base_offset]
+        offsets = self._shadow.snapshots().offsets
+        cuts = offsets[bisect_right(offsets, segment.base_offset) :]
         indexes = {
             kind: self._shadow.files[segment.name(kind)].read()
             for kind in names.INDEX_KINDS
