@@ -109,7 +109,8 @@ def watermark(
     the metadata log with the highest offset among the dirs, and what all of them have counts as
     committed, however old the checkpoints are; without a metadata log all are in sync, and only
     checkpoints count. Where fewer are in sync than the metadata log has as min.insync.replicas, the
-    high watermark stays as checkpointed. other_topic names those whose topic id is not that of the
+    high watermark stays as checkpointed. may_be_lost counts what may have been acknowledged and
+    the leader lacks, where another one was in sync and was not given. other_topic names those whose topic id is not that of the
     metadata log, or of most: the topic was deleted and made anew, and they are no part of the rest.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
@@ -122,8 +123,8 @@ def watermark(
 
     Exit status:
       0    complete: no acknowledged record goes, nothing found at or above --fail-on
-      1    complete: acknowledged records go, a replica does not load or is of another topic, or
-           there are findings
+      1    complete: acknowledged records go or may go, a replica does not load or is of another
+           topic, or there are findings
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest

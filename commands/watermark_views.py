@@ -18,7 +18,7 @@ _REPLICA = columns(
 )  # fmt: skip
 _GROUP = columns(
     "topic", "partition", "in_sync", "in_sync_from", "high_watermark", "committed_offset",
-    "furthest", "assumed_leader", "acknowledged_lost",
+    "furthest", "assumed_leader", "acknowledged_lost", "may_be_lost",
 )  # fmt: skip
 _TRUNCATION = columns(
     "topic", "partition", "leader", "follower", "log_end_offset", "by_high_watermark",
@@ -37,9 +37,11 @@ _CSV = columns(
     "type", "path", "topic", "partition", "node", "outcome", "log_start_offset", "recovery_point",
     "high_watermark", "initial_high_watermark", "committed_offset", "last_stable_offset",
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
-    "lost_records", "in_sync", "in_sync_from", "least_in_sync", "leader", "furthest",
+    "acknowledged_gone", "lost_records", "in_sync", "in_sync_from", "least_in_sync",
+    "not_looked_at", "leader", "furthest",
     "assumed_leader", "follower", "by_high_watermark", "diverges_from", "by_leader_epoch",
-    "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "other_topic", "topic_id",
+    "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "may_be_lost", "other_topic",
+    "topic_id",
     "severity", "code", "message",
 )  # fmt: skip
 
@@ -86,6 +88,8 @@ class Printer:
         self._table = report.settings.format in ("table", "markdown")
         self._later: dict[str, list[Object]] = {"group": [], "truncation": [], "finding": []}
         self._partitions = self._lost = self._offline = 0
+        self._unsure: list[Group] = []
+        """Those whose leader may lack what was acknowledged."""
         self._other: list[str] = []
 
     def show(self, obj: Object) -> None:
@@ -100,6 +104,7 @@ class Printer:
         """Print what the replicas of a partition add up to; of one alone that is nothing new."""
         self._partitions += 1
         self._lost += group.acknowledged_lost > 0
+        self._unsure += [group] if group.may_be_lost != 0 else []
         self._other += [str(one.path) for one in group.other_topic]
         if self._table and len(group.replicas) + len(group.other_topic) < 2:
             return
@@ -124,7 +129,29 @@ class Printer:
             yield f"{text.count(self._offline, 'replica')} that no broker comes up with"
         for path in self._other:
             yield f"{text.escape(path)}: ANOTHER TOPIC of that name, by its topic id"
+        for group in self._unsure:
+            yield f"{text.escape(group.topic)}-{group.partition}: {_may_be_lost(group)}"
         verdict = "no acknowledged record goes"
         if self._lost:
             verdict = f"acknowledged records go in {self._lost}"
+        elif self._unsure:
+            verdict = f"acknowledged records may go in {len(self._unsure)}"
+        summary = self._report.summary
+        if not summary.complete and not (self._lost or self._unsure):
+            verdict = "not everything was looked at, so acknowledged records may go"
         yield f"{text.count(self._partitions, 'partition')}: {verdict}"
+
+
+def _may_be_lost(group: "Group") -> str:
+    """Return what a leader may lack that was acknowledged, and why that cannot be told."""
+    found = group.may_be_lost
+    much = "records that nobody can count" if found is None else f"up to {found:,} records"
+    given = [node for node in group.not_looked_at if node not in group.unusable]
+    why = []
+    for nodes, what in ((given, "not given"), (group.unusable, "given, but does not load")):
+        named = [str(node) for node in nodes if node in group.not_looked_at]
+        if named:
+            who = "node" if len(named) == 1 else "nodes"
+            verb = "was" if len(named) == 1 else "were"
+            why.append(f"{who} {', '.join(named)}, in sync, {verb} {what}")
+    return f"{much} may be acknowledged that node {group.assumed.node} lacks: {'; '.join(why)}"

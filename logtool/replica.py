@@ -58,6 +58,8 @@ class Replica:
     """Sound records that the broker cuts when it loads the log."""
     uncommitted_records: int = 0
     """From the high watermark to the log end."""
+    acknowledged_gone: int = 0
+    """Offsets below the high watermark that was checkpointed which its log has lost."""
     alone: bool = False
     """Whether its broker's metadata log says that it led and nobody else was in sync: then its high
     watermark rose with its log end, whatever was checkpointed."""
@@ -110,6 +112,7 @@ class Replica:
             "high_watermark": self.checkpointed,
             **(offsets if self.usable else dict.fromkeys(offsets)),
             "tail": self.tail,
+            "acknowledged_gone": self.acknowledged_gone,
             "lost_records": self.lost_records,
         }
 

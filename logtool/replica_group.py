@@ -38,6 +38,12 @@ class Truncation:
         diverges = not self.unknown and self.by_high_watermark > self.by_leader_epoch
         return self.by_leader_epoch if diverges else None
 
+    def committed_at_most(self, watermark: int | None) -> int:
+        """Return how many offsets below `watermark` the follower has and the leader does not."""
+        common = self.leader.log_end if self.unknown else self.by_leader_epoch
+        end = self.follower.log_end
+        return max(0, (end if watermark is None else min(end, watermark)) - common)
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
         end = self.follower.log_end
@@ -87,11 +93,39 @@ class Group:
     truncations: tuple[Truncation, ...]
     other_topic: tuple[Replica, ...] = ()
     """Those of another topic of that name, which was deleted or made since: no part of all this."""
+    unusable: tuple[int | None, ...] = ()
+    """Node ids of the replicas that were given and that no broker comes up with."""
+    in_question: bool = True
+    """Whether it is asked what a leader would cost; of one replica alone nobody asks."""
 
     @property
     def acknowledged_lost(self) -> int:
         """Return how many acknowledged offsets go if the assumed leader leads."""
-        return max((one.acknowledged_lost for one in self.truncations), default=0)
+        cut = (one.acknowledged_lost for one in self.truncations)
+        return max([self.assumed.acknowledged_gone, *cut])
+
+    @property
+    def not_looked_at(self) -> tuple[int | None, ...]:
+        """Return the nodes in sync of which there is no replica to look at."""
+        here = [one.node for one in self.replicas]
+        return tuple(node for node in self.in_sync if node not in here)
+
+    @property
+    def may_be_lost(self) -> int | None:
+        """Return how many offsets the assumed leader lacks that may have been acknowledged.
+
+        Everything that was acknowledged is in each log in sync. So a leader that is in sync lacks
+        nothing; another may lack what those in sync agree on, as far as they were looked at. None:
+        none of them was, so that nobody can tell how many.
+        """
+        is_safe = not self.not_looked_at or self.assumed.node in self.in_sync
+        if is_safe or not self.in_question:
+            return 0
+        ends = [
+            one.committed_at_most(self.high_watermark)
+            for one in self.truncations if one.follower.node in self.in_sync
+        ]  # fmt: skip
+        return max(ends, default=None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
@@ -104,13 +138,14 @@ class Group:
             "in_sync": list(self.in_sync),
             "in_sync_from": "metadata" if self.from_metadata else "all",
             "least_in_sync": self.least_in_sync,
-            "not_looked_at": [node for node in self.in_sync if node not in here],
+            "not_looked_at": list(self.not_looked_at),
             "leader": self.leader,
             "high_watermark": self.high_watermark,
             "committed_offset": self.committed,
             "furthest": self.furthest.node,
             "assumed_leader": self.assumed.node,
             "acknowledged_lost": self.acknowledged_lost,
+            "may_be_lost": self.may_be_lost,
             "other_topic": [one.node for one in self.other_topic],
         }
 
@@ -151,6 +186,7 @@ def judge(
         least_in_sync, watermark, max(committed.values()), leader, assumed, _furthest(usable),
         tuple(_truncations(usable, assumed, epoch, committed)),
         tuple(one for one in loading if one not in usable),
+        tuple(one.node for one in replicas if not one.usable),
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from logtool.workers import OutOfTimeError, Pace, Workers
 
 Item = Replica | Group | Finding | Action | UnreadableError
 _MIN_IN_SYNC = "min.insync.replicas"
+_GONE = "checkpoint/high-watermark-beyond-end"
 _HELD_SINCE = (3, 7)
 """From this release on a high watermark does not rise where fewer are in sync (KAFKA-15583)."""
 
@@ -147,18 +148,27 @@ class Watermarks:
             elif isinstance(result, UnreadableError):
                 yield result
             else:
-                alone = _was_alone(result, work.broker, self._settings.kafka)
-                replicas.append(replace(result, alone=alone))
+                violations = list(_violations(work, result))
+                gone = any(one.code == _GONE for one in violations)
+                checkpointed = result.checkpointed or 0
+                replicas.append(replace(
+                    result, alone=_was_alone(result, work.broker, self._settings.kafka),
+                    acknowledged_gone=checkpointed - result.log_end if gone else 0,
+                ))  # fmt: skip
                 self.summary.to_do |= not result.usable
                 yield replicas[-1]
                 yield from result.findings
-                yield from _violations(work, result)
+                yield from violations
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
         group = judge(replicas, *self._known(replicas[0]), self._leader)
         if group:
+            # Of one replica alone nobody asks whether it may lead, unless --leader does.
+            asked = len(group.replicas) > 1 or self._leader == group.assumed.node
+            group = group if asked else replace(group, in_question=False)
             self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
+            self.summary.to_do |= group.may_be_lost != 0
             yield group
 
     def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:

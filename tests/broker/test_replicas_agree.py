@@ -220,6 +220,11 @@ def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(
     late = situation.loaded["behind", 4]
     assert groups["behind"].committed == committed
     assert groups["behind"].acknowledged_lost == committed - late > 0
+    # Without node 3, in sync, it is what may have been committed.
+    unsure = Seen([dirs[0], dirs[1], dirs[3]], kafka_version, leader=4).groups["behind"]
+    assert (unsure.not_looked_at, unsure.acknowledged_lost) == ((3,), 0)
+    assert unsure.may_be_lost is not None
+    assert unsure.may_be_lost >= committed - late
     # What only the leader has was not committed.
     assert groups["hung"].acknowledged_lost == 0
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 
 import pytest
@@ -48,8 +49,28 @@ def test_several_dirs_are_held_against_each_other(run, nodes):
     assert len(replicas.splitlines()) == 2 + 8
     assert groups.startswith("Replicas together; high_watermark is the least log end in sync:")
     row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
-    assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80"
+    assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80 0"
     assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"
+
+
+def test_a_leader_out_of_sync_may_cost_what_a_replica_in_sync_has_that_was_not_given(run, nodes):
+    """Node 3 was the last one in sync; only node 1, the controller, and node 2 are given."""
+    asked = "watermark", "--topic", "replica.diverged", "--leader", "2", *nodes[:2]
+    result = run(*asked)
+    assert result.status == 1
+    assert result.stderr.splitlines() == [
+        "replica.diverged-0: records that nobody can count may be acknowledged that node 2 lacks: "
+        "node 3, in sync, was not given",
+        "1 partition: acknowledged records may go in 1",
+    ]
+    (group,) = run(*asked, "-f", "ndjson").of_type("group")
+    assert (group["not_looked_at"], group["may_be_lost"]) == ([3], None)
+
+
+def test_of_one_broker_alone_nobody_asks_whether_it_may_lead(run, nodes):
+    result = run("watermark", "--topic", "replica.diverged", *nodes[:2])
+    assert result.status == 0
+    assert result.stderr == "1 partition: no acknowledged record goes\n"
 
 
 def test_a_replica_of_another_topic_is_told_by_its_path(run, copy_of):
@@ -89,12 +110,31 @@ def test_ndjson_goes_partition_by_partition(run, nodes):
 
 def test_fail_on_decides_which_findings_count(run, copy_of):
     home = copy_of("4.3.1/clean")
+    path = home / "cleaner-offset-checkpoint"
+    text, changed = re.subn(
+        r"(?m)^compacted.keys 0 \d+$", "compacted.keys 0 99999", path.read_text()
+    )
+    assert changed == 1
+    path.write_text(text)
+    result = run("watermark", home)
+    assert result.status == 1
+    assert "checkpoint/cleaner-out-of-range" in result.stdout
+    assert run("watermark", "--fail-on", "error", home).status == 0
+
+
+def test_a_log_that_lost_its_end_costs_acknowledged_records_whoever_else_there_is(run, copy_of):
+    home = copy_of("4.3.1/clean")
     path = home / "replication-offset-checkpoint"
-    path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 301"))
+    path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 311"))
     result = run("watermark", home)
     assert result.status == 1
     assert "checkpoint/high-watermark-beyond-end" in result.stdout
-    assert run("watermark", "--fail-on", "error", home).status == 0
+    assert result.stderr.splitlines()[-1] == "32 partitions: acknowledged records go in 1"
+    found = run("watermark", "-f", "ndjson", home)
+    (replica,) = (one for one in found.of_type("replica") if one["topic"] == "codec-gzip")
+    assert replica["acknowledged_gone"] == 11
+    (group,) = (one for one in found.of_type("group") if one["topic"] == "codec-gzip")
+    assert group["acknowledged_lost"] == 11
 
 
 def test_a_dir_of_unknown_owner_may_be_given_one(run, copy_of):

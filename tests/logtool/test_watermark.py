@@ -323,6 +323,17 @@ def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
     # Another one in sync that was not looked at may have had less.
     absent = judge((longer, shorter), state(2, 4), wanted=3)
     assert absent and (absent.high_watermark, absent.committed) == (180, 0)
+    assert (absent.acknowledged_lost, absent.not_looked_at) == (0, (4,))
+    assert absent.may_be_lost == 180 - 120
+    # A leader in sync has all that was acknowledged, whoever else is looked at.
+    in_sync = judge((longer, shorter), state(2, 4), wanted=2)
+    assert in_sync and (in_sync.not_looked_at, in_sync.may_be_lost) == ((4,), 0)
+    # What one in sync has is no more than what another one in sync has.
+    third = replace(longer, node=5, path=longer.path / "5", log_end=150)
+    bound = judge((longer, shorter, third), state(2, 4, 5), wanted=3)
+    assert bound and bound.may_be_lost == 150 - 120
+    unknown = judge((longer, shorter), state(4), wanted=3)
+    assert unknown and unknown.may_be_lost is None
     nobody_knows = judge((longer, shorter), None, wanted=3)
     assert nobody_knows and nobody_knows.committed == 0
 
