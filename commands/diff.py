@@ -24,6 +24,7 @@ from logtool.commands.options import (
     Topics,
     Verbose,
 )
+from logtool.errors import UsageError
 
 Sources = Annotated[
     list[str] | None,
@@ -39,6 +40,14 @@ DigestFile = Annotated[
         help="Save what was scanned of the one DIR, to be compared elsewhere.",
     ),
 ]  # fmt: skip
+Identical = Annotated[
+    bool,
+    typer.Option(
+        "--identical",
+        help="Anything but equal copies makes the exit status 1: also one that is shorter, compacted "
+        "otherwise, or the only one.",
+    ),
+]
 
 
 def diff(
@@ -48,6 +57,7 @@ def diff(
     topic: Topics = None,
     exclude_topic: ExcludeTopics = None,
     partition: Partitions = None,
+    identical: Identical = False,
     digest: DigestFile = None,
     jobs: Jobs = None,
     max_rate: MaxRate = None,
@@ -67,18 +77,25 @@ def diff(
     ID=DIR or meta.properties, else by its path. Partition dirs alone are copies of one partition,
     whatever they are called. Partitions that are the same everywhere are shown with -v.
 
+    Two copies of which one is shorter do not contradict each other: the exit status is 0. Who asks
+    whether a copy may be deleted takes --identical, with which all copies must have the same
+    batches, log start, log end and leader epochs. Indexes and producer snapshots are compared by
+    neither: a broker makes them from the log.
+
     A digest has offsets, epochs, CRCs, sizes and counts of batches, and no record; it is a zip of
     NumPy arrays. It must not lie in a log dir and is never overwritten.
 
     Examples:
       logtool diff /mnt/broker-1/data /mnt/broker-2/data /mnt/broker-3/data
       logtool diff 1=/mnt/a/orders-0 2=/mnt/b/orders-0
+      logtool diff --identical /mnt/old/data /mnt/new/data && rm -r /mnt/old/data
       logtool diff --digest /tmp/broker-1.npz /var/lib/kafka/data
       logtool diff /tmp/broker-1.npz /tmp/broker-2.npz --json
 
     Exit status:
       0    complete: nothing diverged, nothing damaged; or the digest was saved
-      1    complete: copies diverge, are damaged, or batches are missing
+      1    complete: copies diverge, are damaged, or batches are missing; with --identical, copies
+           differ in anything, or there is one only
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       5    refused: --digest names a file that is there, or one in a log dir
@@ -97,6 +114,8 @@ def diff(
     settings = options.settings(
         format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
     )
+    if identical and digest:
+        raise UsageError("--identical compares copies, --digest saves the scan of one")
     summary = ActionSummary()
     given = options.all_texts(sources, files_from, null)
     inputs = Inputs(
@@ -116,7 +135,7 @@ def diff(
         save=digest,
         on_progress=report.show_progress,
     )
-    printer = diff_view.Printer(report, summary)
+    printer = diff_view.Printer(report, summary, identical=identical)
     with report:
         for item in job:
             if isinstance(item, UnreadableError):
@@ -124,7 +143,7 @@ def diff(
             else:
                 printer.verdict(item)
         summary.out_of_budget = job.out_of_time
-    printer.conclude()
+    printer.conclude(compared=digest is None)
     if digest and not job.out_of_time and not summary.interrupted:
         report.note(f"saved in {digest}", "good")
     raise typer.Exit(report.exit_status())

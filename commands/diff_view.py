@@ -52,10 +52,13 @@ def make(settings: Settings) -> View:
 class Printer:
     """Prints verdicts; a table leaves out partitions whose copies are as they should be."""
 
-    def __init__(self, report: Report, summary: ActionSummary) -> None:
+    def __init__(self, report: Report, summary: ActionSummary, *, identical: bool = False) -> None:
+        """Begin; with `identical`, copies that differ in anything are as grave as damage."""
         self._report = report
         self._summary = summary
         self._brief = report.settings.format == "table" and not report.settings.verbose
+        self._identical = identical
+        self._unequal = 0
         self._found: dict[Status, int] = {}
 
     def verdict(self, verdict: Verdict) -> None:
@@ -69,8 +72,10 @@ class Printer:
             summary.bytes += copy.bytes
         status = verdict.status
         self._found[status] = self._found.get(status, 0) + 1
-        summary.to_do |= status.is_grave
-        if self._brief and status in (Status.SAME, Status.ALONE):
+        unequal = self._identical and not verdict.identical
+        self._unequal += unequal
+        summary.to_do |= status.is_grave or unequal
+        if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
             return
         self._report.item(verdict.as_json())
         for parts in (verdict.copies, verdict.pairs, verdict.wounds):
@@ -82,13 +87,31 @@ class Printer:
         self._summary.add(error)
         self._report.unreadable(error)
 
-    def conclude(self) -> None:
-        """Print how many partitions are what, for people."""
+    def conclude(self, *, compared: bool) -> None:
+        """Print how many partitions are what, and what that says, for people."""
         found = sorted(self._found.items(), key=lambda item: list(Status).index(item[0]))
         parts = [f"{count} {_WORDS[status]}" for status, count in found]
         total = text.count(self._summary.partitions, "partition")
         line = f"{total}: {', '.join(parts)}" if parts else total
-        self._report.note(line, "error" if self._summary.to_do else None)
+        state = "" if self._summary.complete else "incomplete: "
+        self._report.note(state + line, "error" if self._summary.to_do else None)
+        if compared:
+            self._report.note(self._extent())
+
+    def _extent(self) -> str:
+        """Return what the verdict is about, for who wants to delete a copy."""
+        if not self._identical:
+            return (
+                "batches were compared; log starts, leader epochs, indexes and producer snapshots "
+                "were not; before a copy is deleted, ask with --identical"
+            )
+        found = f"NOT IDENTICAL: {text.count(self._unequal, 'partition')}"
+        if not self._unequal and self._summary.complete:
+            found = "all copies are identical"
+        return (
+            f"{found}; batches, log starts, log ends and leader epochs were compared, indexes and "
+            "producer snapshots, which a broker makes from the log, were not"
+        )
 
 
 def _line(obj: Object, settings: Settings) -> str | None:
@@ -108,6 +131,8 @@ def _partition(obj: Object, settings: Settings) -> str:
     style = "error" if status.is_grave else _STYLES.get(status, "good")
     words = output.paint_stdout(_WORDS[status], style, settings.color)
     line = f"{text.escape(obj['topic'])}-{obj['partition']}: {words}"
+    if status is Status.SAME and not obj["identical"]:
+        line += ", but for log starts, leader epochs or an unfinished append"
     if obj["diverges_at"] is not None:
         line += f" at offset {obj['diverges_at']}"
     if obj["superset"] and len(obj["superset"]) < len(obj["copies"]):

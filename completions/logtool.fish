@@ -105,6 +105,7 @@ complete -c logtool -n '__fish_seen_subcommand_from diff' -l null -d 'In --files
 complete -c logtool -n '__fish_seen_subcommand_from diff' -l topic -x -d 'Of a log dir, take only topics that match; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from diff' -l exclude-topic -x -d 'Leave out topics that match; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from diff' -l partition -x -d 'Of a log dir, take only partitions N; repeatable.'
+complete -c logtool -n '__fish_seen_subcommand_from diff' -l identical -d 'Anything but equal copies makes the exit status 1: also one that is shorter, compacted otherwise, or the only one.'
 complete -c logtool -n '__fish_seen_subcommand_from diff' -l digest -r -F -d 'Save what was scanned of the one DIR, to be compared elsewhere.'
 complete -c logtool -n '__fish_seen_subcommand_from diff' -s j -l jobs -x -d 'Threads; by default one for each processor.'
 complete -c logtool -n '__fish_seen_subcommand_from diff' -l max-rate -x -d 'Read at most SIZE a second, such as 200M, in all.'

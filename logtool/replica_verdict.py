@@ -74,6 +74,17 @@ class Verdict:
         """Return how many damaged ranges no copy can fill; an unfinished append is none."""
         return sum(one.loses and not one.filled_by and not one.damage.tail for one in self.wounds)
 
+    @property
+    def identical(self) -> bool:
+        """Return whether each copy has every batch of each other one, and nothing else.
+
+        So any but one of them may go. Leader epochs and log start are compared too; indexes and
+        producer snapshots are not, since a broker makes them from the log.
+        """
+        states = {(copy.log_start, copy.log_end, copy.epochs) for copy in self.copies}
+        whole = not any(copy.damages for copy in self.copies)
+        return self.status is Status.SAME and len(states) == 1 and whole
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
         first = self.copies[0]
@@ -83,6 +94,7 @@ class Verdict:
             "partition": first.partition,
             "copies": [copy.label for copy in self.copies],
             "status": str(self.status),
+            "identical": self.identical,
             "diverges_at": self.diverges_at,
             "superset": list(self.superset),
             "behind": list(self.behind),

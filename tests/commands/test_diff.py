@@ -24,6 +24,50 @@ def test_a_table_says_what_is_not_the_same_and_the_last_line_counts(run, nodes):
     assert run("diff", "--topic", "*.lagging", *nodes).status == 0
 
 
+def test_a_shorter_copy_is_no_contradiction_and_yet_not_identical(run, nodes):
+    plain = run("diff", "--topic", "*.lagging", *nodes)
+    assert plain.status == 0
+    assert plain.stderr.splitlines()[-1].endswith("before a copy is deleted, ask with --identical")
+    asked = run("diff", "--identical", "--topic", "*.lagging", *nodes)
+    assert asked.status == 1
+    assert asked.stderr.splitlines()[-1].startswith("NOT IDENTICAL: 1 partition; ")
+
+
+def test_copies_with_the_same_batches_are_identical(run, nodes, copy_of):
+    asked = run("diff", "--identical", "--topic", "*.in-sync", *nodes)
+    assert asked.status == 0
+    assert asked.stderr.splitlines()[-1].startswith("all copies are identical; ")
+    (verdict,) = run("diff", "--topic", "*.in-sync", *nodes, "-f", "ndjson").of_type("partition")
+    assert (verdict["status"], verdict["identical"]) == ("same", True)
+
+
+@pytest.mark.parametrize("change", ["epochs", "start", "append"])
+def test_what_is_no_batch_makes_copies_unequal_too(run, copy_of, change):
+    home = copy_of("4.3.1/replicas")
+    copy, other = home / "node-2", home / "node-3"
+    if change == "epochs":
+        path = copy / "replica.in-sync-0" / "leader-epoch-checkpoint"
+        version, count, *rows = path.read_text().splitlines()
+        rows.append(f"{int(rows[-1].split()[0]) + 1} 120")
+        path.write_text("\n".join([version, str(int(count) + 1), *rows, ""]))
+    elif change == "start":
+        (copy / "log-start-offset-checkpoint").write_text("0\n1\nreplica.in-sync 0 1\n")
+    else:
+        damage_file(logs(copy / "replica.in-sync-0")[-1], lambda data: data + data[:30])
+    asked = run("diff", "--identical", "--topic", "*.in-sync", copy, other)
+    assert asked.status == 1
+    assert asked.lines[0].startswith("replica.in-sync-0: the same")
+    assert run("diff", "--topic", "*.in-sync", copy, other).status == 0
+
+
+def test_one_copy_alone_is_not_identical_to_anything(run, nodes, tmp_path):
+    digest = tmp_path / "one.npz"
+    assert run("diff", "--digest", digest, nodes[1]).status == 0
+    assert run("diff", digest).status == 0
+    assert run("diff", "--identical", digest).status == 1
+    assert run("diff", "--identical", "--digest", tmp_path / "x.npz", nodes[1]).status == 2
+
+
 def test_rows_are_pairs(run, nodes):
     rows = list(csv.DictReader(run("diff", "-f", "csv", *nodes).lines))
     assert {row["status"] for row in rows} == {"same", "behind", "diverged"}
