@@ -44,8 +44,8 @@ Identical = Annotated[
     bool,
     typer.Option(
         "--identical",
-        help="Anything but equal copies makes the exit status 1: also one that is shorter, compacted "
-        "otherwise, or the only one.",
+        help="Anything but equal copies makes the exit status 1: also one that is shorter, "
+        "compacted otherwise, or the only one.",
     ),
 ]
 

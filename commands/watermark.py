@@ -110,8 +110,9 @@ def watermark(
     committed, however old the checkpoints are; without a metadata log all are in sync, and only
     checkpoints count. Where fewer are in sync than the metadata log has as min.insync.replicas, the
     high watermark stays as checkpointed. may_be_lost counts what may have been acknowledged and
-    the leader lacks, where another one was in sync and was not given. other_topic names those whose topic id is not that of the
-    metadata log, or of most: the topic was deleted and made anew, and they are no part of the rest.
+    the leader lacks, where another one was in sync and was not given. other_topic names those whose
+    topic id is not that of the metadata log, or of most: the topic was deleted and made anew, and
+    they are no part of the rest.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
     ./simulate.)
