@@ -6,7 +6,7 @@ LOCK := requirements.lock
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test explore test-broker test-spark bench lint generate fixtures lock clean
+.PHONY: help demo test explore test-broker test-spark bench log-dirs lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 
 generate: $(VENV)/run.stamp  ## write man/ and completions/ from the commands' own help
 	$(BIN)/logtool generate .
+
+log-dirs: $(VENV)/test.stamp  ## start brokers on faulty log dirs, write tests/broker/reports/log-dirs.md
+	$(BIN)/python tests/broker/log_dirs_report.py
 
 fixtures: $(VENV)/test.stamp  ## make tests/data anew with real brokers (Java 17, Maven)
 	$(BIN)/python tests/broker/regenerate.py

@@ -14,6 +14,14 @@ from typing import Any
 
 from logtool import data_dir, files, metadata_image, partition
 from logtool.checks import inventory, root, small_files
+from logtool.checks.ensemble import (
+    WITH_STRAYS,
+    Effect,
+    Ensemble,
+    Future,
+    Member,
+    member,
+)
 from logtool.checks.segment import Level, Task, check_segment
 from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
@@ -29,7 +37,6 @@ from logtool.loading.actions import actions
 from logtool.loading.loader import Outcome, Start, load
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.supplement import supplement
-from logtool.metadata_image import MetadataImage
 from logtool.plan import Action, Loss
 from logtool.schedule import WORTH_A_POOL
 from logtool.workers import OutOfTimeError, Pace, Workers
@@ -194,22 +201,36 @@ class Settings:
 
 
 class Home:
-    """One log dir as a broker finds it: its checkpoints, its marker, its metadata log."""
+    """One log dir as a broker finds it: its checkpoints, its marker, and who it belongs to.
 
-    def __init__(self, found: DataDir, settings: Settings) -> None:
+    What the metadata log says comes from the log dir of the broker that holds it.
+    """
+
+    def __init__(
+        self, found: DataDir, settings: Settings, ensemble: Ensemble | None = None
+    ) -> None:
         self.found = found
+        self.ensemble = ensemble or Ensemble([member(found)], settings.kafka)
         self.clean = found.is_clean if settings.clean is None else settings.clean
         self.notes: list[Action] = []
         """What happens to the log dir as a whole."""
         self._settings = settings
         self._now_ms = time.time_ns() // 1_000_000
         self._rows = {kind: self._read(kind) for kind in data_dir.OFFSET_CHECKPOINTS}
-        self.image, self.node_id = self._metadata()
+        self.image, self.node_id = self.ensemble.image, self.ensemble.node_id
+        self._tell_of_metadata()
         for finding in root.check_in_use(found):
             self.notes.append(Action("in-use", found.path, finding.message))
+        if self.is_offline:
+            return  # a broker does not list it
         for finding in inventory.check_root_names(found):
             if finding.broker is Broker.REFUSES:
                 self.notes.append(Action("refuse", finding.path or found.path, finding.message))
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether the broker starts without the log dir, and loads nothing of it."""
+        return self.found.path in self.ensemble.offline
 
     def rows(self, kind: FileKind) -> dict[Key, int]:
         """Return the rows of one checkpoint; none where a broker cannot read it."""
@@ -253,28 +274,28 @@ class Home:
             return {}
         return {(row.topic, row.partition): row.offset for row in value.rows}
 
-    def _metadata(self) -> tuple[MetadataImage | None, int | None]:
-        """Return what the metadata log says, where it is in this log dir, and the node's id."""
-        meta = self.found.files.get(FileKind.META_PROPERTIES)
-        node = None
-        if meta:
-            value, found = small_files.check_file(meta)
-            for finding in found:
-                if finding.broker is Broker.REFUSES:
-                    self.notes.append(Action("refuse", meta.path, finding.message))
-            text = value.properties.get("node.id", value.properties.get("broker.id", ""))
-            node = int(text) if text.isdecimal() else None
-        directory = self.found.path / metadata_image.DIRECTORY
-        if not files.has_dir(directory):
-            return None, node
-        image = metadata_image.read(directory)
-        if image.damage:
-            text = f"which logs are put aside as stray is not known: {image.damage}"
-            self.notes.append(Action("unknown", directory, text))
-        return image, node
+    def _tell_of_metadata(self) -> None:
+        """Note what the log dir, beside the others of its broker, does to a start."""
+        for verdict in self.ensemble.verdicts:
+            finding = verdict.finding
+            if verdict.log_dir != self.found.path:
+                continue
+            path, text = finding.path or verdict.log_dir, finding.message
+            if verdict.effect is Effect.OFFLINE:
+                path, text = verdict.log_dir, f"{path.name}: {text}"
+            self.notes.append(Action(str(verdict.effect), path, text))
+        holder, image = self.ensemble.metadata_log, self.image
+        if holder and holder.path == self.found.path:
+            if self.ensemble.unread:
+                raise self.ensemble.unread
+            if image and image.damage:
+                text = f"which logs are put aside as stray is not known: {image.damage}"
+                path = self.found.path / metadata_image.DIRECTORY
+                self.notes.append(Action("unknown", path, text))
 
     def _stray(self, path: Path, directory: PartitionDirectory) -> str | None:
-        if not self.image or self.node_id is None or directory.kind is not DirectoryKind.LIVE:
+        asked = data_dir.OF_TODAY
+        if not self.image or self.node_id is None or directory.kind not in asked:
             return None
         if self.image.damage:
             return None
@@ -283,8 +304,9 @@ class Home:
         topic_id = partition_metadata.parse(files.read_small(file)).topic_id if there else None
         if not self.image.is_stray(directory.topic, directory.partition, topic_id, self.node_id):
             return None
+        kind = DirectoryKind.STRAY if self._settings.kafka >= WITH_STRAYS else DirectoryKind.DELETE
         return (
-            f"gets a name that ends in {DirectoryKind.STRAY}: the metadata log up to offset "
+            f"gets a name that ends in {kind}: the metadata log up to offset "
             f"{self.image.offset} does not give topic id {topic_id} to node {self.node_id}"
         )
 
@@ -310,25 +332,21 @@ class Forecast:
         self._on_progress = on_progress
         self._done = self._total = 0
         self._path = Path()
+        self._loaded: dict[Path, PartitionForecast] = {}
+        self.ensemble = Ensemble((), settings.kafka)
+        """All log dirs given: those of one broker."""
         self.homes: list[Home] = []
         self.out_of_time = False
 
     def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
         requests: list[Request] = []
-        for path in self._paths:
-            try:
-                found, chosen = choose(path, self._selection)
-                home = Home(found, self._settings)
-            except UnreadableError as error:
-                yield error
-                continue
-            self.homes.append(home)
-            yield from home.notes
-            for folder, directory in chosen:
-                try:
-                    requests.append(home.request(folder, directory, self._points))
-                except UnreadableError as error:
-                    yield error
+        for item in self._open():
+            if isinstance(item, Request):
+                requests.append(item)
+            else:
+                yield item
+        if self._settings.kafka < WITH_STRAYS:
+            requests = _with_copies(requests)
         ahead = {request.path: _bytes_ahead(request) for request in requests}
         self._total = sum(ahead.values())
         jobs = self._jobs if self._total >= WORTH_A_POOL else 1
@@ -340,11 +358,113 @@ class Forecast:
                 if isinstance(result, OutOfTimeError):
                     self.out_of_time = True
                 else:
+                    if isinstance(result, PartitionForecast):
+                        self._loaded[request.path] = replace(result, actions=())
                     yield result
+        if not self.out_of_time:
+            yield from self._afterwards()
+        for text in self.ensemble.limits:
+            holder = self.ensemble.metadata_log or self.ensemble.members[0]
+            yield Action("limits", holder.path, text)
+
+    def _afterwards(self) -> Iterator[Action]:
+        """Yield what happens once all logs are loaded, to copies that are on their way."""
+        for future in () if self.ensemble.refuses else self.ensemble.futures:
+            copy, live = self._loaded.get(future.path), None
+            if future.live:
+                live = self._loaded.get(future.live)
+            is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.stray
+            if copy and is_kept and not future.is_blocked:
+                yield from _future(future, copy, live)
+        homes = {home.found.path: home for home in self.homes}
+        gone = {path for path, home in homes.items()
+                if any(note.action == "offline" for note in home.notes)}  # fmt: skip
+        gone |= {path.parent for path, one in self._loaded.items()
+                 if one.outcome is Outcome.OFFLINE}  # fmt: skip
+        if homes and gone >= homes.keys():
+            text = "every log dir given goes offline: a broker that has no other does not start"
+            yield Action("refuse", next(iter(homes)), text)
+
+    def _open(self) -> Iterator[Request | Action | UnreadableError]:
+        """Yield what is to be loaded, and what is said of the log dirs as wholes."""
+        members: dict[Path, Member] = {}
+        opened: list[tuple[DataDir, list[tuple[Path, PartitionDirectory]]]] = []
+        for path in self._paths:
+            try:
+                found, chosen = choose(path, self._selection)
+                if found.path not in members:
+                    members[found.path] = member(found)
+            except UnreadableError as error:
+                yield error
+                continue
+            opened.append((found, chosen))
+        self.ensemble = Ensemble(list(members.values()), self._settings.kafka)
+        homes: dict[Path, Home] = {}
+        for found, chosen in opened:
+            try:
+                home = homes.get(found.path) or Home(found, self._settings, self.ensemble)
+            except UnreadableError as error:
+                yield error
+                continue
+            if found.path not in homes:
+                homes[found.path] = home
+                self.homes.append(home)
+                yield from home.notes
+            for folder, directory in () if home.is_offline else chosen:
+                try:
+                    yield home.request(folder, directory, self._points)
+                except UnreadableError as error:
+                    yield error
 
     def _advance(self, count: int) -> None:
         self._done += count
         self._on_progress(self._done, self._total, self._path)
+
+
+def _with_copies(requests: list[Request]) -> list[Request]:
+    """Return the requests of a broker that deletes a partition by its name, wherever it lies."""
+    stray = {(one.topic, one.partition): one.stray for one in requests if one.stray}
+    return [
+        replace(one, stray=one.stray or stray.get((one.topic, one.partition)))
+        if one.path.name == f"{one.topic}-{one.partition}" or one.path.name.endswith("-future")
+        else one
+        for one in requests
+    ]
+
+
+def _future(
+    future: Future, copy: PartitionForecast, live: PartitionForecast | None
+) -> Iterator[Action]:
+    """Yield what becomes of a copy on its way, and what goes with that."""
+    topic, number = future.key
+    if future.live is None and not future.assigned:
+        if copy.log_end > copy.log_start:
+            text = (
+                "the log dirs given hold no other copy: the broker makes an empty log and lets "
+                f"this one follow it; offsets {copy.log_start} to {copy.log_end - 1} go"
+            )
+            loss = Loss(first_offset=copy.log_start, last_offset=copy.log_end - 1)
+            yield Action("discard", future.path, text, topic, number, loss=loss)
+        return
+    if not future.assigned:
+        text = f"goes on: when it is at its end, this copy replaces {future.live}"
+        yield Action("move", future.path, text, topic, number)
+        return
+    text = "becomes the partition: the metadata log assigns it to this log dir"
+    if future.live:
+        text += f"; {future.live} is deleted"
+    yield Action("promote", future.path, text, topic, number)
+    if live and live.outcome is Outcome.LOADS and live.log_end > copy.log_end:
+        first = max(copy.log_end, live.log_start)
+        watermark = live.request.high_watermark
+        text = (
+            f"is deleted for {future.path.name}, which ends at {copy.log_end}: offsets {first} to "
+            f"{live.log_end - 1} go"
+        )
+        acknowledged = None if watermark is None else watermark > first
+        loss = Loss(first_offset=first, last_offset=live.log_end - 1,
+                    below_high_watermark=acknowledged)  # fmt: skip
+        yield Action("discard", live.request.path, text, topic, number, loss=loss)
 
 
 def choose(

@@ -21,6 +21,7 @@ from logtool.formats.messages import cluster_metadata
 from logtool.formats.messages.cluster_metadata import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
+    BrokerLogDirs,
     ConfigRecord,
     OtherRecord,
     PartitionChangeRecord,
@@ -59,6 +60,8 @@ class MetadataImage:
     topic_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     broker_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     """By node id in decimal; that of the empty name is the default of all brokers."""
+    broker_log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """By node id: ``directory.id`` of the log dirs that it had online when it registered last."""
     offset: int = 0
     """Where reading ended: the offset behind the last record that was looked at."""
     damage: str | None = None
@@ -84,6 +87,19 @@ class MetadataImage:
     def partition(self, topic_id: str, number: int) -> PartitionRecord | None:
         """Return what is known of a partition, if anything is."""
         return self.partitions.get(topic_id, {}).get(number)
+
+    def log_dirs(self, node_id: int) -> set[str]:
+        """Return the directory ids of a node: those it registered with, and those it has logs in.
+
+        Since 3.7. Ids that stand for no log dir (lost, unassigned) may be among them.
+        """
+        assigned = {
+            state.directories[state.replicas.index(node_id)]
+            for of_topic in self.partitions.values()
+            for state in of_topic.values()
+            if node_id in state.replicas and len(state.directories) == len(state.replicas)
+        }
+        return assigned | set(self.broker_log_dirs.get(node_id, ()))
 
     def is_stray(self, topic: str, number: int, topic_id: str | None, node_id: int) -> bool:
         """Return whether a broker would put a log aside as stray when it starts.
@@ -202,6 +218,8 @@ class _Builder:
                 self._change(found)
             case ConfigRecord():
                 self._configure(found)
+            case BrokerLogDirs(node_id, directories) if directories is not None:
+                image.broker_log_dirs[node_id] = directories
             case OtherRecord() if found.type in cluster_metadata.TYPES:
                 image.not_understood += 1
 

@@ -69,7 +69,7 @@ class Loss:
         return self.batches > 0 or bool(self.below_high_watermark)
 
 
-GRAVE = frozenset({"refuse", "offline", "unknown", "stray", "ignore", "unnoticed"})
+GRAVE = frozenset({"refuse", "offline", "unknown", "stray", "ignore", "unnoticed", "discard"})
 """What a broker does, or does not see, that a person should know of before it starts."""
 
 

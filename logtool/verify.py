@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool import data_dir, files, partition
-from logtool.checks import compaction, era, inventory, root, small_files
+from logtool.checks import compaction, ensemble, era, inventory, root, small_files
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
@@ -14,10 +14,11 @@ from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.files import LogFile
 from logtool.findings import Finding
-from logtool.formats import compression
+from logtool.formats import compression, names
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.formats.offset_checkpoint import Row
+from logtool.loading.segments import NEWEST
 from logtool.partition import Partition
 from logtool.schedule import Budget, Engine, Job, Schedule
 from logtool.summary import Summary
@@ -76,8 +77,8 @@ class Verification:
         self._on_progress = on_progress
         self._bytes_total = 0
         self.progress = Progress(0, 0, Path())
-        self._metas: list[tuple[DataDir, MetaProperties]] = []
-        self._homes: dict[tuple[str | None, str, int], Path] = {}
+        self._verdicts: dict[Path, list[Finding]] = {}
+        """By log dir: what it does to a start, beside the others of its broker."""
         self._neighbours: Neighbours = {}
         self._budget = budget or Budget()
         self._schedule = Schedule(self._budget, self._advance)
@@ -101,24 +102,38 @@ class Verification:
         return item.code.partition("/")[0] in self._areas
 
     def _all(self) -> Iterator[Item]:
-        for path in files.each_once(self._paths):
+        opened = [(path, _open(path)) for path in files.each_once(self._paths)]
+        self._gather(found for _, found in opened if isinstance(found, DataDir))
+        for path, found in opened:
             if self.summary.out_of_budget:
                 break
             try:
-                kind = data_dir.classify(path)
-                if kind is PathKind.LOG_DIR:
-                    yield from self._log_dir(data_dir.read(path))
-                elif kind is PathKind.PARTITION_DIR:
+                if isinstance(found, UnreadableError):
+                    yield found
+                elif isinstance(found, DataDir):
+                    yield from self._log_dir(found)
+                elif found is PathKind.PARTITION_DIR:
                     request = self._request(
                         needs_topic_id=era.needs_topic_id(path), cleaning=compaction.beside(path)
                     )
-                    found = partition.read_or_error(path)
-                    yield from self._partitions([self._job(path, found, request)])
+                    read = partition.read_or_error(path)
+                    yield from self._partitions([self._job(path, read, request)])
                 else:
                     yield from self._file(path)
             except UnreadableError as error:
                 yield error
-        yield from root.check_ensemble(self._metas)
+
+    def _gather(self, homes: Iterable[DataDir]) -> None:
+        """Find out which log dirs are of one broker, which a start takes together."""
+        members = []
+        for home in homes:
+            try:
+                members.append(ensemble.member(home))
+            except UnreadableError:
+                continue  # as is told when its files are checked
+        for broker in ensemble.brokers(members, NEWEST):
+            for verdict in broker.verdicts:
+                self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
 
     def _file(self, path: Path) -> Iterator[Item]:
         facts = PartitionFacts()
@@ -147,14 +162,14 @@ class Verification:
             except UnreadableError as error:
                 yield error
                 continue
-            yield from found
+            if kind is not FileKind.META_PROPERTIES:  # which is judged with those of the others
+                yield from found
             if kind in data_dir.OFFSET_CHECKPOINTS:
                 checkpoints[kind] = root.by_key(value)
             elif kind is FileKind.META_PROPERTIES:
-                self._metas.append((home, value))
                 meta = value
         yield from root.check_rows(home, checkpoints)
-        yield from self._duplicates(home, root.node_of(meta) if meta else None)
+        yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
         yield from self._live(home, checkpoints, era.needs_topic_ids(home, meta))
 
     def _live(
@@ -228,16 +243,12 @@ class Verification:
             if judged:
                 yield from judged(subject)
 
-    def _duplicates(self, home: DataDir, node: str | None) -> Iterator[Finding]:
-        """Yield partitions that another log dir of the same broker holds too."""
-        for path, directory in home.partitions:
-            if directory.kind is not DirectoryKind.LIVE or not self._selection.takes(directory):
-                continue
-            key = node, directory.topic, directory.partition
-            other = self._homes.setdefault(key, path)
-            if other.parent != path.parent:
-                yield Finding("data-dir/duplicate-partition", f"is also in {other.parent}",
-                              path=path, topic=key[1], partition=key[2])  # fmt: skip
+    def _is_selected(self, finding: Finding) -> bool:
+        """Return whether a finding is of the log dir, or of a partition that is asked about."""
+        if finding.topic is None:
+            return True
+        directory = names.parse_directory(f"{finding.topic}-{finding.partition}")
+        return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
 
     def _add(self, facts: PartitionFacts, partitions: int = 1) -> None:
         summary = self.summary
@@ -251,3 +262,12 @@ class Verification:
         self.progress = Progress(self.progress.bytes_done + count, self._bytes_total, path)
         if self._on_progress:
             self._on_progress(self.progress)
+
+
+def _open(path: Path) -> DataDir | PathKind | UnreadableError:
+    """Return what a path is; the content of a log dir, as names."""
+    try:
+        kind = data_dir.classify(path)
+        return data_dir.read(path) if kind is PathKind.LOG_DIR else kind
+    except UnreadableError as error:
+        return error

@@ -10,6 +10,10 @@ message in the encoding of `logtool.formats.messages.flexible`::
 =====  =====================  ========  ============================================================
 type                          versions  fields; those with a number in brackets are tagged
 =====  =====================  ========  ============================================================
+0      RegisterBrokerRecord   0 to 4    broker_id, is_migrating_zk_broker int8 (from version 2),
+                                        incarnation_id, broker_epoch int64, end_points, features,
+                                        rack or null, fenced int8, in_controlled_shutdown int8
+                                        (from version 1), log_dirs [0]
 2      TopicRecord            0         name, topic_id
 3      PartitionRecord        0 to 2    partition_id, topic_id, replicas, isr, removing_replicas,
                                         adding_replicas, leader, leader_epoch, partition_epoch,
@@ -18,6 +22,8 @@ type                          versions  fields; those with a number in brackets 
 5      PartitionChangeRecord  0 to 2    partition_id, topic_id, isr [0], leader [1], replicas [2],
                                         directories [8]
 9      RemoveTopicRecord      0         topic_id
+17     BrokerRegistration-    0 to 3    broker_id, broker_epoch int64, log_dirs [2]
+       ChangeRecord
 23     BeginTransaction       0
 24     EndTransaction         0
 25     AbortTransaction       0
@@ -41,6 +47,8 @@ TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 NO_LEADER = -1
 _SAME_LEADER = -2
 _TAG_ISR, _TAG_LEADER, _TAG_REPLICAS, _TAG_DIRECTORIES = 0, 1, 2, 8
+_TAG_REGISTERED, _TAG_CHANGED = 0, 2
+"""Of the log dirs of a broker: when it registers, and when they change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,15 @@ class RemoveTopicRecord:
     topic_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerLogDirs:
+    """Which log dirs a broker had, as it registered or said later."""
+
+    broker_id: int
+    directories: tuple[str, ...] | None
+    """``directory.id`` of each that was online; None where a change is of something else."""
+
+
 class Transaction(IntEnum):
     """Records that bind those between them; what is not ended does not count."""
 
@@ -121,6 +138,7 @@ Record = (
     | PartitionChangeRecord
     | ConfigRecord
     | RemoveTopicRecord
+    | BrokerLogDirs
     | Transaction
     | OtherRecord
 )
@@ -194,6 +212,42 @@ def _remove_topic(reader: Reader, version: int) -> Record:
     return record
 
 
+def _register_broker(reader: Reader, version: int) -> Record:
+    broker_id = reader.int32()
+    if version >= 2:
+        reader.take(1)
+    reader.uuid()
+    reader.number(8)
+    reader.array(_end_point)
+    reader.array(_feature)
+    reader.nullable_string()
+    reader.take(2 if version >= 1 else 1)
+    tagged = reader.tagged()
+    found = tagged[_TAG_REGISTERED].array(Reader.uuid) if _TAG_REGISTERED in tagged else ()
+    return BrokerLogDirs(broker_id, found)
+
+
+def _end_point(reader: Reader) -> None:
+    for _ in ("name", "host"):
+        reader.string()
+    reader.take(2 + 2)  # port, security protocol
+    reader.tagged()
+
+
+def _feature(reader: Reader) -> None:
+    reader.string()
+    reader.take(2 + 2)  # lowest and highest version
+    reader.tagged()
+
+
+def _change_broker(reader: Reader, version: int) -> Record:
+    broker_id = reader.int32()
+    reader.number(8)
+    tagged = reader.tagged()
+    found = tagged[_TAG_CHANGED].array(Reader.uuid) if _TAG_CHANGED in tagged else None
+    return BrokerLogDirs(broker_id, found)
+
+
 def _transaction(kind: Transaction) -> Callable[[Reader, int], Record]:
     def decode(reader: Reader, version: int) -> Record:
         reader.tagged()
@@ -203,11 +257,13 @@ def _transaction(kind: Transaction) -> Callable[[Reader, int], Record]:
 
 
 _MESSAGES: dict[int, tuple[Callable[[Reader, int], Record], int]] = {
+    0: (_register_broker, 4),
     2: (_topic, 0),
     3: (_partition, 2),
     4: (_config, 0),
     5: (_partition_change, 2),
     9: (_remove_topic, 0),
+    17: (_change_broker, 3),
     **{int(kind): (_transaction(kind), 0) for kind in Transaction},
 }
 """By type: what decodes the message, and the highest version that it knows."""

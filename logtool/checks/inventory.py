@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from logtool.data_dir import DataDir
 from logtool.findings import Broker, Finding
 from logtool.formats.names import (
-    CLUSTER_METADATA,
     BadDirectory,
     DirectoryKind,
     FileKind,
@@ -75,10 +74,6 @@ def check_root_names(root: DataDir) -> Iterator[Finding]:
         if other is not directory:
             text = f"is the same partition as {other.name}"
             yield Finding("data-dir/duplicate-partition", text, path=path)
-    has_metadata_log = any(d.topic == CLUSTER_METADATA for _, d in root.partitions)
-    if has_metadata_log and FileKind.META_PROPERTIES not in root.files:
-        yield Finding("meta-properties/missing", "holds a metadata log and no meta.properties",
-                      path=root.path)  # fmt: skip
 
 
 def _directory(directory: PartitionDirectory | BadDirectory, home: Partition) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from logtool import broker, files
 from logtool.checks.partition import PartitionFacts
 from logtool.data_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
-from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory
 from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
 
@@ -131,46 +130,6 @@ def check_topic_ids(
             yield Finding("partition-metadata/topic-id", text, topic=directory.topic,
                           path=root.path / directory.name / "partition.metadata",
                           partition=directory.partition)  # fmt: skip
-
-
-def check_ensemble(metas: Sequence[tuple[DataDir, MetaProperties]]) -> Iterator[Finding]:
-    """Hold the meta.properties of one broker's log dirs against each other.
-
-    The dirs of several brokers may be given together. Each broker has one metadata log, so other
-    ids beside a metadata log of their own are another broker's.
-    """
-    brokers: dict[str | None, list[tuple[DataDir, MetaProperties]]] = {}
-    for root, meta in metas:
-        brokers.setdefault(node_of(meta), []).append((root, meta))
-    whole = [any(_has_metadata_log(root) for root, _ in group) for group in brokers.values()]
-    if any(whole) and not all(whole):
-        yield from _differences("node.id", metas)
-    for group in brokers.values():
-        yield from _differences("cluster.id", group)
-    seen: dict[str, DataDir] = {}
-    for root, meta in metas:
-        directory_id = meta.directory_id
-        other = seen.setdefault(directory_id, root) if directory_id else root
-        if other is not root:
-            text = f"directory.id {directory_id} is also that of {other.path}"
-            yield Finding("meta-properties/duplicate-id", text, path=root.path / "meta.properties")
-
-
-def node_of(meta: MetaProperties) -> str | None:
-    """Return the id of the broker that the log dir belongs to, as it is written."""
-    return meta.properties.get("node.id", meta.properties.get("broker.id"))
-
-
-def _differences(name: str, metas: Sequence[tuple[DataDir, MetaProperties]]) -> Iterator[Finding]:
-    values = [(root, meta.properties.get(name)) for root, meta in metas]
-    for root, value in values[1:]:
-        if value != values[0][1]:
-            text = f"{name} is {value}, but {values[0][0].path} says {values[0][1]}"
-            yield Finding("meta-properties/mismatch", text, path=root.path / "meta.properties")
-
-
-def _has_metadata_log(root: DataDir) -> bool:
-    return any(directory.topic == CLUSTER_METADATA for _, directory in root.partitions)
 
 
 def by_key(checkpoint: OffsetCheckpoint) -> dict[Key, Row]:

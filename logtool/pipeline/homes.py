@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from logtool import files
-from logtool.checks.root import node_of
+from logtool.checks.ensemble import node_of
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names
 from logtool.formats.names import FileKind, PartitionDirectory

@@ -9,6 +9,7 @@ from logtool.errors import FormatError
 from logtool.formats import compression, record
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.messages.cluster_metadata import (
+    BrokerLogDirs,
     ConfigRecord,
     OtherRecord,
     PartitionChangeRecord,
@@ -74,6 +75,10 @@ def as_kafka_says(kind, data):
             return ConfigRecord(*(data[name] for name in names))
         case "REMOVE_TOPIC_RECORD":
             return RemoveTopicRecord(data["topicId"])
+        case "REGISTER_BROKER_RECORD":
+            return BrokerLogDirs(data["brokerId"], of("logDirs") or ())
+        case "BROKER_REGISTRATION_CHANGE_RECORD":
+            return BrokerLogDirs(data["brokerId"], of("logDirs"))
         case "BEGIN_TRANSACTION_RECORD" | "END_TRANSACTION_RECORD" | "ABORT_TRANSACTION_RECORD":
             return Transaction[kind.split("_")[0]]
     return None
@@ -148,7 +153,9 @@ def test_an_unknown_tagged_field_is_skipped(tag):
     assert cluster_metadata.parse(value) == RemoveTopicRecord(ID)
 
 
-@pytest.mark.parametrize(("kind", "version"), [(0, 3), (2, 1), (3, 3), (5, 9), (23, 1), (512, 0)])
+@pytest.mark.parametrize(
+    ("kind", "version"), [(0, 5), (1, 0), (2, 1), (3, 3), (5, 9), (23, 1), (512, 0)]
+)
 def test_an_unknown_type_or_version_is_a_value(kind, version):
     value = made.framed(kind, version) + b"of a later Kafka"
     assert cluster_metadata.parse(value) == OtherRecord(kind, version)

@@ -1,0 +1,441 @@
+"""The log dirs of one broker, taken together as its start takes them.
+
+A broker reads `meta.properties` of all its log dirs before it opens a log, and loads the partitions
+of all of them into one table. So what one log dir does to a start is known only beside the others:
+a file that stops a broker with one log dir takes one of several offline. Both `plan` and `verify`
+ask here. Source: ``MetaPropertiesEnsemble``, ``KafkaRaftServer.initializeLogDirs``,
+``LogManager.loadLog`` and ``recoverAbandonedFutureLogs`` (Kafka 3.7 to 4.3);
+``BrokerMetadataCheckpoint`` (before 3.7, where every difference between the files is fatal).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+
+from logtool import files, metadata_image
+from logtool.checks import small_files
+from logtool.data_dir import OF_TODAY, DataDir
+from logtool.errors import UnreadableError
+from logtool.findings import Broker, Finding
+from logtool.formats import partition_metadata
+from logtool.formats.meta_properties import MetaProperties
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+)
+from logtool.metadata_image import MetadataImage
+
+WITH_STRAYS = (3, 6)
+"""The first release that knows names that end in ``-stray``."""
+WITH_DIRECTORY_IDS = (3, 7)
+"""The first release that reads directory ids, and starts without a log dir it cannot identify."""
+_READ_VERSIONS = (0, 1)
+"""Of meta.properties, by every release up to 4.3."""
+_NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
+                          "AAAAAAAAAAAAAAAAAAAAAg"})  # fmt: skip
+"""What an assignment says where the log dir is not known (``DirectoryId``): migrating, unassigned,
+lost."""
+_META = FileKind.META_PROPERTIES.value
+Key = tuple[str, int]
+
+
+class Effect(StrEnum):
+    """What a start makes of a finding; the words are those of `logtool.plan`."""
+
+    REFUSE = "refuse"
+    """The broker does not start."""
+    OFFLINE = "offline"
+    """It starts, and does without the log dir."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A finding, and what it does to a start of the broker."""
+
+    finding: Finding
+    effect: Effect
+    log_dir: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    """A copy of a partition on its way to another log dir of the broker."""
+
+    key: Key
+    path: Path
+    live: Path | None
+    """The copy that it is made of."""
+    assigned: bool
+    """Whether the metadata log assigns the partition to this log dir already. Then the copy becomes
+    the partition as soon as all logs are loaded, and the live one is deleted."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Return whether the name that it is to get is taken."""
+        return self.live is not None and self.live.parent == self.path.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One log dir and its identity."""
+
+    root: DataDir
+    meta: MetaProperties | None
+    """None where there is no such file, or where it is a folder."""
+    wrong: tuple[Finding, ...] = ()
+    """What is wrong with the file by itself."""
+    is_folder: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Return the log dir."""
+        return self.root.path
+
+    @property
+    def has_metadata_log(self) -> bool:
+        """Return whether there is a directory for a metadata log, be it empty."""
+        return any(directory.topic == CLUSTER_METADATA for _, directory in self.root.partitions)
+
+    @property
+    def node(self) -> str | None:
+        """Return the id of the broker as it is written."""
+        return node_of(self.meta) if self.meta else None
+
+
+def member(root: DataDir) -> Member:
+    """Read the identity of a log dir; UnreadableError when that is not possible."""
+    file = root.files.get(FileKind.META_PROPERTIES)
+    if file is None:
+        is_folder = any(path.name == _META for path, _ in root.bad_directories)
+        return Member(root, None, is_folder=is_folder)
+    value, found = small_files.check_file(file)
+    return Member(root, value, tuple(found))
+
+
+def brokers(members: Sequence[Member], kafka: tuple[int, int]) -> list["Ensemble"]:
+    """Divide log dirs that may be several brokers'.
+
+    Each broker has one metadata log, so other node ids beside a metadata log of their own are
+    another broker's. A log dir with neither belongs to the only broker there is.
+    """
+    groups: dict[str | None, list[Member]] = {}
+    for one in members:
+        groups.setdefault(one.node, []).append(one)
+    whole = [any(one.has_metadata_log for one in group) for group in groups.values()]
+    if sum(whole) <= 1 and not (len(groups) > 1 and not any(whole)):
+        return [Ensemble(members, kafka)] if members else []
+    return [Ensemble(group, kafka) for group in groups.values()]
+
+
+class Ensemble:
+    """The log dirs of one broker: what their start knows before, and what it does to them."""
+
+    def __init__(self, members: Sequence[Member], kafka: tuple[int, int]) -> None:
+        self.members = tuple(members)
+        self._has_ids = kafka >= WITH_DIRECTORY_IDS
+        self._has_strays = kafka >= WITH_STRAYS
+        self.unread: UnreadableError | None = None
+        """Why the metadata log could not be opened, after `image`."""
+
+    @cached_property
+    def metadata_log(self) -> Member | None:
+        """Return the log dir with the metadata log: the fuller one, where there are two."""
+        holders = [one for one in self.members if one.has_metadata_log]
+        if len(holders) < 2:
+            return holders[0] if holders else None
+        return max(
+            holders, key=lambda one: len(files.list_dir(one.path / metadata_image.DIRECTORY))
+        )
+
+    @cached_property
+    def image(self) -> MetadataImage | None:
+        """Return what the metadata log says; None where there is none or it cannot be opened."""
+        if self.metadata_log is None:
+            return None
+        try:
+            return metadata_image.read(self.metadata_log.path / metadata_image.DIRECTORY)
+        except UnreadableError as error:
+            self.unread = error
+            return None
+
+    @cached_property
+    def node_id(self) -> int | None:
+        """Return the broker's id: what stands beside the metadata log, else anywhere."""
+        first = [self.metadata_log] if self.metadata_log else []
+        for one in (*first, *self.members):
+            if one.meta and one.meta.node_id is not None:
+                return one.meta.node_id
+        return None
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what stops the broker, or takes a log dir of it offline."""
+        known = self._by_themselves
+        return (
+            *known, *self._identities(), *self._two_metadata_logs(), *self._unknown_names(),
+            *self._twice(),
+        )  # fmt: skip
+
+    @cached_property
+    def offline(self) -> frozenset[Path]:
+        """Return the log dirs that the broker starts without, and of which it loads nothing."""
+        known = self._by_themselves
+        return frozenset(one.log_dir for one in known if one.effect is Effect.OFFLINE)
+
+    @property
+    def refuses(self) -> bool:
+        """Return whether the broker does not start."""
+        return any(verdict.effect is Effect.REFUSE for verdict in self.verdicts)
+
+    @cached_property
+    def futures(self) -> tuple[Future, ...]:
+        """Return the copies that are on their way to another log dir, with what becomes of them."""
+        found = [(one, path, d) for one in self.members if one.path not in self.offline
+                 for path, d in one.root.partitions
+                 if d.kind is DirectoryKind.FUTURE
+                 and not (self._has_ids and self.is_stray(path, d))]  # fmt: skip
+        live = {(d.topic, d.partition): path for one in self.members
+                for path, d in one.root.partitions if d.kind is DirectoryKind.LIVE}  # fmt: skip
+        return tuple(
+            Future((d.topic, d.partition), path, live.get((d.topic, d.partition)),
+                   assigned=self._is_assigned_here(one, path, d))
+            for one, path, d in found
+        )  # fmt: skip
+
+    @property
+    def limits(self) -> Iterator[str]:
+        """Yield what cannot be said because not all log dirs of the broker were given."""
+        if self._is_kraft and self.metadata_log is None:
+            yield (
+                "holds no metadata log: which partitions are put aside as stray, how topics are "
+                "set and which log dirs the broker has is not known; give all its log dirs together"
+            )
+        missing = self._missing_ids()
+        if missing:
+            s, be = ("s", "are") if len(missing) > 1 else ("", "is")
+            yield (
+                f"the metadata log knows log dir{s} {', '.join(sorted(missing))} of node "
+                f"{self.node_id}, which {be} not given: partitions in two log dirs and ids that do "
+                "not agree are not seen, and what the broker does with those partitions is not said"
+            )
+
+    def is_stray(self, path: Path, directory: PartitionDirectory) -> bool:
+        """Return whether the metadata log, as far as it could be read, does not know the log."""
+        image = self.image
+        if not image or image.damage or self.node_id is None:
+            return False
+        topic_id = topic_id_of(path)
+        return image.is_stray(directory.topic, directory.partition, topic_id, self.node_id)
+
+    @property
+    def _is_kraft(self) -> bool:
+        return any(one.has_metadata_log or (one.meta and one.meta.version == 1)
+                   for one in self.members)  # fmt: skip
+
+    @cached_property
+    def _by_themselves(self) -> tuple[Verdict, ...]:
+        return tuple(self._unidentified())
+
+    def _unidentified(self) -> Iterator[Verdict]:
+        """Yield what is wrong with each meta.properties by itself."""
+        broken = {one.path: found for one in self.members if (found := self._faults(one))}
+        nothing_left = len(broken) == len(self.members)
+        for one in self.members:
+            needed = nothing_left or one is self.metadata_log
+            for finding, effect in broken.get(one.path, ()):
+                fate = Effect.REFUSE if needed else effect
+                yield Verdict(_told(finding, fate), fate, one.path)
+            if one.meta is None and not one.is_folder and self._is_kraft:
+                text = "holds no meta.properties, as the broker's other log dirs do"
+                if one.has_metadata_log:
+                    text = "holds a metadata log and no meta.properties"
+                yield Verdict(Finding("meta-properties/missing", text, path=one.path),
+                              Effect.REFUSE, one.path)  # fmt: skip
+
+    def _faults(self, one: Member) -> list[tuple[Finding, Effect]]:
+        """Return what makes a file unreadable, and what that does to one log dir of several."""
+        path = one.path / _META
+        if one.is_folder:
+            text = "is a folder, and not a file"
+            return [(Finding("meta-properties/malformed", text, path=path), Effect.OFFLINE)]
+        meta = one.meta
+        if meta is None:
+            return []
+        unread = Effect.OFFLINE if self._has_ids else Effect.REFUSE
+        found = []
+        for finding in one.wrong:
+            of_directory_id = _key_at(meta, finding) == "directory.id"
+            if of_directory_id and not self._has_ids:
+                continue
+            is_reserved = finding.code == "meta-properties/reserved-directory-id"
+            found.append((finding, Effect.REFUSE if is_reserved else unread))
+        if not found and meta.version is not None and meta.version not in _READ_VERSIONS:
+            text = f"expected version 0 or 1, found {meta.version}"
+            found.append((Finding("meta-properties/version", text, path=path), unread))
+        if not found and meta.version == 0 and self._is_kraft:
+            missing = [
+                key
+                for key, value in (("broker.id", meta.node_id), ("cluster.id", meta.cluster_id))
+                if value is None
+            ]
+            if missing:
+                text = f"expected {' and '.join(missing)} in a file of version 0, found none"
+                finding = Finding("meta-properties/missing-key", text, path=path)
+                found.append((finding, Effect.REFUSE))
+            elif not self._has_ids:
+                text = "expected version 1, found 0"
+                found.append((Finding("meta-properties/version", text, path=path), Effect.REFUSE))
+        return found
+
+    def _identities(self) -> Iterator[Verdict]:
+        """Hold the files that can be read against each other."""
+        readable = [(one, one.meta) for one in self.members
+                    if one.meta and (not self._has_ids or not self._faults(one))]  # fmt: skip
+        # What stands beside the metadata log is right: that is whom the broker takes itself for.
+        readable.sort(key=lambda pair: pair[0] is not self.metadata_log)
+        if not readable:
+            return
+        (first, right), *others = readable
+        for one, meta in others:
+            for key, value, wanted in _differences(right, meta, all_keys=not self._has_ids):
+                text = f"{key} is {value}, but {first.path} says {wanted}"
+                yield _refusal("meta-properties/mismatch", text, one.path / _META)
+        if not self._has_ids:
+            return
+        seen: dict[str, Member] = {}
+        for one, meta in readable:
+            other = seen.setdefault(meta.directory_id, one) if meta.directory_id else one
+            if other is not one:
+                text = f"directory.id {meta.directory_id} is also that of {other.path}"
+                yield _refusal("meta-properties/duplicate-id", text, one.path / _META)
+
+    def _two_metadata_logs(self) -> Iterator[Verdict]:
+        for one in self.members:
+            if one.has_metadata_log and self.metadata_log and one is not self.metadata_log:
+                path = one.path / metadata_image.DIRECTORY
+                text = f"is also in {self.metadata_log.path}; a broker has one metadata log"
+                yield _refusal("data-dir/duplicate-partition", text, path, (CLUSTER_METADATA, 0))
+
+    def _unknown_names(self) -> Iterator[Verdict]:
+        for one in self.members:
+            for path, directory in () if self._has_strays else one.root.partitions:
+                if directory.kind is DirectoryKind.STRAY:
+                    text = "is a name that releases before 3.6 do not know"
+                    yield _refusal("data-dir/stops-broker", text, path)
+
+    def _twice(self) -> Iterator[Verdict]:
+        """Yield partitions that lie in the log dirs twice, live or on their way."""
+        seen: dict[tuple[Key, DirectoryKind], Path] = {}
+        for one in self.members:
+            if one.path in self.offline:
+                continue
+            for path, directory in one.root.partitions:
+                if directory.kind not in OF_TODAY or directory.topic == CLUSTER_METADATA:
+                    continue
+                key = directory.topic, directory.partition
+                other = seen.setdefault((key, directory.kind), path)
+                if other is path or self._one_is_stray(path, other, directory):
+                    continue
+                if directory.kind is DirectoryKind.FUTURE:
+                    text = f"is a second copy on its way, beside {other}"
+                elif other.parent == path.parent:
+                    continue  # as the names alone tell
+                else:
+                    text = f"is also in {other.parent}"
+                yield _refusal("data-dir/duplicate-partition", text, path, key)
+        yield from self._in_the_way()
+
+    def _in_the_way(self) -> Iterator[Verdict]:
+        """Yield future copies that cannot get their name: the live copy of their log dir has it."""
+        for future in self.futures:
+            if not future.is_blocked:
+                continue
+            text = f"is to become {future.key[0]}-{future.key[1]}, which lies in the same log dir"
+            topic, number = future.key
+            finding = Finding("data-dir/duplicate-partition", text, path=future.path, topic=topic,
+                              partition=number)  # fmt: skip
+            effect = Effect.REFUSE if future.assigned else Effect.OFFLINE
+            if effect is Effect.OFFLINE:
+                text += "; once it is at its end, the broker takes the log dir offline"
+                finding = replace(finding, message=text, broker_override=Broker.ALWAYS)
+            yield Verdict(finding, effect, future.path.parent)
+
+    def _one_is_stray(self, path: Path, other: Path, directory: PartitionDirectory) -> bool:
+        """Return whether one of two is put aside before the other is in its way."""
+        return self._has_ids and any(self.is_stray(one, directory) for one in (path, other))
+
+    def _is_assigned_here(self, here: Member, path: Path, directory: PartitionDirectory) -> bool:
+        """Return whether the metadata log says that the partition lies in this log dir."""
+        image, topic_id = self.image, topic_id_of(path)
+        if not self._has_ids or not image or image.damage or topic_id is None or not here.meta:
+            return False
+        state = image.partition(topic_id, directory.partition)
+        if state is None or self.node_id not in state.replicas or not state.directories:
+            return False
+        assigned = state.directories[state.replicas.index(self.node_id)]
+        return assigned == here.meta.directory_id
+
+    def _missing_ids(self) -> set[str]:
+        """Return the directory ids of this node that no log dir given has."""
+        image = self.image
+        if not self._has_ids or not image or image.damage or self.node_id is None:
+            return set()
+        known = [one.meta.directory_id if one.meta else None for one in self.members]
+        missing = image.log_dirs(self.node_id) - {*known} - _NO_LOG_DIRS
+        # A log dir that has lost its id may be any of them.
+        return missing if len(missing) > known.count(None) else set()
+
+
+def node_of(meta: MetaProperties) -> str | None:
+    """Return the id of the broker that the log dir belongs to, as it is written."""
+    return meta.properties.get("node.id", meta.properties.get("broker.id"))
+
+
+def topic_id_of(path: Path) -> str | None:
+    """Return what partition.metadata of a partition dir says; None where there is no such file."""
+    file = path / FileKind.PARTITION_METADATA.value
+    try:
+        return partition_metadata.parse(files.read_small(file)).topic_id
+    except UnreadableError:
+        return None
+
+
+def _differences(
+    right: MetaProperties, meta: MetaProperties, *, all_keys: bool
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield the keys whose values must be the same and are not, with both."""
+    if all_keys:
+        one, other = right.properties, meta.properties
+        for key in sorted({*one, *other}):
+            if one.get(key) != other.get(key):
+                yield key, other.get(key), one.get(key)
+        return
+    for key, wanted, value in (
+        ("cluster.id", right.cluster_id, meta.cluster_id),
+        ("node.id", right.node_id, meta.node_id),
+    ):
+        if wanted is not None and value is not None and wanted != value:
+            yield key, str(value), str(wanted)
+
+
+def _refusal(code: str, text: str, path: Path, key: Key | None = None) -> Verdict:
+    topic, number = key or (None, None)
+    finding = Finding(code, text, path=path, topic=topic, partition=number)
+    return Verdict(finding, Effect.REFUSE, path.parent)
+
+
+def _told(finding: Finding, effect: Effect) -> Finding:
+    """Return a finding that says so where the broker only does without the log dir."""
+    if effect is Effect.REFUSE:
+        return finding
+    text = f"{finding.message}; the broker starts without this log dir"
+    return replace(finding, message=text, broker_override=Broker.ALWAYS)
+
+
+def _key_at(meta: MetaProperties, finding: Finding) -> str | None:
+    return next((element.key for element in meta.elements
+                 if element.line.position == finding.position), None)  # fmt: skip
