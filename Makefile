@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements.lock
+LOWEST := .venv-lowest
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test explore test-broker test-spark bench log-dirs lint generate fixtures lock clean
+.PHONY: help demo test explore test-broker test-spark test-spark-lowest bench log-dirs lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,12 @@ test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17,
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+
+# pyspark 4.0 leaves it to the garbage collector to close its sockets.
+QUIET := -W "ignore:unclosed <socket:ResourceWarning"
+
+test-spark-lowest: $(LOWEST)/spark.stamp  ## the same in short on the lowest releases promised
+	$(LOWEST)/bin/python -m pytest -m lowest $(QUIET) tests/pipeline $(PYTEST_ARGS)
 
 bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
@@ -73,7 +80,7 @@ lock: $(VENV)/dev.stamp  ## resolve requirements.lock anew
 	  --no-header --no-annotate --upgrade -o $(LOCK)
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  .import_linter_cache
 
 $(BIN)/python:
@@ -93,6 +100,14 @@ $(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK)
 $(VENV)/spark.stamp: $(BIN)/python pyproject.toml $(LOCK)
 	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,spark,test-spark]'
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
+
+# All that the extra `spark` names, in the lowest release that it promises; the rest as locked.
+$(LOWEST)/spark.stamp: pyproject.toml $(LOCK) requirements-lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	sed -E '/^(numpy|pandas|py4j|pyarrow|pyspark)==/d' $(LOCK) > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/pip install -q --disable-pip-version-check -c requirements-lowest.txt \
+	  -c $(LOWEST)/constraints.txt -e '.[test,spark,test-spark]'
+	@touch $@
 
 $(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK)
 	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,spark,dev]'

@@ -1,8 +1,9 @@
 """``logtool scan``: log dirs as Parquet tables, by Spark. Writes only --output."""
 
+import secrets
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +28,10 @@ from logtool.commands.options import (
 )
 from logtool.errors import UsageError
 
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.exits import Exit
+
 
 class PayloadChoice(StrEnum):
     """How much of keys and values the table of records tells."""
@@ -48,8 +53,8 @@ RunId = Annotated[
     str | None,
     typer.Option(
         "--run-id", metavar="ID",
-        help="Name of this run in the tables; by default the time. A run of that name that is "
-        "there is replaced.",
+        help="Name of this run in the tables; by default the time and six random digits. A "
+        "complete run of that name is replaced; one that is under way is not, and this is refused.",
     ),
 ]  # fmt: skip
 Tables = Annotated[
@@ -68,6 +73,24 @@ PayloadOption = Annotated[
 ]
 
 
+List = Annotated[
+    bool,
+    typer.Option(
+        "--list",
+        help="Only list the runs in --output: complete, under way, or left by a process that was "
+        "killed.",
+    ),
+]
+Clean = Annotated[
+    bool,
+    typer.Option(
+        "--clean",
+        help="Only remove from --output what killed processes left, and list it. Complete runs and "
+        "those under way stay.",
+    ),
+]
+
+
 def scan(
     paths: Paths = None,
     output: Output = "",
@@ -79,6 +102,8 @@ def scan(
     tables: Tables = None,
     payload: PayloadOption = PayloadChoice.NONE,
     run_id: RunId = None,
+    list_runs: List = False,
+    clean: Clean = False,
     master: Master = None,
     conf: Conf = None,
     format: FormatOption = Format.TABLE,
@@ -95,7 +120,9 @@ def scan(
     row among them. Replicas compares the log dirs of one run: give it all copies at once.
 
     Each run is a directory run_id=ID in each table, and is there as a whole or not at all: its
-    record in DIR/_runs is written last. What each column means, and in which unit, stands in the
+    record in DIR/_runs is written last. What a killed run leaves shows with --list and goes with
+    --clean, or with the next run of its ID. A run on another machine counts as killed after 15
+    minutes without a sign of life. What each column means, and in which unit, stands in the
     schema of the files.
 
     It needs pip install 'kafka-logtool[spark]' and Java 17. Without --master it runs on this
@@ -106,6 +133,7 @@ def scan(
       logtool scan broker-*/data --output tables --run-id monday --tables segments,replicas
       logtool scan /data --output tables --tables records --payload hash --topic orders
       logtool scan s3://backup/broker-1 --output tables --master spark://10.0.0.1:7077
+      logtool scan --output tables --list
 
     Exit status:
       0    complete: the tables are written, whatever was found
@@ -114,7 +142,7 @@ def scan(
            nothing matched, Spark cannot be had, or the output cannot be written, and nothing of the
            run is left
       5    refused: the output holds something else, or tables of another version, or lies in a
-           log dir
+           log dir; or another process works on a run of that ID
       130  interrupted; nothing of the run is left
 
     """
@@ -129,6 +157,12 @@ def scan(
     )
     if not output:
         raise UsageError("--output is missing: the tables go there")
+    if list_runs or clean:
+        if paths or files_from:
+            raise UsageError("--list and --clean are about --output: they take no PATH")
+        raise typer.Exit(
+            _runs(Report(chosen, scan_view.make(runs=True), Summary()), output, clean=clean)
+        )
     inputs = Inputs(
         options.all_paths(paths, files_from, null),
         options.selection(topic, exclude_topic, partition),
@@ -140,9 +174,9 @@ def scan(
 
         needed()
         from logtool.pipeline import tables as known
-        from logtool.pipeline.rows import Payload
         from logtool.pipeline.scan import Scan, check_output
         from logtool.pipeline.storage import check
+        from logtool.pipeline.tables import Payload
 
         wanted = known.DEFAULT if tables is None else tuple(dict.fromkeys(tables.split(",")))
         for name in wanted:
@@ -150,7 +184,7 @@ def scan(
                 raise UsageError(f"--tables {name}: expected some of {', '.join(known.NAMES)}")
         if payload is not PayloadChoice.NONE and "records" not in wanted:
             raise UsageError("--payload is about the table records: add it to --tables")
-        run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         check_output(output, inputs.paths)
         check(output, run_id)
         with session(master, settings_of_spark) as spark:
@@ -173,3 +207,26 @@ def scan(
         report.note(scan_view.last_line(job), "good" if report.summary.complete else "warning")
     status = report.exit_status()
     raise typer.Exit(Exit.OK if status is Exit.FINDINGS else status)
+
+
+def _runs(report: "Report", output: str, *, clean: bool) -> "Exit":
+    """List the runs of an output, or remove what killed processes left and list that."""
+    from logtool.commands import scan_view
+
+    with report:
+        from logtool.pipeline.session import needed
+
+        needed()
+        from logtool.pipeline import storage
+
+        if not clean:
+            for record in storage.runs(output):
+                report.item(scan_view.run_object(record))
+        left = storage.clean(output) if clean else storage.staged(output)
+        for one in left:
+            report.item(scan_view.staged_object(one, removed=clean))
+        if clean and not left:
+            report.note("nothing to remove")
+        elif not clean and any(not one.lives for one in left):
+            report.note("a killed process left what logtool scan --clean --output removes")
+    return report.exit_status()

@@ -1,7 +1,8 @@
 """How a run of the pipeline looks to a person."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from logtool.commands import text
 from logtool.commands.output import View
@@ -9,6 +10,7 @@ from logtool.commands.writers import Column, Object, columns
 
 if TYPE_CHECKING:
     from logtool.pipeline.scan import Scan
+    from logtool.pipeline.storage import Staged
 
 SCHEMA = "logtool.scan/1"
 _TABLE = (
@@ -17,16 +19,44 @@ _TABLE = (
     Column("size", lambda obj: text.size(obj["bytes"])),
     Column("path", lambda obj: obj["path"]),
 )
+_RUN = (
+    Column("run", lambda obj: obj["run_id"]),
+    Column("state", lambda obj: obj["state"]),
+    Column("rows", lambda obj: "" if obj["rows"] is None else f"{obj['rows']:,}"),
+    Column("size", lambda obj: "" if obj["bytes"] is None else text.size(obj["bytes"])),
+    Column("began", lambda obj: obj["began"] or ""),
+    Column("process", lambda obj: obj["process"] or ""),
+)
+_LAYOUTS = {"table": _TABLE, "run": _RUN}
 
 
-def make() -> View:
-    """Return the view of `scan`."""
+def make(*, runs: bool = False) -> View:
+    """Return the view of `scan`, or that of the runs of an output."""
+    names = ("run_id", "state", "rows", "bytes", "began", "process") if runs else (
+        "table", "rows", "bytes", "path", "run_id")  # fmt: skip
     return View(
-        SCHEMA,
-        columns("table", "rows", "bytes", "path", "run_id"),
-        lambda obj: _TABLE if obj["type"] == "table" else None,
-        row_types=frozenset({"table"}),
-    )
+        SCHEMA, columns(*names), lambda obj: _LAYOUTS.get(obj["type"]),
+        row_types=frozenset({"run" if runs else "table"}),
+    )  # fmt: skip
+
+
+def run_object(record: Mapping[str, Any]) -> Object:
+    """Return the object of a complete run."""
+    return {
+        "type": "run", "run_id": record["run_id"], "state": "complete",
+        "rows": sum(record["rows"].values()), "bytes": sum(one["size"] for one in record["files"]),
+        "began": None, "process": None,
+    }  # fmt: skip
+
+
+def staged_object(one: "Staged", *, removed: bool) -> Object:
+    """Return the object of a run that is not complete."""
+    state = "under way" if one.lives else "removed" if removed else "killed"
+    began = one.owner and datetime.fromtimestamp(one.owner.began, UTC).isoformat("T", "seconds")
+    return {
+        "type": "run", "run_id": one.staging.run_id, "state": state, "rows": None, "bytes": None,
+        "began": began, "process": None if one.owner is None else str(one.owner),
+    }  # fmt: skip
 
 
 def objects(job: "Scan") -> Iterator[Object]:

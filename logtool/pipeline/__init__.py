@@ -9,10 +9,13 @@
     answers     the questions asked of what was staged, and their tables written
     homes       which log dir, broker and partition a path belongs to
     storage     where tables are kept: runs that are there as a whole or not at all
+    ownership   whose a run under way is, and whether that process still lives
     questions   what is asked across segments and brokers, in DataFrame operations
     reading     log dirs cut into pieces of work by what is wanted of them, each read as rows
+    wanted      which rows are wanted: by partition, offset and time
     seeking     where in a log that reading may begin, by indexes that are proven
     source      the data source ``kafka-log``, and the functions that return DataFrames
+    source_options  what its options may say, and what that means
 
 Nothing is imported here, so that an executor loads no more than the part it needs.
 """

@@ -32,7 +32,7 @@ from logtool import data_dir, files, partition
 from logtool.checks.batches import BatchRules
 from logtool.checks.index_entries import Entries
 from logtool.data_dir import PathKind
-from logtool.errors import UnreadableError, UsageError
+from logtool.errors import LimitError, UnreadableError, UsageError
 from logtool.files import LogFile
 from logtool.formats import compression, names
 from logtool.formats.names import FileKind
@@ -40,8 +40,9 @@ from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.partition import Partition, Segment
 from logtool.pipeline import tables
 from logtool.pipeline.homes import place_of_dir
-from logtool.pipeline.rows import Payload, Place, batch_rows, record_rows
+from logtool.pipeline.rows import Place, batch_rows, record_rows
 from logtool.pipeline.seeking import batch_at, start_of
+from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import Totals
 from logtool.pipeline.wanted import EVERY_PARTITION, EVERYTHING, WHOLE, Span, Wanted
 from logtool.scan import scan
@@ -178,14 +179,21 @@ def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
 def read(piece: Piece, asked: Asked) -> Iterator[Any]:
     """Yield the rows of one piece that may count as `pyarrow.RecordBatch`es of the columns.
 
-    A file that cannot be read gives none, or those before the place where it could not.
+    A file that cannot be read gives none, or those before the place where it could not. UsageError
+    for a batch that decompresses to more than the limit.
     """
     if asked.table == "segments":
         rows: Iterator[Any] = _segment_rows(piece, asked)
     else:
         rows = _log_rows(piece, asked)
-    with suppress(UnreadableError):
-        yield from (some for some in rows if some.num_rows)
+    try:
+        with suppress(UnreadableError):
+            yield from (some for some in rows if some.num_rows)
+    except LimitError as error:
+        raise UsageError(
+            f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or leave the batch "
+            "out by endingOffsets and startingOffsets"
+        ) from None
 
 
 def gathered(rows: Iterable[Any]) -> Iterator[Any]:
@@ -291,7 +299,7 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
                 some = replace(chunk, table=piece.span.of_their_batches(table))
                 yield from record_rows(
                     piece.place, piece.segment, some, asked.payload, asked.columns,
-                    asked.limit, log, piece.span,
+                    asked.limit, log, piece.span, strict=True,
                 )  # fmt: skip
             elif len(table):
                 some_batches = piece.span.of_batches(table)

@@ -7,7 +7,6 @@ CRC-32C of keys and values, one call each. Only the columns that are asked for a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,7 +17,7 @@ from crc32c import crc32c
 
 from logtool.dump import blocks
 from logtool.dump.blocks import Records
-from logtool.errors import FormatError
+from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import (
@@ -30,6 +29,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.pipeline import tables
+from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import WHOLE, Span
 from logtool.scan import Chunk, Source
 
@@ -49,20 +49,6 @@ class Place(NamedTuple):
     topic: str | None
     partition: int | None
     directory: str | None
-
-
-class Payload(StrEnum):
-    """How much of keys and values the rows of records tell; each tells also what is before it."""
-
-    NONE = "none"
-    LENGTH = "length"
-    HASH = "hash"
-    FULL = "full"
-
-    def tells(self, other: "Payload") -> bool:
-        """Return whether what `other` asks for is told."""
-        levels = list(Payload)
-        return levels.index(self) >= levels.index(other)
 
 
 def batch_rows(
@@ -86,24 +72,24 @@ def batch_rows(
 def record_rows(
     place: Place, segment: int, chunk: Chunk, payload: Payload,
     names: Sequence[str] | None = None, limit: int = compression.DEFAULT_LIMIT,
-    file: Source | None = None, span: Span = WHOLE,
+    file: Source | None = None, span: Span = WHOLE, *, strict: bool = False,
 ) -> Iterator[Any]:  # fmt: skip
     """Yield `pyarrow.RecordBatch`es of the table ``records``, or of its columns `names` alone.
 
     Every record of the chunk's batches that `span` wants is one row, in order. Of a batch with
     damage inside there are the records before it; a batch that cannot be decompressed, or only to
     more than `limit` bytes, gives no rows, nor does one too large for the chunk to hold unless
-    `file` has its bytes.
+    `file` has its bytes. With `strict`, LimitError names one that is above the limit.
     """
-    schema = _chosen("records", names)
+    schema = _chosen("records", names or tables.schema("records", payload).names)
     common = _common(place, segment)
-    for batches, records in _decoded(chunk, min(limit, _LARGEST_INT32), file):
+    for batches, records in _decoded(chunk, min(limit, _LARGEST_INT32), file, strict):
         for some in _slices(batches, records):
             count = some.stop - some.start
             columns = [
                 constant(common[field.name], field.type, count)
                 if field.name in common
-                else _OF_RECORDS[field.name](some, payload)
+                else _OF_RECORDS[field.name](some)
                 for field in schema
             ]
             rows = pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -224,10 +210,8 @@ def _slices(batches: BatchTable, records: Records) -> Iterator[_Slice]:
         yield _Slice(batches, records, row[start:stop], start, stop)
 
 
-def _length(name: str) -> Callable[[_Slice, Payload], Any]:
-    def column(some: _Slice, payload: Payload) -> Any:
-        if not payload.tells(Payload.LENGTH):
-            return pa.nulls(some.stop - some.start, pa.int32())
+def _length(name: str) -> Callable[[_Slice], Any]:
+    def column(some: _Slice) -> Any:
         return _nullable(some.cut(getattr(some.records.table, f"{name}_length")), np.int32)
 
     return column
@@ -240,10 +224,8 @@ def _spans(some: _Slice, name: str) -> tuple[Column, Column]:
     return some.cut(positions), some.cut(lengths)
 
 
-def _hash(name: str) -> Callable[[_Slice, Payload], Any]:
-    def column(some: _Slice, payload: Payload) -> Any:
-        if not payload.tells(Payload.HASH):
-            return pa.nulls(some.stop - some.start, pa.uint32())
+def _hash(name: str) -> Callable[[_Slice], Any]:
+    def column(some: _Slice) -> Any:
         at, size = _spans(some, name)
         data = some.records.data
         found = [
@@ -255,10 +237,8 @@ def _hash(name: str) -> Callable[[_Slice, Payload], Any]:
     return column
 
 
-def _bytes(name: str) -> Callable[[_Slice, Payload], Any]:
-    def column(some: _Slice, payload: Payload) -> Any:
-        if not payload.tells(Payload.FULL):
-            return pa.nulls(some.stop - some.start, pa.binary())
+def _bytes(name: str) -> Callable[[_Slice], Any]:
+    def column(some: _Slice) -> Any:
         return _gathered(some.records.data, *_spans(some, name))
 
     return column
@@ -282,18 +262,18 @@ def _gathered(data: memoryview, at: Column, size: Column) -> Any:
     return everything.take(pa.array(wanted, mask=size < 0))
 
 
-_OF_RECORDS: Final[Mapping[str, Callable[[_Slice, Payload], Any]]] = {
-    "batch_position": lambda some, _: _narrow(some.of_batch(some.batches.position), np.int64),
-    "offset": lambda some, _: _narrow(some.cut(some.records.offset), np.int64),
-    "timestamp_ms": lambda some, _: _nullable(some.cut(some.records.timestamp), np.int64),
-    "producer_id": lambda some, _: _nullable(some.of_batch(some.batches.producer_id), np.int64),
-    "producer_epoch": lambda some, _: _nullable(
+_OF_RECORDS: Final[Mapping[str, Callable[[_Slice], Any]]] = {
+    "batch_position": lambda some: _narrow(some.of_batch(some.batches.position), np.int64),
+    "offset": lambda some: _narrow(some.cut(some.records.offset), np.int64),
+    "timestamp_ms": lambda some: _nullable(some.cut(some.records.timestamp), np.int64),
+    "producer_id": lambda some: _nullable(some.of_batch(some.batches.producer_id), np.int64),
+    "producer_epoch": lambda some: _nullable(
         some.of_batch(some.batches.producer_epoch), np.int16
     ),
-    "sequence": lambda some, _: _nullable(some.cut(some.records.sequence), np.int32),
-    "transactional": lambda some, _: pa.array(some.of_batch(some.batches.is_transactional)),
-    "control": lambda some, _: pa.array(some.of_batch(some.batches.is_control)),
-    "header_count": lambda some, _: _narrow(some.cut(some.records.table.header_count), np.int32),
+    "sequence": lambda some: _nullable(some.cut(some.records.sequence), np.int32),
+    "transactional": lambda some: pa.array(some.of_batch(some.batches.is_transactional)),
+    "control": lambda some: pa.array(some.of_batch(some.batches.is_control)),
+    "header_count": lambda some: _narrow(some.cut(some.records.table.header_count), np.int32),
     "key_length": _length("key"),
     "value_length": _length("value"),
     "key_hash": _hash("key"),
@@ -303,23 +283,30 @@ _OF_RECORDS: Final[Mapping[str, Callable[[_Slice, Payload], Any]]] = {
 }  # fmt: skip
 
 
-def _decoded(chunk: Chunk, limit: int, file: Source | None) -> Iterator[tuple[BatchTable, Records]]:
+def _decoded(
+    chunk: Chunk, limit: int, file: Source | None, strict: bool
+) -> Iterator[tuple[BatchTable, Records]]:
     """Yield the batches of a chunk with their records: many at once, or one by one."""
     rows = np.arange(len(chunk.table))
     for some, block in blocks.cut(Path(), chunk, rows, records=True):
-        if block and block.records:
+        # What a block decompresses to is held against no other limit than its own.
+        if block and block.records and limit >= blocks.MOST_UNPACKED:
             yield block.batches, block.records
             continue
         for row in some.tolist():
-            records = _one_by_one(chunk, row, limit, file)
+            records = _one_by_one(chunk, row, limit, file, strict)
             if records:
                 yield chunk.table[row : row + 1], records
 
 
-def _one_by_one(chunk: Chunk, row: int, limit: int, file: Source | None) -> Records | None:
+def _one_by_one(
+    chunk: Chunk, row: int, limit: int, file: Source | None, strict: bool
+) -> Records | None:
     """Return the records of one batch of any kind; of a damaged one those that are readable."""
     batch, data = chunk.table[row : row + 1], _whole(chunk, row, limit, file)
     if len(data) < int(batch.size[0]):
+        if strict and int(batch.size[0]) > limit:
+            raise _too_large(batch, limit)
         return None
     try:
         if batch.magic[0] < MAGIC:
@@ -327,8 +314,19 @@ def _one_by_one(chunk: Chunk, row: int, limit: int, file: Source | None) -> Reco
         return _modern(
             batch, compression.decompress(int(batch.codec[0]), data[HEADER_SIZE:], limit)
         )
+    except LimitError as error:
+        if strict:
+            raise _too_large(batch, limit) from error
+        return None
     except FormatError:
         return None
+
+
+def _too_large(batch: BatchTable, limit: int) -> LimitError:
+    return LimitError(
+        f"the batch at byte {batch.position[0]}, offsets {batch.base_offset[0]} to "
+        f"{batch.last_offset[0]}, decompresses to more than {limit} bytes"
+    )
 
 
 def _whole(chunk: Chunk, row: int, limit: int, file: Source | None) -> memoryview:

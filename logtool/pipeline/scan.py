@@ -24,8 +24,8 @@ from logtool.pipeline import tables
 from logtool.pipeline.answers import answer
 from logtool.pipeline.engine import SparkEngine, SparkRunner, Work
 from logtool.pipeline.homes import place_of, place_of_dir, text_of
-from logtool.pipeline.rows import Payload
 from logtool.pipeline.storage import Part, Run, Writer, begin
+from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import ScanWork, Totals, UnitResult
 from logtool.schedule import Budget, Reports, Unit
 from logtool.summary import Summary
@@ -74,7 +74,7 @@ class Scan:
     def run(self) -> None:
         """Write the tables; on any error nothing of the run is left, and what was there stays."""
         inputs = _inputs(self.paths, self.selection)
-        run = begin(self.output, self.run_id)
+        run = begin(self.output, self.run_id, self.payload)
         try:
             staged = frozenset[str]().union(*(NEEDS[name] for name in self.wanted))
             self._pass(run, staged, inputs)

@@ -20,9 +20,11 @@ Options, all as text; those on partitions, offsets and times save reading, too:
                 their names
 ``startingTimestamp``, ``endingTimestamp``  from which time on, and before which one, in ms since
                 1970: records by their own timestamp, batches by their largest one
-``payload``     of ``records``: ``none`` (the default), ``length``, ``hash`` or ``full``
-``limit``       bytes that one batch may decompress to; one of more has no rows of records
-``bundle_bytes``  about the bytes that one task reads; by default 32 to 128 MiB
+``payload``     what ``records`` tells of keys and values: ``none`` (the default), ``length``,
+                ``hash`` or ``full``; columns that it does not make do not exist
+``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
+                one of more ends the job with its place
+``bundleBytes`` about the bytes that one task reads; by default 32 to 128 MiB
 ``prune``       ``false`` reads every byte of the partitions, whatever names and indexes say
 
 The names are those of Spark's own source ``kafka``. That one asks a broker for the offset at which
@@ -33,12 +35,18 @@ Spark does not tell a data source which columns it needs: give ``.schema("topic 
 nothing: up to 4.3, Spark applies the filters of one use of a DataFrame to every other use of it
 when a source in Python takes them, so this one takes none.
 
+An option or a column that does not exist is an error of one sentence. There is no stream of log
+dirs, and nothing is written to them.
+
 Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
 To be told of either use `logtool verify` or `scan`.
 """
 
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -59,14 +67,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from logtool import remote
-from logtool.data_dir import Selection
-from logtool.errors import UsageError
-from logtool.formats import compression
-from logtool.pipeline import tables
-from logtool.pipeline.reading import TABLES, Asked, Piece, gathered, plan, read
-from logtool.pipeline.rows import Payload
-from logtool.pipeline.wanted import Wanted, parse_offsets
+from logtool import data_dir
+from logtool.errors import LogtoolError, UsageError
+from logtool.pipeline import source_options, tables
+from logtool.pipeline.reading import Asked, Piece, gathered, plan, read
+from logtool.pipeline.source_options import Options
+from logtool.pipeline.tables import Payload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,14 +118,26 @@ def _table(
     spark: "SparkSession", table: str, paths: Sequence[Any], options: Mapping[str, Any]
 ) -> "DataFrame":
     register(spark)
-    given = dict(options)
-    columns: Sequence[str] | None = given.pop("columns", None)
-    reader = spark.read.format(NAME).option("table", table)
-    for name, value in given.items():
-        reader = reader.option(name, value)
-    if columns is not None:
-        reader = reader.schema(_chosen(table, columns))
+    given = {name: _text_of(value) for name, value in options.items() if name != "columns"}
+    # Spark would tell the same in more words.
+    asked = source_options.parse(
+        {**given, "table": table, "paths": json.dumps([str(path) for path in paths])}
+    )
+    _check_paths(asked.paths)
+    reader = spark.read.format(NAME).option("table", table).options(**given)
+    if (columns := options.get("columns")) is not None:
+        reader = reader.schema(_chosen(asked, columns))
     return reader.load([str(path) for path in paths])
+
+
+def _text_of(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_paths(paths: Sequence[Path]) -> None:
+    """Raise UnreadableError for a path that is nothing of Kafka's."""
+    for path in paths:
+        data_dir.classify(path)
 
 
 class KafkaLog(DataSource):
@@ -132,11 +150,55 @@ class KafkaLog(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the table that the options name."""
-        return spark_schema(_option(self.options, "table", TABLES[0], TABLES))
+        with _in_one_sentence():
+            asked = source_options.parse(self.options)
+            _check_paths(asked.paths)
+            return spark_schema(asked.table, asked.payload)
 
     def reader(self, schema: StructType) -> "KafkaLogReader":
         """Return what reads the columns of `schema`; UsageError where there is no such column."""
-        return KafkaLogReader(self.options, schema)
+        with _in_one_sentence():
+            return KafkaLogReader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802  (Spark's name)
+        """Refuse to stream."""
+        with _in_one_sentence():
+            raise UsageError(
+                "kafka-log reads log dirs as they are now and does not stream: use spark.read "
+                'again, or ask a broker by spark.readStream.format("kafka")'
+            )
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        """Refuse to write."""
+        with _in_one_sentence():
+            raise UsageError(_READ_ONLY)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802
+        """Refuse to write."""
+        with _in_one_sentence():
+            raise UsageError(_READ_ONLY)
+
+
+_READ_ONLY = (
+    "kafka-log only reads, for a broker alone writes log dirs: write the rows in another format, "
+    'such as parquet, or send them to a broker by format("kafka")'
+)
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """Let Spark pass on the sentence of an error without the lines of code that raised it."""
+    try:
+        yield
+    except LogtoolError as error:
+        # Spark's worker sends its traceback, and ends. Only there: the limit is the process's own.
+        if any(name.startswith(_OF_A_WORKER) for name in os.environ):
+            sys.tracebacklimit = 0
+        raise error from None
+
+
+_OF_A_WORKER = "PYTHON_WORKER_FACTORY"
+"""With this begin the variables by which Spark tells its Python workers where it listens."""
 
 
 class Bundle(InputPartition):
@@ -153,27 +215,23 @@ class KafkaLogReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Read the options; UsageError where one, or a column, is none that exists."""
-        table = _option(options, "table", TABLES[0], TABLES)
-        known = spark_schema(table)
+        self._options = found = source_options.parse(options)
+        known = spark_schema(found.table, found.payload)
+        _chosen(found, schema.names)
         for column in schema:
-            if column.name not in known.names:
-                raise UsageError(f"the table {table} has no column {column.name!r}")
             if known[column.name].dataType != column.dataType:
                 kind = known[column.name].dataType.simpleString()
-                raise UsageError(f"the column {column.name} of {table} is {kind}")
-        self._paths = _paths(options)
-        self._bundle_bytes = _number(options, "bundle_bytes", 0) or None
+                raise UsageError(f"the column {column.name} of {found.table} is {kind}")
         self._asked = Asked(
-            table, tuple(schema.names), _wanted(options, table),
-            prune=_option(options, "prune", "true", ("true", "false")) == "true",
-            payload=Payload(_option(options, "payload", Payload.NONE, tuple(Payload))),
-            limit=_number(options, "limit", compression.DEFAULT_LIMIT),
+            found.table, tuple(schema.names), found.wanted, found.prune, found.payload,
+            found.max_decompressed_bytes,
         )  # fmt: skip
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return what the tasks read, one at least."""
-        bundles = plan(self._paths, self._asked, self._bundle_bytes)
-        return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
+        with _in_one_sentence():
+            bundles = plan(self._options.paths, self._asked, self._options.bundle_bytes)
+            return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of one task as `pyarrow.RecordBatch`es."""
@@ -183,19 +241,21 @@ class KafkaLogReader(DataSourceReader):
         )
         pieces = partition.pieces if isinstance(partition, Bundle) else ()
         rows = gathered(chain.from_iterable(read(piece, asked) for piece in pieces))
-        for some in rows:
-            yield some.cast(schema)
+        with _in_one_sentence():
+            for some in rows:
+                yield some.cast(schema)
 
 
 @cache
-def spark_schema(table: str) -> StructType:
+def spark_schema(table: str, payload: Payload = Payload.FULL) -> StructType:
     """Return the columns of a table as Spark has them; the comment of each says what it is."""
     return StructType(
         [
-            StructField(name, _TYPES[kind][0], True, {"comment": _text(table, name)})
-            for name, kind in _arrow_types(table).items()
+            StructField(column.name, _TYPES[column.type][0], True,
+                        {"comment": (column.metadata or {}).get(b"description", b"").decode()})
+            for column in tables.schema(table, payload)
         ]
-    )
+    )  # fmt: skip
 
 
 @cache
@@ -203,64 +263,14 @@ def _arrow_types(table: str) -> dict[str, Any]:
     return {column.name: column.type for column in tables.schema(table)}
 
 
-def _text(table: str, name: str) -> str:
-    return next(text for one, _, text in tables.described()[table] if one == name)
-
-
-def _chosen(table: str, columns: Sequence[str]) -> StructType:
-    known = spark_schema(table)
+def _chosen(asked: Options, columns: Sequence[str]) -> StructType:
+    """Return the columns of these names; UsageError where one does not exist."""
+    table, known = asked.table, spark_schema(asked.table, asked.payload)
     for name in columns:
-        if name not in known.names:
-            raise UsageError(f"the table {table} has no column {name!r}")
+        if name in known.names:
+            continue
+        if name in _arrow_types(table):
+            needed = tables.PAYLOAD_OF[name]
+            raise UsageError(f"the column {name} of {table} needs the option payload={needed}")
+        raise UsageError(f"the table {table} has no column {name!r}")
     return StructType([known[name] for name in columns])
-
-
-def _wanted(options: Mapping[str, str], table: str) -> Wanted:
-    """Return what the options want; UsageError where they make no sense."""
-    topics = tuple(one.strip() for one in options.get("topic", "").split(",") if one.strip())
-    numbers = [one.strip() for one in options.get("partition", "").split(",") if one.strip()]
-    if odd := [one for one in numbers if not one.isdecimal()]:
-        raise UsageError(f"option partition: expected numbers as in 0,1,2; found {odd[0]!r}")
-    for name in ("startingTimestamp", "endingTimestamp"):
-        if table == "segments" and name in options:
-            raise UsageError(f"option {name} is about records and batches, not about segments")
-    return Wanted(
-        selection=Selection(topics=topics, partitions=tuple(map(int, numbers))),
-        starting_offsets=parse_offsets(
-            "startingOffsets", options.get("startingOffsets", "earliest")
-        ),
-        ending_offsets=parse_offsets("endingOffsets", options.get("endingOffsets", "latest")),
-        starting_timestamp=_time(options, "startingTimestamp"),
-        ending_timestamp=_time(options, "endingTimestamp"),
-    )
-
-
-def _time(options: Mapping[str, str], name: str) -> int | None:
-    text = options.get(name)
-    if text is not None and not text.isdecimal():
-        raise UsageError(f"option {name}: expected milliseconds since 1970, found {text!r}")
-    return None if text is None else int(text)
-
-
-def _option(options: Mapping[str, str], name: str, default: str, values: Sequence[str]) -> str:
-    value = options.get(name, default)
-    if value not in values:
-        raise UsageError(f"option {name}: expected {', '.join(values)}, found {value!r}")
-    return value
-
-
-def _number(options: Mapping[str, str], name: str, default: int) -> int:
-    text = options.get(name, str(default))
-    if not text.isdecimal():
-        raise UsageError(f"option {name}: expected a number of bytes, found {text!r}")
-    return int(text)
-
-
-def _paths(options: Mapping[str, str]) -> list[Path]:
-    """Return the paths of ``load``: one as Spark hands it on, several as a list in JSON."""
-    several = options.get("paths")
-    texts = json.loads(several) if several else [options["path"]] if "path" in options else []
-    if not texts:
-        raise UsageError('expected a path: load("/var/lib/kafka/data")')
-    # What executors on other machines take for the current directory is none of theirs.
-    return [remote.parse(text).absolute() for text in texts]

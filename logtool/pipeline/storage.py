@@ -3,13 +3,17 @@
     OUTPUT/
       batches/run_id=ID/part-*.parquet     a table of a run
       _runs/ID.json                        that the run is complete: its files, rows and versions
-      _staging/ID/                         a run under way
+      _staging/ID/TOKEN/                   a run under way, whose process its owner.json tells
 
 Readers of Parquet pass over names that begin with an underscore. Tasks write under names of their
 own into the staging area, so that one that is tried again, or twice at once, disturbs nothing; only
 files that the driver was told of by a task that ended count. A run becomes visible by renaming its
 directories once everything is written. One of the same id that was there before is put aside until
 then, and put back should that fail.
+
+While the process of a run lives, no other run takes its id. Each writes who it is before it looks
+for others, so that of two that begin at once at least one sees the other and gives up. What a run
+that was killed has left is set right by the next of its id, or by `clean`.
 """
 
 import contextlib
@@ -28,7 +32,9 @@ from pyarrow import parquet
 
 from logtool import files
 from logtool.errors import LogtoolError, RefusedError, UnwritableError, UsageError
-from logtool.pipeline import tables
+from logtool.pipeline import ownership, tables
+from logtool.pipeline.ownership import Heart, Owner
+from logtool.pipeline.tables import Payload
 
 ROW_GROUP_ROWS = 256 * 1024
 ROW_GROUP_BYTES = 64 * 1024 * 1024
@@ -88,16 +94,20 @@ class Staging:
 
     output: str
     run_id: str
+    token: str
+    """Of its owner."""
+    payload: Payload = Payload.FULL
+    """What the table of records tells."""
 
     @property
     def path(self) -> str:
         """Return its path below the output."""
-        return f"_staging/{self.run_id}"
+        return f"_staging/{self.run_id}/{self.token}"
 
     @contextlib.contextmanager
     def writer(self, table: str, schema: Any = None) -> Iterator["Writer"]:
         """Write one part of a table, if any row is given; UnwritableError when that fails."""
-        writer = Writer(self, table, schema or tables.schema(table))
+        writer = Writer(self, table, schema or tables.schema(table, self.payload))
         yield writer
         writer.close()
 
@@ -171,6 +181,7 @@ class Run:
 
     staging: Staging
     parts: list[Part] = field(default_factory=list)
+    heart: Heart | None = None
 
     def add(self, parts: Iterable[Part]) -> None:
         """Take files that a task wrote and told of."""
@@ -191,10 +202,11 @@ class Run:
 
     def abandon(self) -> None:
         """Remove what was written, and put back what was there; what fails is left to `begin`."""
+        self._stop_heart()
         found, root = filesystem(self.staging.output)
+        ownership.release(self.staging.token)
         with contextlib.suppress(UnwritableError), _translated(self.staging.output):
             _clean_up(found, root, self.staging)
-            _remove_if_empty(found, f"{root}/_staging")
 
     def commit(self, names: Sequence[str], about: dict[str, Any]) -> None:
         """Make the tables visible, all of them; UnwritableError with everything as before."""
@@ -207,10 +219,20 @@ class Run:
                             writer.close(also_empty=True)
                         self.add(writer.parts)
                 self._drop_the_rest(found, root)
+                self._stop_heart()
+                if not _exists(found, f"{root}/{self.staging.path}/{ownership.FILE}"):
+                    raise RefusedError(
+                        f"{self.staging.output}: run {self.staging.run_id} was taken for given up "
+                        "and removed by another; start it anew"
+                    )
                 _publish(found, root, self.staging, names, self._record(names, about))
         except BaseException:
             self.abandon()
             raise
+
+    def _stop_heart(self) -> None:
+        if self.heart:
+            self.heart.stop()
 
     def _record(self, names: Sequence[str], about: dict[str, Any]) -> dict[str, Any]:
         files = [
@@ -236,25 +258,114 @@ class Run:
 
 
 def check(output: str, run_id: str) -> None:
-    """Raise RefusedError where the output holds something else, UsageError for an odd run id."""
+    """Raise RefusedError where the output holds something else, or the run is under way.
+
+    UsageError for a run id that is none.
+    """
     if not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"--run-id {run_id}: expected letters, digits, dot, dash, underscore")
     found, root = filesystem(output)
     with _translated(output):
         _check_output(found, root, output)
+        _refuse_other(found, root, Staging(output, run_id, token=""))
 
 
-def begin(output: str, run_id: str) -> Run:
+def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> Run:
     """Start a run, or start it anew; raises what `check` raises."""
     check(output, run_id)
     found, root = filesystem(output)
+    mine = Owner.here()
     # An executor may have another current directory.
-    staging = Staging(output if "://" in output else str(Path(output).absolute()), run_id)
+    place = output if "://" in output else str(Path(output).absolute())
+    staging = Staging(place, run_id, mine.token, payload)
     with _translated(output):
-        _clean_up(found, root, staging)
         found.create_dir(f"{root}/{staging.path}", recursive=True)
-        found.create_dir(f"{root}/_runs", recursive=True)
-    return Run(staging)
+        try:
+            _write_owner(found, root, staging, mine)
+            _refuse_other(found, root, staging)
+            for one in _staged(found, root, output, run_id):
+                if one.staging.token != mine.token:
+                    _clean_up(found, root, one.staging)
+            found.create_dir(f"{root}/_runs", recursive=True)
+        except BaseException as error:
+            ownership.release(mine.token)
+            if isinstance(error, FileNotFoundError):
+                text = f"{output}: another process begins run {run_id} just now"
+                raise RefusedError(text) from error
+            with contextlib.suppress(OSError):
+                _delete(found, f"{root}/{staging.path}")
+            raise
+
+    def beat() -> None:
+        with _translated(output):
+            # What another took for given up, and removed, must not look alive again.
+            if _exists(found, f"{root}/{staging.path}/{ownership.FILE}"):
+                _write_owner(found, root, staging, mine)
+
+    return Run(staging, heart=Heart(beat))
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A run that is not complete: under way, or left by a process that was killed."""
+
+    staging: Staging
+    owner: Owner | None
+    """None where nothing tells whose it is."""
+
+    @property
+    def lives(self) -> bool:
+        """Return whether a process may still work on it."""
+        return self.owner is not None and self.owner.lives()
+
+
+def staged(output: str) -> list[Staged]:
+    """Return the runs that are not complete, by their ids."""
+    found, root = filesystem(output)
+    with _translated(output):
+        names = sorted(info.base_name for info in _entries(found, f"{root}/_staging"))
+        return [one for run_id in names for one in _staged(found, root, output, run_id)]
+
+
+def clean(output: str) -> list[Staged]:
+    """Set right what killed runs left, and return what it was; living runs are let alone."""
+    found, root = filesystem(output)
+    left = [one for one in staged(output) if not one.lives]
+    with _translated(output):
+        for one in left:
+            _clean_up(found, root, one.staging)
+    return left
+
+
+def _refuse_other(found: Any, root: str, staging: Staging) -> None:
+    for one in _staged(found, root, staging.output, staging.run_id):
+        if one.staging.token != staging.token and one.lives:
+            raise RefusedError(
+                f"{staging.output}: {one.owner} is at work on run {staging.run_id}; wait for it, "
+                "or choose another --run-id"
+            )
+
+
+def _staged(found: Any, root: str, output: str, run_id: str) -> list[Staged]:
+    """Return all that is staged of one run id."""
+    result = []
+    for info in sorted(_entries(found, f"{root}/_staging/{run_id}"), key=lambda one: one.base_name):
+        staging = Staging(output, run_id, info.base_name)
+        owner = None
+        path = f"{root}/{staging.path}/{ownership.FILE}"
+        if _exists(found, path):
+            owner = Owner.parse(_read(found, path))
+        result.append(Staged(staging, owner))
+    return result
+
+
+def _write_owner(found: Any, root: str, staging: Staging, owner: Owner) -> None:
+    path = f"{root}/{staging.path}/{ownership.FILE}"
+    if hasattr(found, "handler"):
+        _write(found, path, owner.text())  # In an object store it is there as a whole.
+        return
+    _write(found, f"{path}.tmp", owner.text())
+    found.move(f"{path}.tmp", path)
 
 
 def runs(output: str) -> list[dict[str, Any]]:
@@ -304,12 +415,11 @@ def _publish(
         _move(found, f"{place}/{name}", f"{root}/{name}/run_id={staging.run_id}")
     _write(found, f"{place}/run.json", json.dumps(record, indent=1))
     _move(found, f"{place}/run.json", marker)
-    _delete(found, place)
-    _remove_if_empty(found, f"{root}/_staging")
+    _remove_staging(found, root, staging)
 
 
 def _clean_up(found: Any, root: str, staging: Staging) -> None:
-    """Undo what a run of this id left when it was killed, here too, or gave up."""
+    """Undo what a run left when it was killed, here too, or gave up."""
     place, aside = f"{root}/{staging.path}", f"{root}/{staging.path}/_before"
     if not _exists(found, place):
         return
@@ -327,7 +437,13 @@ def _clean_up(found: Any, root: str, staging: Staging) -> None:
                 _move(found, info.path, f"{root}/{info.base_name}/run_id={staging.run_id}")
         if _exists(found, f"{aside}/run.json"):
             _move(found, f"{aside}/run.json", marker)
-    _delete(found, place)
+    _remove_staging(found, root, staging)
+
+
+def _remove_staging(found: Any, root: str, staging: Staging) -> None:
+    _delete(found, f"{root}/{staging.path}")
+    _remove_if_empty(found, f"{root}/_staging/{staging.run_id}")
+    _remove_if_empty(found, f"{root}/_staging")
 
 
 @contextlib.contextmanager
@@ -379,8 +495,10 @@ def _delete(found: Any, path: str) -> None:
 
 
 def _remove_if_empty(found: Any, path: str) -> None:
-    if not _entries(found, path):
-        _delete(found, path)
+    if hasattr(found, "handler"):
+        return  # An object store has no empty directories.
+    with contextlib.suppress(OSError):  # Another run has just begun there.
+        Path(path).rmdir()
 
 
 def _read(found: Any, path: str) -> str:

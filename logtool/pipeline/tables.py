@@ -5,13 +5,36 @@ positions are bytes in a file, times are milliseconds since 1970, null is "none"
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Final
 
 import pyarrow as pa
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of all tables together; stands in the metadata of every file and in the record of each run."""
 VERSION_KEY: Final = b"logtool.tables"
+
+
+class Payload(StrEnum):
+    """How much of keys and values the rows of records tell; each tells also what is before it."""
+
+    NONE = "none"
+    LENGTH = "length"
+    HASH = "hash"
+    FULL = "full"
+
+    def tells(self, other: "Payload") -> bool:
+        """Return whether what `other` asks for is told."""
+        levels = list(Payload)
+        return levels.index(self) >= levels.index(other)
+
+
+PAYLOAD_OF: Final[Mapping[str, Payload]] = {
+    "key_length": Payload.LENGTH, "value_length": Payload.LENGTH, "key_hash": Payload.HASH,
+    "value_hash": Payload.HASH, "key": Payload.FULL, "value": Payload.FULL,
+}  # fmt: skip
+"""Columns of ``records`` that are only there with so much of keys and values: else null would mean
+two things."""
 
 _Column = tuple[str, Any, str]
 
@@ -93,12 +116,12 @@ _TABLES: Final[Mapping[str, tuple[_Column, ...]]] = {
         ("transactional", pa.bool_(), ""),
         ("control", pa.bool_(), ""),
         ("header_count", pa.int32(), ""),
-        ("key_length", pa.int32(), "bytes; null: a null key, or --payload none"),
-        ("value_length", pa.int32(), "bytes; null: a null value, or --payload none"),
-        ("key_hash", pa.uint32(), "CRC-32C of the key; null: a null key, or not asked for"),
-        ("value_hash", pa.uint32(), "CRC-32C of the value; null: a null value, or not asked for"),
-        ("key", pa.binary(), "null: a null key, or not asked for"),
-        ("value", pa.binary(), "null: a null value, or not asked for"),
+        ("key_length", pa.int32(), "bytes; null: a null key"),
+        ("value_length", pa.int32(), "bytes; null: a null value"),
+        ("key_hash", pa.uint32(), "CRC-32C of the key; null: a null key"),
+        ("value_hash", pa.uint32(), "CRC-32C of the value; null: a null value"),
+        ("key", pa.binary(), "null: a null key"),
+        ("value", pa.binary(), "null: a null value"),
     ),
     "gaps": (
         *_DIR,
@@ -176,11 +199,15 @@ DEFAULT: Final = tuple(name for name in NAMES if name != "records")
 """What `scan` writes when it is not told."""
 
 
-def schema(table: str) -> Any:
-    """Return the Arrow schema of a table; each field's metadata has its ``description``."""
+def schema(table: str, payload: Payload = Payload.FULL) -> Any:
+    """Return the Arrow schema of a table; each field's metadata has its ``description``.
+
+    With less than the full `payload` it lacks the columns that this does not tell.
+    """
     fields = [
         pa.field(name, kind, metadata={"description": text} if text else None)
         for name, kind, text in _TABLES[table]
+        if payload.tells(PAYLOAD_OF.get(name, Payload.NONE))
     ]
     return pa.schema(fields, metadata={VERSION_KEY: f"{table}/{VERSION}".encode()})
 

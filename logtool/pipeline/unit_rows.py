@@ -17,8 +17,9 @@ from logtool.checks.segment import check_segment
 from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat
 from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.homes import place_of_dir
-from logtool.pipeline.rows import Payload, batch_rows, record_rows
+from logtool.pipeline.rows import batch_rows, record_rows
 from logtool.pipeline.storage import Part, Staging, Writer
+from logtool.pipeline.tables import Payload
 from logtool.scan import LARGEST_BUFFERED_BATCH, Chunk, Reason
 from logtool.schedule import Unit
 

@@ -24,11 +24,10 @@ from logtool.pipeline import answers, questions
 from logtool.pipeline.engine import SparkEngine
 from logtool.pipeline.gap_rows import EDGES, INNER
 from logtool.pipeline.questions_facts import FACTS
-from logtool.pipeline.rows import Payload
 from logtool.pipeline.scan import Scan
 from logtool.pipeline.session import session
 from logtool.pipeline.storage import begin
-from logtool.pipeline.tables import DEFAULT
+from logtool.pipeline.tables import DEFAULT, Payload
 from logtool.schedule import Budget
 from logtool.verify import Verification
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import psutil
 import pytest
 from jsonschema import Draft202012Validator
 from verification import fingerprint
+
+from logtool.pipeline.storage import begin
 
 LOGTOOL = [sys.executable, "-m", "logtool"]
 
@@ -157,6 +160,43 @@ def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
     assert all(Path(one["path"]).is_dir() for one in tables)
     assert "could not be read" in done.stderr.splitlines()[-1]
     assert "run one: " in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.spark
+def test_runs_are_listed_and_what_a_killed_one_left_is_removed(tmp_path):
+    output = tmp_path / "out"
+    left = "from logtool.pipeline.storage import begin\nimport os, sys\n"
+    left += f"begin({str(output)!r}, sys.argv[1])\n"
+    subprocess.run([sys.executable, "-c", f"{left}os._exit(0)", "dead"], check=True, timeout=100)
+    code = f"{left}print(flush=True)\nsys.stdin.read()\nos._exit(0)"
+    with subprocess.Popen([sys.executable, "-c", code, "living"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as living:  # fmt: skip
+        living.stdout.readline()
+        done = logtool("scan", "--output", output, "--list", "--json")
+        items = json.loads(done.stdout)["items"]
+        schema = json.loads((files("logtool.schemas") / "scan.json").read_text())
+        assert not list(Draft202012Validator(schema).iter_errors(json.loads(done.stdout)))
+        assert {one["run_id"]: one["state"] for one in items} == {
+            "dead": "killed", "living": "under way"}  # fmt: skip
+        assert "logtool scan --clean" in done.stderr
+        done = logtool("scan", "--output", output, "--clean", "-f", "csv")
+        assert [line.split(",")[:2] for line in done.stdout.splitlines()[1:]] == [
+            ["dead", "removed"]]  # fmt: skip
+        assert [path.name for path in (output / "_staging").iterdir()] == ["living"]
+        living.communicate()
+    done = logtool("scan", "--output", output, "--clean", tmp_path)
+    assert (done.returncode, "they take no PATH" in done.stderr) == (2, True)
+
+
+@pytest.mark.spark
+def test_a_second_run_of_a_living_id_is_refused(home, tmp_path):
+    output = tmp_path / "out"
+    run = begin(str(output), "one")
+    done = logtool("scan", home, "--output", output, "--run-id", "one", "--tables", "segments")
+    assert done.returncode == 5
+    said = f"process {os.getpid()} on .* is at work on run one; wait for it, or choose another"
+    assert re.search(said, one_line(done))
+    run.abandon()
 
 
 @pytest.mark.spark

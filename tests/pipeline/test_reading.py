@@ -21,7 +21,7 @@ from logtool.files import LogFile
 from logtool.formats import names, offset_index, record, record_batch
 from logtool.pipeline import reading, seeking, tables
 from logtool.pipeline.reading import Asked, Piece
-from logtool.pipeline.rows import Payload
+from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import EVERYTHING as EVERY_ROW
 from logtool.pipeline.wanted import Wanted, parse_offsets
 

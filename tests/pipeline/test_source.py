@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,14 @@ from damage import copied, flip
 from pipeline.places import homes
 from verification import rewrite
 
-from logtool.errors import UsageError
+from logtool.errors import UnreadableError, UsageError
 from logtool.pipeline import reading, tables
 from logtool.pipeline.reading import TABLES, Asked
-from logtool.pipeline.rows import Payload
+from logtool.pipeline.tables import Payload
+
+AnalysisException = PySparkException = Exception
+if find_spec("pyspark"):
+    from pyspark.errors import AnalysisException, PySparkException
 
 pytestmark = pytest.mark.spark
 SOME = ("3.9.0/compaction", "4.3.1/killed", "4.3.1/two-log-dirs")
@@ -29,7 +34,7 @@ def source(spark):
 
 def local(*paths: Path, table: str, payload: Payload = Payload.NONE, size: int | None = None):
     """Return the rows as they are read without Spark, every byte of them."""
-    asked = Asked(table, tuple(tables.schema(table).names), payload=payload)
+    asked = Asked(table, tuple(tables.schema(table, payload).names), payload=payload)
     return [
         row
         for pieces in reading.plan(paths, asked, size)
@@ -57,7 +62,7 @@ def test_rows_are_those_of_the_logs(source, spark, scenario, name, table):
     found = collected(frame)
     assert found == in_order(local(*paths, table=table))
     assert found
-    assert frame.columns == tables.schema(table).names
+    assert frame.columns == tables.schema(table, Payload.NONE).names
 
 
 @pytest.mark.parametrize("payload", Payload)
@@ -65,8 +70,27 @@ def test_keys_and_values_come_as_far_as_they_are_asked_for(source, spark, scenar
     (home,) = homes(scenario("4.3.1/java-clients"))
     found = collected(source.records(spark, home, payload=payload))
     assert found == in_order(local(home, table="records", payload=payload))
-    assert any(row["key_length"] for row in found) == payload.tells(Payload.LENGTH)
-    assert any(row["value"] for row in found) == payload.tells(Payload.FULL)
+    assert ("key_length" in found[0]) == payload.tells(Payload.LENGTH)
+    assert ("value" in found[0]) == payload.tells(Payload.FULL)
+
+
+@pytest.mark.lowest
+def test_keys_and_values_that_were_not_asked_for_are_no_columns(source, spark, scenario):
+    """Taken for null, every record would look like a tombstone."""
+    (home,) = homes(scenario("4.3.1/clean"))
+    values = local(home, table="records", payload=Payload.FULL)
+    tombstones = sum(row["value"] is None for row in values)
+    assert 0 < tombstones < len(values) / 10
+    whole = source.records(spark, home, payload="full")
+    assert whole.where("value is null").count() == tombstones
+    with pytest.raises(AnalysisException, match="`value` cannot be resolved"):
+        source.records(spark, home).where("value is null")
+    said = "^the column value of records needs the option payload=full$"
+    with pytest.raises(UsageError, match=said):
+        source.records(spark, home, columns=["value"], payload="hash")
+    read = spark.read.format("kafka-log").option("table", "records").schema("value binary")
+    with pytest.raises(PySparkException, match=said.strip("^$")):
+        read.load(str(home)).collect()
 
 
 def test_a_path_is_loaded_as_any_other_format_is(source, spark, scenario):
@@ -170,6 +194,7 @@ def test_options_choose_partitions_offsets_and_times(source, spark, everything):
         assert sorted(row.crc for row in found.collect()) == sorted(row["crc"] for row in expected)
 
 
+@pytest.mark.lowest
 def test_options_choose_records_one_by_one(source, spark, scenario):
     (home,) = homes(scenario("4.3.1/clean"))
     rows = [row for row in local(home, table="records") if row["topic"] == "codec-zstd"]
@@ -189,6 +214,7 @@ def test_options_choose_records_one_by_one(source, spark, scenario):
 ONE, OTHER = "topic = 'codec-none' and offset < 5", "topic = 'codec-zstd' and partition = 0"
 
 
+@pytest.mark.lowest
 def test_a_frame_that_is_used_twice_gives_the_same_rows_each_time(source, spark, scenario):
     """Up to 4.3 Spark takes the filters of one use of a frame for those of all others."""
     (home,) = homes(scenario("4.3.1/clean"))
@@ -231,6 +257,7 @@ def test_a_frame_that_is_used_twice_gives_the_same_rows_each_time(source, spark,
     frame.unpersist()
 
 
+@pytest.mark.lowest
 def test_a_frame_that_two_threads_use_at_once_gives_each_its_own_rows(source, spark, scenario):
     (home,) = homes(scenario("4.3.1/clean"))
     rows = local(home, table="records")
@@ -248,7 +275,7 @@ def test_options_leave_tasks_only_for_what_they_take(source, spark, scenario):
     (home,) = homes(scenario("4.3.1/clean"))
 
     def tasks(**options: object) -> int:
-        frame = source.batches(spark, home, bundle_bytes=1, **options)
+        frame = source.batches(spark, home, bundleBytes=1, **options)
         return frame.rdd.getNumPartitions()
 
     rows = local(home, table="segments")
@@ -277,37 +304,96 @@ def test_what_cannot_be_read_has_no_rows_and_fails_no_job(source, spark, scenari
     assert [row["directory"] for row in unread] == ["codec-none-0"]
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"table": "findings"}, "option table: expected batches, records, segments"),
-        ({"table": "records", "payload": "some"}, "option payload: expected none, length"),
-        ({"limit": "many"}, "option limit: expected a number of bytes, found 'many'"),
-        ({"prune": "no"}, "option prune: expected true, false, found 'no'"),
-        ({"partition": "0-3"}, "option partition: expected numbers as in 0,1,2; found '0-3'"),
-        ({"startingOffsets": "first"}, "option startingOffsets: expected earliest, latest"),
-        ({"endingTimestamp": "noon"}, "option endingTimestamp: expected milliseconds since 1970"),
-        ({"table": "segments", "endingTimestamp": "1"}, "is about records and batches"),
-    ],
-)
-def test_an_option_that_does_not_exist_is_told(source, spark, tmp_path, options, said):
-    from pyspark.errors import PySparkException
+ODD_OPTIONS = [
+    ({"table": "findings"}, "option table: expected batches, records, segments, found 'findings'"),
+    ({"table": "records", "payload": "some"}, "option payload: expected none, length, hash, full"),
+    ({"table": "records", "maxDecompressedBytes": "many"},
+     "option maxDecompressedBytes: expected a number of bytes, found 'many'"),
+    ({"payload": "full"}, "option payload is about the table records, not about batches"),
+    ({"prune": "no"}, "option prune: expected true, false, found 'no'"),
+    ({"partition": "0-3"}, "option partition: expected numbers as in 0,1,2; found '0-3'"),
+    ({"topic": " "}, "option topic is empty; leave it out to take all"),
+    ({"startingOffsets": "first"}, "option startingOffsets: expected earliest, latest"),
+    ({"endingTimestamp": "noon"}, "option endingTimestamp: expected milliseconds since 1970"),
+    ({"table": "segments", "endingTimestamp": "1"},
+     "option endingTimestamp is about records and batches, not about segments"),
+    ({"startingOffset": "5"}, "no option startingoffset: did you mean startingOffsets?"),
+    ({"topics": "a"}, "kafka-log has no option topics: did you mean topic?"),
+    ({"limit": "5"}, "kafka-log has no option limit: expected table, topic, partition, "),
+]  # fmt: skip
 
-    with pytest.raises(PySparkException, match=said):
-        spark.read.format("kafka-log").options(**options).load(str(tmp_path)).collect()
+
+def assert_one_sentence(error: Exception, said: str) -> None:
+    text = str(error)
+    assert said in text
+    assert "Traceback" not in text
+    assert 'File "' not in text
+    assert "\tat " not in text
+    assert len(text.splitlines()) <= 3
 
 
-def test_a_column_or_a_path_that_does_not_exist_is_told(source, spark, tmp_path):
-    from pyspark.errors import PySparkException
+@pytest.mark.parametrize(("options", "said"), ODD_OPTIONS)
+def test_an_option_that_makes_no_sense_is_told(source, spark, tmp_path, options, said):
+    with pytest.raises(PySparkException) as error:
+        spark.read.format("kafka-log").options(**options).load(str(tmp_path))
+    assert_one_sentence(error.value, said)
 
+
+def test_functions_tell_what_is_wrong_before_spark_is_asked(source, spark, scenario, tmp_path):
+    (home,) = homes(scenario("4.3.1/clean"))
+    with pytest.raises(UsageError, match=r"^kafka-log has no option paylod: did you mean payload"):
+        source.records(spark, home, paylod="full")
+    with pytest.raises(UsageError, match=r"^the table batches has no column 'nothing'$"):
+        source.batches(spark, home, columns=["nothing"])
+    with pytest.raises(UnreadableError, match=r"missing: No such file or directory$"):
+        source.batches(spark, tmp_path / "missing")
+    with pytest.raises(UsageError, match=r"^expected a path"):
+        source.batches(spark)
+
+
+@pytest.mark.lowest
+def test_a_column_or_a_path_that_does_not_exist_is_told(source, spark, scenario, tmp_path):
+    (home,) = homes(scenario("4.3.1/clean"))
     read = spark.read.format("kafka-log")
-    with pytest.raises(PySparkException, match="batches has no column 'size_of'"):
-        read.schema("size_of long").load(str(tmp_path)).collect()
-    with pytest.raises(PySparkException, match="the column size of batches is int"):
-        read.schema("size long").load(str(tmp_path)).collect()
-    with pytest.raises(UsageError, match="has no column 'nothing'"):
-        source.batches(spark, tmp_path, columns=["nothing"])
-    with pytest.raises(PySparkException, match="No such file or directory"):
-        spark.read.format("kafka-log").load(str(tmp_path / "missing")).collect()
-    with pytest.raises(PySparkException, match="expected a path"):
-        spark.read.format("kafka-log").load().collect()
+    missing = str(tmp_path / "missing")
+    for action, said in [
+        (lambda: read.load(missing), f"{missing}: No such file or directory"),
+        (lambda: read.load(), "expected a path: load("),
+        (lambda: read.schema("size_of long").load(str(home)).collect(),
+         "the table batches has no column 'size_of'"),
+        (lambda: read.schema("size long").load(str(home)).collect(),
+         "the column size of batches is int"),
+        (lambda: spark.read.format("kafka-log").option("topic", "none").load(str(home)).collect(),
+         f"the options topic and partition match no partition in {home}"),
+    ]:  # fmt: skip
+        with pytest.raises(PySparkException) as error:
+            action()
+        assert_one_sentence(error.value, said)
+
+
+@pytest.mark.lowest
+def test_streams_and_writing_are_refused_with_what_to_do_instead(source, spark, scenario, tmp_path):
+    (home,) = homes(scenario("4.3.1/clean"))
+    rows = spark.range(1)
+    with pytest.raises(PySparkException) as error:
+        rows.write.format("kafka-log").mode("append").save(str(tmp_path / "new"))
+    assert_one_sentence(error.value, "kafka-log only reads, for a broker alone writes log dirs")
+    assert not (tmp_path / "new").exists()
+    stream = spark.readStream.format("kafka-log").load(str(home))
+    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(PySparkException) as error:
+        query.awaitTermination(60)
+    assert "does not stream: use spark.read again" in str(error.value)
+    assert "Traceback" not in str(error.value)
+
+
+def test_a_batch_above_the_limit_ends_the_job_with_its_place(source, spark, scenario):
+    (home,) = homes(scenario("4.3.1/clean"))
+    records = source.records(spark, home, topic="codec-zstd", maxDecompressedBytes=300)
+    with pytest.raises(PySparkException) as error:
+        records.collect()
+    said = str(error.value)
+    assert "decompresses to more than 300 bytes; raise the option maxDecompressedBytes" in said
+    assert "codec-zstd-" in said
+    assert "Traceback" not in said
+    assert "File " not in said

@@ -3,15 +3,20 @@
 import json
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
 
 from logtool.errors import RefusedError, UnwritableError, UsageError
-from logtool.pipeline import storage, tables
-from logtool.pipeline.storage import begin, runs
+from logtool.pipeline import ownership, storage, tables
+from logtool.pipeline.ownership import Owner
+from logtool.pipeline.storage import begin, clean, runs, staged
 
 NAMES = ("batches", "segments")
 
@@ -26,12 +31,16 @@ def rows(table: str, *numbers: int):
 def write_run(output, run_id: str, *numbers: int, names=NAMES) -> None:
     """Write a run whose tables have these segments in them."""
     run = begin(str(output), run_id)
-    for name in names:
-        with run.staging.writer(name) as writer:
-            writer.write(rows(name, *numbers))
-        run.add(writer.parts)
-        with run.staging.writer(name) as lost:
-            lost.write(rows(name, 99))  # a task that was tried again
+    try:
+        for name in names:
+            with run.staging.writer(name) as writer:
+                writer.write(rows(name, *numbers))
+            run.add(writer.parts)
+            with run.staging.writer(name) as lost:
+                lost.write(rows(name, 99))  # a task that was tried again
+    except BaseException:
+        run.abandon()
+        raise
     run.commit(names, {"inputs": []})
 
 
@@ -122,7 +131,7 @@ def test_an_output_with_other_things_in_it_is_refused(tmp_path):
 def test_tables_of_another_version_are_not_mixed(tmp_path, monkeypatch):
     write_run(tmp_path / "out", "one", 1)
     monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
-    with pytest.raises(RefusedError, match=r"version 1 .run one.*version 2"):
+    with pytest.raises(RefusedError, match=r"version 2 .run one.*version 3"):
         begin(str(tmp_path / "out"), "two")
 
 
@@ -223,6 +232,10 @@ def test_killed_at_any_change_the_next_run_sets_it_right(output, monkeypatch, tm
         assert killed(number, lambda home=home: replace_run(home)), number
         complete = {run["run_id"] for run in runs(str(home))}
         if complete:
+            assert told(home) in (BEFORE, AFTER), number
+        if number % 2:
+            clean(str(home))
+            assert not staged(str(home))
             assert told(home) in (BEFORE, AFTER), number
         begin(str(home), "one").abandon()
         assert told(home) in (BEFORE, AFTER), number
@@ -334,13 +347,110 @@ def test_what_a_library_raises_behind_a_url_is_told_by_the_place(monkeypatch):
         begin("memory://x/tables", "one")
 
 
+def left_by_a_kill(output: Path, run_id: str) -> None:
+    """Begin a run in a process that ends in the middle of it."""
+
+    def work() -> None:
+        run = begin(str(output), run_id)
+        with run.staging.writer("batches") as writer:
+            writer.write(rows("batches", 7))
+        os._exit(9)
+
+    assert killed(-1, work)
+
+
 def test_a_killed_run_of_another_id_disturbs_nothing(output):
-    run = begin(str(output), "two")
-    with run.staging.writer("batches") as writer:
-        writer.write(rows("batches", 7))
-    # ... and killed. A reader sees nothing of it, and a run of another id works beside it.
+    left_by_a_kill(output, "two")
+    # A reader sees nothing of it, and a run of another id works beside it.
     assert visible(output, "batches") == {"one": [1]}
     write_run(output, "three", 3)
     assert visible(output, "batches") == {"one": [1], "three": [3]}
     begin(str(output), "two").abandon()
     assert json.loads((output / "_runs" / "one.json").read_text())["run_id"] == "one"
+
+
+def test_a_second_run_of_a_living_id_is_refused_and_harms_nothing(output):
+    run = begin(str(output), "two")
+    with run.staging.writer("batches") as writer:
+        writer.write(rows("batches", 7))
+    run.add(writer.parts)
+    for _ in range(2):
+        with pytest.raises(RefusedError, match=rf"process {os.getpid()} on .* at work on run two"):
+            begin(str(output), "two")
+    assert clean(str(output)) == []
+    run.commit(("batches",), {"inputs": []})
+    assert visible(output, "batches") == {"one": [1], "two": [7]}
+    write_run(output, "two", 8, names=("batches",))
+    assert visible(output, "batches") == {"one": [1], "two": [8]}
+
+
+def test_of_two_runs_of_one_id_that_begin_at_once_one_at_most_goes_on(tmp_path):
+    for number in range(20):
+        output = str(tmp_path / f"{number}")
+        with ThreadPoolExecutor(2) as pool:
+            begun = [pool.submit(begin, output, "one") for _ in range(2)]
+        done = [one.result() for one in begun if not one.exception()]
+        assert len(done) <= 1
+        for one in begun:
+            assert isinstance(one.exception(), RefusedError | None)
+        for run in done:
+            run.abandon()
+        begin(output, "one").abandon()
+
+
+def test_what_a_killed_run_left_is_found_and_removed(output):
+    left_by_a_kill(output, "two")
+    living = begin(str(output), "three")
+    found = {one.staging.run_id: one for one in staged(str(output))}
+    assert {run_id: one.lives for run_id, one in found.items()} == {"two": False, "three": True}
+    assert found["two"].owner.pid != os.getpid()
+    assert [one.staging.run_id for one in clean(str(output))] == ["two"]
+    assert [one.staging.run_id for one in staged(str(output))] == ["three"]
+    living.abandon()
+    assert not (output / "_staging").exists()
+    assert visible(output, "batches") == {"one": [1]}
+
+
+def test_a_run_that_another_took_for_given_up_does_not_become_visible(output, monkeypatch):
+    run = begin(str(output), "two")
+    with run.staging.writer("batches") as writer:
+        writer.write(rows("batches", 7))
+    run.add(writer.parts)
+    with monkeypatch.context() as patch:
+        patch.setattr(Owner, "lives", lambda _: False)
+        assert len(clean(str(output))) == 1
+    with pytest.raises(UnwritableError), run.staging.writer("segments") as late:
+        late.write(rows("segments", 7))
+    with pytest.raises((RefusedError, UnwritableError)):
+        run.commit(("batches",), {"inputs": []})
+    assert visible(output, "batches") == {"one": [1]}
+    assert [record["run_id"] for record in runs(str(output))] == ["one"]
+    assert not (output / "_staging").exists()
+
+
+def test_whether_an_owner_lives_is_told_by_its_process_or_by_its_silence():
+    mine = Owner.here()
+    assert mine.lives()
+    assert Owner.parse(mine.text()).pid == os.getpid()
+    ownership.release(mine.token)
+    assert not mine.lives()
+    parent = psutil.Process(os.getppid())
+    other = replace(mine, pid=parent.pid, process_started=parent.create_time())
+    assert other.lives()
+    assert not replace(other, process_started=parent.create_time() - 60).lives()
+    elsewhere = replace(mine, machine="another", pid=1)
+    assert elsewhere.lives()
+    assert not replace(elsewhere, seen=mine.seen - 2 * ownership.SILENT_SECONDS).lives()
+    for text in ("", "{}", "[]", "null", mine.text().replace(str(mine.pid), '"x"')):
+        assert Owner.parse(text) is None
+
+
+def test_a_heart_beats_until_it_is_stopped(monkeypatch):
+    monkeypatch.setattr(ownership, "BEAT_SECONDS", 0.001)
+    beats = threading.Semaphore(0)
+    heart = ownership.Heart(beats.release)
+    assert all(beats.acquire(timeout=60) for _ in range(3))
+    heart.stop()
+    while beats.acquire(blocking=False):
+        pass
+    assert not beats.acquire(blocking=False)

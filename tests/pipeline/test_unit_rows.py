@@ -5,8 +5,8 @@ from pyarrow import parquet
 
 from logtool import partition
 from logtool.checks.report import Level, Task
-from logtool.pipeline.rows import Payload
 from logtool.pipeline.storage import begin
+from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import ScanWork
 
 
