@@ -75,7 +75,10 @@ class Printer:
         summary.bytes += forecast.bytes_read
         if losses:
             self.losing.append(f"{forecast.request.topic}-{forecast.request.partition}")
-        self.cut += any(action.action == Kind.TRUNCATE for action in forecast.actions)
+        self.cut += any(
+            action.action == Kind.TRUNCATE and not action.loss.only_zeros
+            for action in forecast.actions
+        )
         self.lost_records += sum(loss.records for loss in losses)
         actions = [(action, action.as_json()) for action in forecast.actions]
         news = not all(is_routine(obj) for _, obj in actions)

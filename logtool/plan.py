@@ -64,6 +64,9 @@ class Loss:
     """Whether offsets that were acknowledged go, those of damaged batches too; None where the high
     watermark is not known."""
 
+    only_zeros: bool = False
+    """Whether all that goes are zeros behind the last batch, as a preallocated log has them."""
+
     def __bool__(self) -> bool:
         """Return whether any record that can be read, or that was acknowledged, is lost."""
         return self.batches > 0 or bool(self.below_high_watermark)
@@ -98,7 +101,8 @@ class Action:
     @property
     def is_grave(self) -> bool:
         """Return whether records go, or a person should know of it before a broker starts."""
-        return self.action in GRAVE or self.action == Kind.TRUNCATE or bool(self.loss)
+        cut = self.action == Kind.TRUNCATE and not self.loss.only_zeros
+        return self.action in GRAVE or cut or bool(self.loss)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract; every key is there, unknown ones null."""

@@ -110,7 +110,7 @@ def _check(
     yield from chain.check_segments(partition, reports, request.cleaning)
     yield from _check_producers(partition, request, reports)
     steady = all(report.scanned and not report.changed for report in reports)
-    if steady and not _is_going(partition):
+    if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
 
 
@@ -133,6 +133,15 @@ def _check_epochs(
     yield from _placed(file, partition, found)
 
 
+def _grew(log: File) -> bool:
+    """Return whether the log is not as it was listed: files read since may speak of what came."""
+    try:
+        with log.open() as opened:
+            return opened.size_now() != log.size
+    except UnreadableError:
+        return True
+
+
 def _is_going(partition: Partition) -> bool:
     """Return whether it is being deleted: a broker opens it once more, with no epochs."""
     return getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
@@ -146,8 +155,8 @@ def _log_start(
 
     It is cut at the log start at once, log-start-offset-checkpoint follows within a minute or at
     an orderly stop, and segments below it are deleted later. Without that, the first row tells
-    where the log starts: in the oldest segment, or anywhere amid batches of its own epoch, for a
-    row that a leader began stands where epochs change.
+    where the log starts: in the oldest segment, or anywhere amid or right behind batches of its
+    own epoch, for a row that a leader began stands where epochs change.
     """
     start = max(request.log_start_offset, partition.segments[0].base_offset)
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
@@ -155,7 +164,9 @@ def _log_start(
         row = checkpoint.rows[0]
         first = int(row.start_offset)
         amid = (row.leader_epoch, True)
-        runs = ((epoch, begin < first <= last) for epoch, begin, last in chain.merge_runs(reports))
+        runs = (
+            (epoch, begin < first <= last + 1) for epoch, begin, last in chain.merge_runs(reports)
+        )
         if first < reports[0].next_offset or amid in runs:
             start = max(start, first)
     return start

@@ -8,6 +8,7 @@ from logtool.formats.names import FileKind, FileName, FileState, Reception
 from logtool.loading.loader import Loaded, Outcome, RecoveredSegment
 from logtool.loading.recovery import Lost
 from logtool.plan import Action, Change, Kind, Loss
+from logtool.scan import Reason
 
 _STOPS = {
     Outcome.REFUSES: "refuse",
@@ -67,8 +68,10 @@ def _of_file(
     offset = name.offset or 0
     if change.kind is Kind.TRUNCATE and change.size is not None:
         one = recovered[offset]
-        loss = _loss(one.lost, one.size - one.valid_size, high_watermark, _kept_end(one),
-                     one.behind.batches)  # fmt: skip
+        zeros = _only_zeros(one)
+        loss = _loss(one.lost, 0 if zeros else one.size - one.valid_size, high_watermark,
+                     _kept_end(one), one.behind.batches)  # fmt: skip
+        loss = replace(loss, only_zeros=zeros)
         return Action(change.kind, change.path, _why_cut(one), position=change.size,
                       length=one.size - one.valid_size, loss=loss)  # fmt: skip
     if change.kind is Kind.RENAME and change.target:
@@ -81,6 +84,12 @@ def _of_file(
         return Action(change.kind, change.path, _why_gone(name, loaded), length=size, loss=loss)
     return Action(change.kind, change.path, _why_written(name, loaded),
                   length=len(change.content or b""))  # fmt: skip
+
+
+def _only_zeros(one: RecoveredSegment) -> bool:
+    """Return whether nothing but zeros is cut, behind a log that was preallocated."""
+    stop = one.stop
+    return stop is not None and stop.reason is Reason.ZEROS and not stop.resynchronised
 
 
 def _kept_end(one: RecoveredSegment) -> int:
@@ -101,6 +110,8 @@ def _why_cut(one: RecoveredSegment) -> str:
     if one.emptied:
         return f"the whole segment goes: {one.emptied}"
     stop = one.stop
+    if stop and _only_zeros(one):
+        return f"the log ends where its last batch does: {stop.message} at byte {stop.position}"
     why = f"{stop.message} at byte {stop.position}" if stop else "no batch begins there"
     return f"the log ends where a batch is unsound: {why}"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from broker import workloads
 from broker.topics import Topic
@@ -26,6 +26,15 @@ class Node(Protocol):
     log_dirs: list[Path]
     bootstrap: str
 
+    def start(self) -> object:
+        """Start it and wait until clients see it."""
+
+    def stop(self) -> None:
+        """Stop it in order."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
 
 Job = Callable[["Workload", Topic, random.Random], None]
 
@@ -38,6 +47,8 @@ class Subject:
     job: Job
     since: int = 0
     """The first major release that takes part."""
+    lively: bool = False
+    """Whether it is written to in the background too."""
 
     @property
     def compacted(self) -> bool:
@@ -53,6 +64,8 @@ class Workload:
     seed: str
     subjects: Sequence[Subject]
     rounds: int = 0
+    patience: float = 30.0
+    """How long a client waits for the broker, in seconds."""
     open_writers: dict[str, list[Writer]] = field(default_factory=dict)
     """Transactional writers by topic; they live as long as the broker runs."""
 
@@ -101,6 +114,12 @@ class Workload:
                 workloads.transactional(self.node.bootstrap, name) for name in names
             ]
         return self.open_writers[topic]
+
+    def writer(self, codec: str = "none", **config: Any) -> Writer:
+        """Return a producer that waits no longer than `patience`."""
+        writer = Writer(self.node.bootstrap, codec, **config)
+        writer.patience = self.patience
+        return writer
 
     def folder(self, topic: str, partition: int = 0) -> Path:
         """Return where a partition lies."""

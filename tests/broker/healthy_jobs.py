@@ -10,7 +10,7 @@ from broker import workloads
 from broker.healthy import Workload
 from broker.install import HarnessError, major
 from broker.topics import Topic
-from broker.workloads import Message, Writer, now_ms
+from broker.workloads import Message, now_ms
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -57,12 +57,12 @@ def fill(load: Workload, topic: str, rng: random.Random) -> None:
         Message(f"filler-{number % 40}".encode(), workloads.text(rng, 250), start)
         for number in range(rng.choice((40, 60, 90)))
     ]
-    Writer(load.node.bootstrap).batches(topic, content, (rng.choice((1, 5, 12)),))
+    load.writer().batches(topic, content, (rng.choice((1, 5, 12)),))
 
 
 def plain_keys(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write keys with a producer that has no id."""
-    writer = Writer(load.node.bootstrap, codec(rng))
+    writer = load.writer(codec(rng))
     # The same keys in each round: what was there before goes as a whole.
     content = keyed(rng, rng.choice((20, 60, 150)), rng.choice((1, 8, 60)))
     writer.batches(topic.name, content, sizes(rng))
@@ -72,7 +72,7 @@ def plain_keys(load: Workload, topic: Topic, rng: random.Random) -> None:
 def idempotent_keys(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write keys with producers that have an id; each is new in each round."""
     for _ in range(3):
-        writer = Writer(load.node.bootstrap, codec(rng), enable_idempotence=True)
+        writer = load.writer(codec(rng), enable_idempotence=True)
         writer.batches(topic.name, keyed(rng, rng.choice((1, 30, 60)), 30), sizes(rng))
     fill(load, topic.name, rng)
 
@@ -80,7 +80,7 @@ def idempotent_keys(load: Workload, topic: Topic, rng: random.Random) -> None:
 def transactions(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Commit and abort transactions of several producers that overlap, and plain ones between."""
     writers = load.transactional(topic.name, 3)
-    plain = Writer(load.node.bootstrap)
+    plain = load.writer()
     for _ in range(rng.choice((3, 6))):
         chosen = rng.sample(writers, rng.choice((1, 2, 3)))
         for writer in chosen:
@@ -92,9 +92,9 @@ def transactions(load: Workload, topic: Topic, rng: random.Random) -> None:
                 plain.batch(topic.name, keyed(rng, rng.choice((1, 10)), 20))
         for writer in chosen:
             if rng.random() < 0.5:
-                writer.producer.abort_transaction(30)
+                writer.producer.abort_transaction(load.patience)
             else:
-                writer.producer.commit_transaction(30)
+                writer.producer.commit_transaction(load.patience)
     if rng.random() < 0.7:
         fill(load, topic.name, rng)
     else:
@@ -112,21 +112,21 @@ def short_transactions(load: Workload, topic: Topic, rng: random.Random) -> None
             writer.producer.begin_transaction()
             writer.batch(topic.name, keyed(rng, rng.choice((1, 3, 12)), 10))
             if rng.random() < 0.6:
-                writer.producer.abort_transaction(30)
+                writer.producer.abort_transaction(load.patience)
             else:
-                writer.producer.commit_transaction(30)
+                writer.producer.commit_transaction(load.patience)
     fill(load, topic.name, rng)
 
 
 def records(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write records of all kinds in batches of all sizes."""
-    writer = Writer(load.node.bootstrap, codec(rng))
+    writer = load.writer(codec(rng))
     writer.batches(topic.name, loose(rng, rng.choice((40, 150))), sizes(rng))
 
 
 def odd_times(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write records whose timestamps go up and down, years ahead or back: segments roll by that."""
-    writer = Writer(load.node.bootstrap, codec(rng))
+    writer = load.writer(codec(rng))
     content = [
         Message(one.key, one.value, one.timestamp + rng.choice((-800, -1, 0, 1, 400)) * DAY_MS)
         for one in loose(rng, 60)
@@ -136,13 +136,13 @@ def odd_times(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 def rolled_by_time(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write records minutes apart to a topic whose segments last seconds."""
-    writer = Writer(load.node.bootstrap, codec(rng))
+    writer = load.writer(codec(rng))
     writer.batches(topic.name, loose(rng, 40, spread_ms=600_000), sizes(rng))
 
 
 def big_batches(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write a batch of 5 MB between small ones."""
-    writer = Writer(load.node.bootstrap, "none", batch_size=6_000_000)
+    writer = load.writer("none", batch_size=6_000_000)
     records(load, topic, rng)
     start = now_ms()
     content = [Message(b"k%d" % number, rng.randbytes(100_000), start) for number in range(50)]
@@ -155,17 +155,17 @@ def shortened(load: Workload, topic: Topic, rng: random.Random) -> None:
     records(load, topic, rng)
     admin = AdminClient({"bootstrap.servers": load.node.bootstrap})
     consumer = workloads.consumer(load.node.bootstrap, "offsets", "classic")
-    low, high = consumer.get_watermark_offsets(TopicPartition(topic.name, 0), 30)
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic.name, 0), load.patience)
     consumer.close()
     target = rng.choice((high, rng.randint(low, high), rng.randint(low, high)))
     for future in admin.delete_records([TopicPartition(topic.name, 0, target)]).values():
-        future.result(30)
+        future.result(load.patience)
 
 
 def grouped(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Read with groups of each protocol that commit, over and over, and within transactions."""
     for partition in range(topic.partitions):
-        Writer(load.node.bootstrap).batches(topic.name, loose(rng, 60), (8,), partition)
+        load.writer().batches(topic.name, loose(rng, 60), (8,), partition)
     protocols = ["classic"] + (["consumer"] if major(load.node.version) >= 4 else [])
     for protocol in protocols:
         consumer = workloads.consumer(load.node.bootstrap, f"{topic.name}-{protocol}", protocol)
@@ -179,7 +179,7 @@ def grouped(load: Workload, topic: Topic, rng: random.Random) -> None:
         writer.producer.begin_transaction()
         metadata = consumer.consumer_group_metadata()
         writer.producer.send_offsets_to_transaction(offsets, metadata, 30)
-        finish(30)
+        finish(load.patience)
     consumer.close()
 
 
@@ -201,7 +201,7 @@ def shared(load: Workload, topic: Topic, rng: random.Random) -> None:
 
     consumer = ShareConsumer({"bootstrap.servers": load.node.bootstrap, "group.id": topic.name})
     consumer.subscribe([topic.name])
-    writer = Writer(load.node.bootstrap)
+    writer = load.writer()
     seen = 0
     deadline = time.monotonic() + 120
     # A share group starts at the end of the log, so it has to be there before the records are.
@@ -216,7 +216,7 @@ def shared(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 def spread(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write a little to many partitions."""
-    writer = Writer(load.node.bootstrap)
+    writer = load.writer()
     for partition in rng.sample(range(topic.partitions), topic.partitions // 3):
         for message in loose(rng, 3):
             writer.producer.produce(topic.name, key=message.key, value=message.value,
@@ -228,4 +228,4 @@ def spread(load: Workload, topic: Topic, rng: random.Random) -> None:
 def once(load: Workload, topic: Topic, rng: random.Random) -> None:
     """Write in the first round only: the partition is about to move, slowly."""
     if load.rounds == 1:
-        Writer(load.node.bootstrap).batches(topic.name, loose(rng, 900), (5,))
+        load.writer().batches(topic.name, loose(rng, 6000), (20,))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from broker import healthy_jobs as jobs
 from broker.healthy import Job, Subject
 from broker.install import major
@@ -15,15 +17,22 @@ MOVING = "moving"
 
 def subjects(version: str) -> list[Subject]:
     """Return the topics that a release can have."""
-    return [one for one in _SUBJECTS if one.since <= major(version)]
+    chosen = [one for one in _SUBJECTS if one.since <= major(version)]
+    return [_allow_future(one) if major(version) >= 4 else one for one in chosen]
 
 
-def _topic(name: str, shows: str, job: Job, **config: str) -> Subject:
+def _allow_future(subject: Subject) -> Subject:
+    """Let a topic take any timestamp: since Kafka 4 an hour ahead is too much by default."""
+    config = {**subject.topic.config, "message.timestamp.after.max.ms": str(2**63 - 1)}
+    return replace(subject, topic=replace(subject.topic, config=config))
+
+
+def _topic(name: str, shows: str, job: Job, *, lively: bool = False, **config: str) -> Subject:
     settings = {key.replace("_", "."): value for key, value in config.items()}
-    return Subject(Topic(name, shows, config=settings), job)
+    return Subject(Topic(name, shows, config=settings), job, lively=lively)
 
 
-def _compacted(name: str, shows: str, job: Job, **config: str) -> Subject:
+def _compacted(name: str, shows: str, job: Job, *, lively: bool = False, **config: str) -> Subject:
     often = {
         "cleanup_policy": "compact",
         "min_cleanable_dirty_ratio": "0.01",
@@ -31,11 +40,11 @@ def _compacted(name: str, shows: str, job: Job, **config: str) -> Subject:
         "delete_retention_ms": "400",
         "file_delete_delay_ms": "500",
     }
-    return _topic(name, shows, job, **often | config)
+    return _topic(name, shows, job, lively=lively, **often | config)
 
 
 _SUBJECTS = (
-    _compacted("compact.plain", "no producer ids", jobs.plain_keys),
+    _compacted("compact.plain", "no producer ids", jobs.plain_keys, lively=True),
     _compacted("compact.idempotent", "producer ids", jobs.idempotent_keys),
     _compacted("compact.tx", "transactions", jobs.transactions),
     _compacted("compact.tx.slow", "markers and tombstones stay", jobs.transactions,
@@ -43,7 +52,7 @@ _SUBJECTS = (
     _compacted("compact.tx.fast", "markers and tombstones go at once", jobs.transactions,
                delete_retention_ms="0", segment_bytes="7000"),
     _compacted("compact.tx.short", "transactions of many producers", jobs.short_transactions,
-               segment_bytes="7000"),
+               lively=True,                segment_bytes="7000"),
     _compacted("compact.tx.wide", "few segments", jobs.transactions,
                delete_retention_ms="0", segment_bytes="60000"),
     _compacted("compact.append", "LogAppendTime", jobs.plain_keys,
@@ -57,15 +66,15 @@ _SUBJECTS = (
            max_message_bytes="8000000", segment_bytes="16000000"),
     _topic("big.dense", "batches of 5 MB, an index entry for each", jobs.big_batches,
            max_message_bytes="8000000", index_interval_bytes="1"),
-    _topic("dense", "an index entry for each append", jobs.records,
+    _topic("dense", "an index entry for each append", jobs.records, lively=True,
            index_interval_bytes="1", segment_bytes="20000"),
     _topic("sparse", "an index entry for each 64 KiB", jobs.records,
            index_interval_bytes="65536", segment_bytes="200000"),
     _topic("rolled", "segments of half a minute", jobs.rolled_by_time, segment_ms="30000"),
     _topic("odd.times", "timestamps years ahead and back", jobs.odd_times, segment_bytes="9000"),
-    _topic("shortened", "DeleteRecords", jobs.shortened,
+    _topic("shortened", "DeleteRecords", jobs.shortened, lively=True,
            segment_bytes="6000", file_delete_delay_ms="500"),
-    _topic("preallocated", "zeros behind the last batch", jobs.records,
+    _topic("preallocated", "zeros behind the last batch", jobs.records, lively=True,
            preallocate="true", segment_bytes="1048576"),
     _topic("index.large", "indexes of 10 MiB", jobs.records, segment_index_bytes="10485760"),
     Subject(Topic("grouped", "read by groups", partitions=2), jobs.grouped),

@@ -72,7 +72,7 @@ def two_log_dirs(version: str, work: Path) -> Iterator[Scenario]:
             writer.batches(STAYING.name, content, (7,), partition)
         content = workloads.messages("moving", 600, workloads.EPOCH_MS)
         writer.batches(MOVING.name, content, (5,))
-        _move(broker, dirs, work)
+        move(broker, MOVING.name, work)
         broker.stop()
     notes = (
         "moving.topic-0: live in one log dir, a -future directory with less data in the other",
@@ -131,12 +131,12 @@ def _wait_until_equal(left: Path, right: Path, topics: Sequence[Topic]) -> None:
         )
 
 
-def _move(broker: Broker, dirs: Sequence[Path], work: Path) -> None:
-    """Begin to move the partition, so slowly that it cannot arrive before the stop."""
-    here = next(log_dir for log_dir in dirs if (log_dir / f"{MOVING.name}-0").is_dir())
-    there = next(log_dir for log_dir in dirs if log_dir != here)
+def move(broker: Broker, topic: str, work: Path) -> None:
+    """Begin to move a topic's only partition to the other log dir, too slowly to arrive."""
+    here = next(log_dir for log_dir in broker.log_dirs if (log_dir / f"{topic}-0").is_dir())
+    there = next(log_dir for log_dir in broker.log_dirs if log_dir != here)
     target = {
-        "topic": MOVING.name,
+        "topic": topic,
         "partition": 0,
         "replicas": [broker.node_id],
         "log_dirs": [str(there.resolve())],
@@ -145,13 +145,23 @@ def _move(broker: Broker, dirs: Sequence[Path], work: Path) -> None:
     plan.write_text(json.dumps({"version": 1, "partitions": [target]}))
     run_tool(
         broker.version,
-        "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+        reassign_tool(broker.version),
         *("--bootstrap-server", broker.bootstrap),
         *("--reassignment-json-file", str(plan)),
         *("--replica-alter-log-dirs-throttle", "500"),
         "--execute",
     )
-    future = f"{MOVING.name}-0.*-future/*.log"
+    future = f"{topic}-0.*-future/*.log"
     workloads.wait_for(
         lambda: any(path.stat().st_size for path in there.glob(future)), 60, "the first copy"
+    )
+
+
+def reassign_tool(version: str) -> str:
+    """Return the class of ``kafka-reassign-partitions.sh``, which moved with Kafka 3.6."""
+    moved = tuple(map(int, version.split(".")[:2])) >= (3, 6)
+    return (
+        "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+        if moved
+        else "kafka.admin.ReassignPartitionsCommand"
     )

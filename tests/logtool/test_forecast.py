@@ -145,3 +145,31 @@ def test_the_longest_partition_bounds_the_time(threads: int, seconds: float, pro
     ]
     expected = Duration(threads, 100.0, 800, seconds, Path("b-0"), 5.0, probe)
     assert duration(loads, threads, 100.0) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f"{version}/{state}" for version in ("3.9.2", "4.3.1")
+     for state in ("clean", "cleaned", "default-settings", "killed", "killed-recovered")],
+)  # fmt: skip
+def test_what_a_stop_or_a_kill_leaves_is_nothing_to_worry_about(
+    scenario: Scenario, name: str
+) -> None:
+    partitions, notes = forecast(scenario(name))
+    done = [action for one in partitions.values() for action in one.actions]
+    assert [action for action in (*notes, *done) if action.is_grave] == []
+    assert sum(action.loss.bytes for action in done) == 0
+    assert not any(one.losses for one in partitions.values())
+
+
+def test_the_zeros_of_a_preallocated_log_are_no_loss(copy_of: Callable[[str], Path]) -> None:
+    home = copy_of("4.3.1/killed")
+    append_to_file(home / "codec-none-0" / f"{0:020d}.log", bytes(100_000))
+    partitions, _ = forecast(home)
+    one = partitions["codec-none-0"]
+    (cut,) = [action for action in one.actions if action.action == "truncate"]
+    assert (cut.length, cut.loss.bytes, cut.is_grave) == (100_000, 0, False)
+    damage_file(home / "codec-none-0" / f"{0:020d}.log", lambda data: data[:-1] + b"x")
+    partitions, _ = forecast(home)
+    (cut,) = [a for a in partitions["codec-none-0"].actions if a.action == "truncate"]
+    assert (cut.loss.bytes, cut.is_grave) == (100_000, True)
