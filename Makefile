@@ -83,6 +83,10 @@ clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  .import_linter_cache
 
+.PHONY: kills
+kills: $(VENV)/test.stamp  ## kill every command that writes at every call, write tests/bench/reports/kills
+	PYTHONPATH=tests $(BIN)/python -m crash
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "logtool needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; \

@@ -1,9 +1,9 @@
 """How plans look: partitions, what becomes of their files, how long it takes."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from logtool import shell
 from logtool.commands import output, text
 from logtool.commands.output import Report, Settings, View
 from logtool.commands.writers import Object, columns
@@ -214,7 +214,7 @@ def recovered_lines(
         partitions = text.count(len(printer.losing), "partition")
         yield f"{lost} {'lost' if all_made else 'would be lost'} in {partitions}"
     if printer.losing and not applied:
-        options = " ".join(f"--accept-loss {shlex.quote(name)}" for name in printer.losing)
+        options = " ".join(shell.option("--accept-loss", name) for name in printer.losing)
         yield f"to accept it: {options}"
     files = text.count(changes, "change")
     if not applied and changes:
@@ -256,7 +256,7 @@ def undo_object(path: object) -> dict[str, Any]:
 
 def undo_line(path: object) -> str:
     """Return the command that goes back, as it is typed."""
-    return f"undo with: logtool undo --apply {text.escape(shlex.quote(str(path)))}"
+    return f"undo with: logtool undo --apply {shell.path(str(path))}"
 
 
 def _line(obj: Object, settings: Settings) -> str | None:

@@ -1,11 +1,12 @@
 """``logtool checkpoint``: the small text files beside the logs. Writes only with --apply."""
 
-import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from logtool import shell
 from logtool.commands import options
 from logtool.commands.lazy_group import help_text, new_app
 from logtool.commands.options import (
@@ -244,7 +245,7 @@ def rebuild(
 
     settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
     inputs = Inputs([path], options.selection(topic, exclude_topic, partition))
-    command = shlex.join(["logtool", "checkpoint", "rebuild", str(path), "--apply"])
+    command = f"logtool checkpoint rebuild --apply {shell.path(path)}"
     summary = ActionSummary()
     try:
         found = Rebuild(path, inputs.selection, Budget(jobs or available_cpus()), summary)
@@ -285,9 +286,10 @@ def set_row(
       logtool checkpoint set data/orders-0/leader-epoch-checkpoint 7 4711
 
     Exit status:
-      0    it is so already, or with --apply, it was done
+      0    it is so already, or there is no such row or file to remove, or with --apply, it was
+           done
       1    it is to be done
-      2    the command line makes no sense, or there is no such row
+      2    the command line makes no sense
       4    the file could not be read
       5    refused: a broker holds the log dir, or cannot read the file as it is
       130  interrupted
@@ -306,9 +308,20 @@ def set_row(
         edit = remove(file) if row is None else set_row(file, row, offset)
         return [edit] if edit else []
 
-    words = [word for word in (row, "--delete" if delete else offset) if word]
-    command = shlex.join(["logtool", "checkpoint", "set", str(file), *words, "--apply"])
-    raise typer.Exit(Job(settings, log_dir_of(file), apply, undo_dir, command).run(edits))
+    words = [word for word in (row, offset) if word]
+    options_given = "--apply --delete" if delete else "--apply"
+    command = f"logtool checkpoint set {options_given} {shell.path(file)} {_arguments(words)}"
+    job = Job(settings, log_dir_of(file), apply, undo_dir, command.strip())
+    if delete:
+        missing = f"{file} is not there" if row is None else f"{file} has no row of {row}"
+        job = replace(job, unchanged=f"{missing}; nothing to change")
+    raise typer.Exit(job.run(edits))
+
+
+def _arguments(words: list[str]) -> str:
+    """Return the words behind a path, also those that look like options."""
+    dashed = any(word.startswith("-") for word in words)
+    return shell.join(["--", *words] if dashed else words)
 
 
 app = new_app(help=help_text(checkpoint))

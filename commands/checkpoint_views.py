@@ -1,13 +1,13 @@
 """How checkpoints and changes to them look, and how such changes are made."""
 
 import difflib
-import shlex
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from logtool import shell
 from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
 from logtool.commands import actions_view, text
@@ -55,6 +55,8 @@ class Job:
     """What is run, for whoever finds the undo directory."""
     summary: ActionSummary = field(default_factory=ActionSummary)
     inputs: "Inputs | None" = None
+    unchanged: str = "nothing to change"
+    """What is said where there is nothing to do."""
 
     def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
         """Show what `find` returns, and do it if all of it could be found; returns the status."""
@@ -64,22 +66,23 @@ class Job:
         summary = self.summary
         report = Report(self.settings, of_edits(self.settings, diffs), summary, self.inputs)
         none: list[Path] = []
-        with held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none) as finished:
+        holding = held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none)
+        # The report is outside: it is what takes signals, also while an earlier change is finished.
+        with report, holding as finished:
             for place in finished:
                 report.note(f"an earlier change was finished first; to undo it: {_undo(place)}")
-            with report:
-                for item in find():
-                    if isinstance(item, UnreadableError):
-                        summary.add(item)
-                        report.unreadable(item)
-                        continue
-                    edits.append(item)
-                    diffs[str(item.action.path)] = difference(item)
-                    report.item(item.action.as_json())
-                summary.to_do = bool(edits) and not self.apply
-                if self.apply and edits and summary.complete:
-                    undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)
-                    report.item(actions_view.undo_object(undo_dir))
+            for item in find():
+                if isinstance(item, UnreadableError):
+                    summary.add(item)
+                    report.unreadable(item)
+                    continue
+                edits.append(item)
+                diffs[str(item.action.path)] = difference(item)
+                report.item(item.action.as_json())
+            summary.to_do = bool(edits) and not self.apply
+            if self.apply and edits and summary.complete:
+                undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)
+                report.item(actions_view.undo_object(undo_dir))
         for one in edits:
             self._explain(report, one)
         self._conclude(report, edits, undo_dir)
@@ -101,7 +104,7 @@ class Job:
         elif edits:
             report.note(f"{count} to change; nothing was written, --apply does it", "warning")
         else:
-            report.note("nothing to change", "good")
+            report.note(self.unchanged, "good")
 
 
 def difference(edit: Edit) -> str:
@@ -114,7 +117,7 @@ def difference(edit: Edit) -> str:
 
 
 def _undo(undo_dir: Path) -> str:
-    return f"logtool undo --apply {shlex.quote(str(undo_dir))}"
+    return f"logtool undo --apply {shell.path(undo_dir)}"
 
 
 def _lines(data: bytes) -> list[str]:

@@ -189,6 +189,8 @@ class Report:
         known = error is None or isinstance(error, KeyboardInterrupt | UnreadableError)
         if isinstance(error, KeyboardInterrupt):
             self.summary.ended_by = signal_of(error)
+            for note in getattr(error, "__notes__", ()):  # how to go on, from whoever was stopped
+                _stderr(f"logtool: {text.escape(note)}")
         if isinstance(error, UnreadableError):
             self.summary.add(error)
             self.unreadable(error)

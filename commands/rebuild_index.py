@@ -1,6 +1,5 @@
 """``logtool rebuild-index``: indexes and producer snapshots, built anew from the logs."""
 
-import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from logtool import shell
 from logtool.commands import options
 from logtool.commands.options import (
     AsJson,
@@ -144,7 +144,7 @@ def rebuild_index(
     job = Rebuild(
         inputs.paths,
         Wanted(frozenset(KINDS[one] for one in kind or KINDS), not only_bad),
-        Consent(apply, undo_dir, output, shlex.join(["logtool", *sys.argv[1:]])),
+        Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
         inputs.selection,
         index_interval_bytes,
         Budget(

@@ -1,6 +1,5 @@
 """``logtool recover``: what a broker would do at its next start, done now; with --apply only."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from logtool import shell
 from logtool.commands import options
 from logtool.commands.options import (
     AsJson,
@@ -178,7 +178,7 @@ def recover(
         ),
         Consent(
             apply, frozenset(_key("--accept-loss", name) for name in accept_loss or ()), mark_clean,
-            undo_dir, shlex.join(["logtool", *sys.argv[1:]]),
+            undo_dir, shell.join(["logtool", *sys.argv[1:]]),
         ),
         selection, points, jobs or available_cpus(),
         Pace.starting_now(

@@ -51,6 +51,9 @@ def undo(
     If a file is neither what it was nor what it became, somebody else has changed it, such as a
     broker that was started meanwhile. Then nothing at all is put back.
 
+    What the undo directory says is done, so it must belong to you or to root, and nobody else may
+    write there. Nothing outside of its log dir is changed, and no link is followed there.
+
     The undo directory stays, and can be removed afterwards.
 
     Examples:
@@ -62,8 +65,9 @@ def undo(
       1    without --apply: there is something to put back
       2    the command line makes no sense
       4    some file could not be read or written; the message says how to go on
-      5    refused: a broker holds the log dir, a file was changed by somebody else, or the
-           directory is no undo directory
+      5    refused: a broker holds the log dir, a file was changed by somebody else, the
+           directory is no undo directory, or somebody else than you and root owns it or may
+           write there
       130  interrupted; the same command goes on
 
     """
@@ -97,8 +101,12 @@ def undo(
 def _put_back(journal: "Journal", *, apply: bool) -> "list[Action]":
     """Return what is put back, after it was done if `apply` says so."""
     from logtool.apply import locked
+    from logtool.formats.names import FileKind
 
     if not apply or not journal.can_be_undone:
+        if apply and (journal.log_dir / FileKind.LOCK).exists():
+            with locked(journal.log_dir):
+                pass  # which removes the lock that a kill left
         return journal.undo_actions()
     # Printed only afterwards: a reader that leaves the pipe must not stop it half way.
     done: list[Action] = []

@@ -1,13 +1,12 @@
 """One entry of ``log.dirs``, its partitions and checkpoints; and what a given path is."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from logtool import files, partition
+from logtool import files, partition, shell
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
@@ -64,8 +63,8 @@ class Selection:
     def __str__(self) -> str:
         """Return the options that say the same."""
         words = [
-            *(f"--topic {shlex.quote(glob)}" for glob in self.topics),
-            *(f"--exclude-topic {shlex.quote(glob)}" for glob in self.exclude_topics),
+            *(shell.option("--topic", glob) for glob in self.topics),
+            *(shell.option("--exclude-topic", glob) for glob in self.exclude_topics),
             *(f"--partition {number}" for number in self.partitions),
             *(f"{topic}-{number}" for topic, number in sorted(self.keys)),
         ]

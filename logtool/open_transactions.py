@@ -4,7 +4,6 @@ The state is replayed from the batches, not taken from a snapshot. Only of what 
 retention is the newest sound snapshot believed, as a broker does.
 """
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from logtool import shell
 from logtool.checks import producers
 from logtool.checks.report import SegmentReport
 from logtool.errors import UnreadableError
@@ -125,8 +125,8 @@ def audit(
 def abort_command(bootstrap: str, topic: str, number: int, first_offset: int) -> str:
     """Return the command that ends an open transaction; a broker must run for it."""
     return (
-        f"kafka-transactions.sh --bootstrap-server {shlex.quote(bootstrap)} abort "
-        f"--topic {shlex.quote(topic)} --partition {number} --start-offset {first_offset}"
+        f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} abort "
+        f"--topic {shell.quote(topic)} --partition {number} --start-offset {first_offset}"
     )
 
 

@@ -4,13 +4,12 @@ Each partition is loaded on a shadow of its directory (`logtool.forecast`), and 
 the disk is carried out through a journal (`logtool.apply`), so that it can be finished or undone.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool import apply, partition
+from logtool import apply, partition, shell
 from logtool.apply import Journal
 from logtool.data_dir import Selection
 from logtool.errors import (
@@ -198,7 +197,7 @@ class _Work:
     def check(self, homes: Sequence[Home]) -> None:
         """RefusedError where what is planned must not be done."""
         if self._losing and self._consent.apply:
-            options = " ".join(f"--accept-loss {shlex.quote(name)}" for name in self._losing)
+            options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
             raise RefusedError(f"{self._log_dir}: records would be lost; to accept it: {options}")
         refused = any(note.action == "refuse" for home in homes for note in home.notes)
         if self._consent.mark_clean and (self._doubts or self.unread or refused):

@@ -12,7 +12,6 @@ The lines are described in ``schemas/journal.json``. Paths are relative to the l
 """
 
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from logtool import shell
 from logtool.apply import disk, outside, records, saving, states, stepping
 from logtool.apply.held import HeldDir, check_trusted
 from logtool.apply.parsing import Record, State
@@ -87,6 +87,8 @@ class Journal:
         if self.state is not State.PREPARED:
             raise ValueError(f"{self.undo_dir}: is {self.state}, nothing can be added")
         with self._given_up():
+            # Always that of the log dir too, in which the lock comes and goes.
+            self._times.setdefault(self.log_dir, os.fstat(self._log_dir.fd).st_mtime_ns)
             drafts = merge(map(_resolved, changes))
             freed = {draft.before for draft in drafts if draft.after is None}
             for number, draft in enumerate(drafts, len(self.steps) + 1):
@@ -191,7 +193,7 @@ class Journal:
         self.state = state
 
     def _undo_command(self) -> str:
-        return f"logtool undo --apply {shlex.quote(str(self.undo_dir))}"
+        return f"logtool undo --apply {shell.path(self.undo_dir)}"
 
     def _way_on(self) -> str:
         return (
@@ -220,6 +222,11 @@ def _hint(undo_dir: Path, state: str) -> Iterator[None]:
     """Let an error of the system say what things are like and how to go on."""
     try:
         yield
+    except KeyboardInterrupt as error:
+        # Of Ctrl-C or another signal: whoever reports it says this too.
+        if not hasattr(error, "__notes__"):
+            error.add_note(f"stopped; {state}")
+        raise
     except (UnwritableError, UnreadableError) as error:
         raise UnwritableError(error.path, error.reason, state) from error
     except OSError as error:

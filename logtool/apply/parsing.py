@@ -66,7 +66,7 @@ def parse(data: bytes) -> Record:
         raise ValueError("the steps are not numbered from 1 on")
     if not steps or lines[at].get("steps") != len(steps):
         raise ValueError(f"{_shown(lines[at].get('steps'))} steps are said, {len(steps)} are there")
-    folders = {path.parent for step in steps for path in step.paths}
+    folders = {home, *(path.parent for step in steps for path in step.paths)}
     times = [_time(line, home) for line in middle if line.get("type") == "directory"]
     if not {path for path, _ in times} <= folders:
         raise ValueError("a directory has a time, and no step is in it")

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import crc32c
@@ -69,7 +70,7 @@ def read(undo: HeldDir) -> Record:
     if NAME not in undo.names():
         if not all(map(_OURS.fullmatch, undo.names())):
             raise RefusedError(f"{undo.path}: is no undo directory: it has no {NAME}")
-        return Record(undo.path, "", State.PREPARED, [], {})
+        return Record(_log_dir_beside(undo.path), "", State.PREPARED, [], {})
     data = _content(undo)
     try:
         return parsing.parse(data[: data.rfind(b"\n") + 1])
@@ -96,6 +97,12 @@ def discard(undo: HeldDir, *, keep_dir: bool) -> None:
     if not keep_dir:
         parent = HeldDir(undo.path.parent)
         disk.remove_dir(parent, undo.path)
+
+
+def _log_dir_beside(undo_dir: Path) -> Path:
+    """Return the log dir that an undo directory of the default name stands beside."""
+    name, infix, _ = undo_dir.name.rpartition(DEFAULT_INFIX)
+    return undo_dir.with_name(name) if infix and name else undo_dir
 
 
 _LIMIT = 1 << 30

@@ -95,14 +95,18 @@ def replacement(present: Present, content: bytes, reasons: list[str]) -> Edit:
     return _edit(change, present.data, reasons, len(content))
 
 
-def remove(path: Path) -> Edit:
-    """Return the edit that removes a file which a broker does without."""
+def remove(path: Path) -> Edit | None:
+    """Return the edit that removes a file which a broker does without; None where there is none.
+
+    UnreadableError where its directory is not there either.
+    """
     kind = kind_of(path)
     if kind not in REMOVABLE:
         raise UsageError(f"{path} is no file that a broker does without")
     data, stamp = _read(path)
     if stamp is None:
-        raise UnreadableError(path, "there is no such file", missing=True)
+        _expect_directory(path)
+        return None
     return _edit(Change(Kind.REMOVE, path, stamp), data, [f"without it {_WITHOUT[kind]}"], None)
 
 
@@ -113,7 +117,7 @@ def set_row(path: Path, key: str, value: str | None) -> Edit | None:
     """
     present = load(path)
     if present.stamp is None and value is None:
-        raise UnreadableError(path, "there is no such file", missing=True)
+        _expect_directory(path)
     bad = [found for found in present.findings if found.code not in _HARMLESS]
     if bad:
         raise RefusedError(f"{path}: {bad[0].message}; mend it with 'logtool checkpoint rebuild'")
@@ -135,7 +139,6 @@ def _set_offset(present: Present, key: str, value: int | None) -> Edit | None:
     offsets: dict[tuple[str, int], int] = present.value.offsets
     before = offsets.get(row)
     if value is None:
-        _must_be_there(present, before, key)
         offsets = {other: offset for other, offset in offsets.items() if other != row}
     else:
         offsets = offsets | {row: value}
@@ -149,9 +152,7 @@ def _set_epoch(present: Present, key: str, value: int | None) -> Edit | None:
     epoch = _whole("EPOCH", key, _LARGEST_EPOCH)
     rows: dict[int, int] = dict(present.value.epochs)
     before = rows.pop(epoch, None)
-    if value is None:
-        _must_be_there(present, before, key)
-    else:
+    if value is not None:
         rows[epoch] = value
     if before == value:
         return None
@@ -168,9 +169,9 @@ def _whole(what: str, text: str, largest: int) -> int:
     return int(text)
 
 
-def _must_be_there(present: Present, row: int | None, key: str) -> None:
-    if row is None:
-        raise UsageError(f"{present.path} has no row of {key}")
+def _expect_directory(path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise UnreadableError(path, "there is no such directory", missing=True)
 
 
 def _changed(present: Present, key: str, before: int | None, after: int | None) -> str:

@@ -1,12 +1,12 @@
 """Rules for the batches of one ``.log``: framing and CRC (from the scan), and every header."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from logtool import shell
 from logtool.findings import Finding
 from logtool.formats import compression, control_record
 from logtool.formats._columns import runs
@@ -254,7 +254,7 @@ class BatchRules:
 
 def dump_command(path: Path, first: int, last: int) -> str:
     """Return the command that shows the batches around the offsets `first` to `last`."""
-    return f"logtool dump {shlex.quote(str(path))} --offset {max(first, 0)}..{last}"
+    return f"logtool dump {shell.path(path)} --offset {max(first, 0)}..{last}"
 
 
 def with_next(finding: Finding, path: Path) -> Finding:

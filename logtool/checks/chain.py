@@ -1,10 +1,10 @@
 """Rules between the segments of a partition, and for the leader epochs of its batches."""
 
-import shlex
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from logtool import shell
 from logtool.checks.compaction import Cleaning
 from logtool.checks.report import SegmentReport
 from logtool.findings import Finding
@@ -134,5 +134,5 @@ def _offset(file: File) -> int:
 
 
 def _at(partition: Partition, segment: Segment, finding: Finding) -> Finding:
-    command = f"logtool dump {shlex.quote(str(partition.path))} --offset {finding.first_offset}.."
+    command = f"logtool dump {shell.path(partition.path)} --offset {finding.first_offset}.."
     return finding.placed(segment.log.path, segment=segment.base_offset, next_command=command)

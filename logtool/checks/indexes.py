@@ -1,12 +1,11 @@
 """Rules for the offset and the time index of a segment: by themselves, and against the log."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from logtool import files
+from logtool import files, shell
 from logtool.findings import Finding
 from logtool.formats import offset_index, time_index
 from logtool.formats._columns import runs
@@ -264,5 +263,5 @@ def _entry_finding(
 
 def _placed(finding: Finding, file: File) -> Finding:
     """Return the finding in its file, with the command that shows what is wrong."""
-    command = f"logtool dump-index {shlex.quote(str(file.path))} --join-log"
+    command = f"logtool dump-index {shell.path(file.path)} --join-log"
     return replace(finding, path=file.path, next=finding.next or command)

@@ -1,10 +1,9 @@
 """Rules that need the producer state of the log: transaction indexes and producer snapshots."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from logtool import files
+from logtool import files, shell
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot, transaction_index
 from logtool.formats.names import FileKind
@@ -30,7 +29,7 @@ def check_transaction_index(
     file = segment.indexes.get(FileKind.TRANSACTION_INDEX)
     index = transaction_index.parse(files.read_small(file.path) if file else b"")
     path = (file or segment.log).path
-    command = f"logtool dump-index {shlex.quote(str(path))}" if file else None
+    command = f"logtool dump-index {shell.path(path)}" if file else None
     told: set[int] = set()
     for finding in transaction_index.check(index, base_offset=segment.base_offset):
         yield finding.placed(path, next_command=command)
@@ -87,7 +86,7 @@ def _aborted_finding(
 def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[str, int]] | None]:
     """Return the findings of one ``.snapshot``, and its entries by producer id if it has none."""
     snapshot = producer_snapshot.parse(files.read_small(file.path))
-    command = f"logtool dump {shlex.quote(str(file.path))}"
+    command = f"logtool dump {shell.path(file.path)}"
     found = [
         finding.placed(file.path, next_command=command)
         for finding in producer_snapshot.check(snapshot, end_offset=file.name.offset)
@@ -110,7 +109,7 @@ def compare_snapshot(
     Only producers that the log shows can be judged. Of a compacted log batches and markers are gone
     that the snapshot counts: the replay then may know less, but nothing that contradicts it.
     """
-    command = f"logtool dump {shlex.quote(str(file.path))}"
+    command = f"logtool dump {shell.path(file.path)}"
     for producer_id, state in sorted(replayed.items()):
         entry = entries.get(producer_id)
         if entry is None:

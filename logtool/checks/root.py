@@ -1,9 +1,8 @@
 """Rules for the files of a log dir: the checkpoints and the clean marker, against the logs."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from logtool import broker, files
+from logtool import broker, files, shell
 from logtool.checks.partition import PartitionFacts
 from logtool.data_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
@@ -152,5 +151,5 @@ def _at(root: DataDir, kind: FileKind, row: Row, rule: str, text: str) -> Findin
         path=path,
         topic=row.topic,
         partition=row.partition,
-        next=f"logtool dump {shlex.quote(str(path))}",
+        next=f"logtool dump {shell.path(path)}",
     )

@@ -1,10 +1,9 @@
 """Rules for the small files of one format each: parse, check, and say where."""
 
-import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from logtool import files, scan
+from logtool import files, scan, shell
 from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import (
@@ -43,7 +42,7 @@ def check_file(file: File) -> tuple[Any, list[Finding]]:
     """Return the parsed value of a file of a kind in `CHECKABLE`, and what is wrong with it."""
     module = _FORMATS[file.name.kind]
     value = module.parse(files.read_small(file.path))
-    command = f"logtool dump {shlex.quote(str(file.path))}"
+    command = f"logtool dump {shell.path(file.path)}"
     found = [finding.placed(file.path, next_command=command) for finding in module.check(value)]
     if file.name.kind in _MAY_BE_EMPTY:
         found = [finding for finding in found if finding.code != "checkpoint/empty"]
@@ -54,7 +53,7 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
     """Check a snapshot of the metadata log: batches that begin at offset 0, header and footer."""
     batches: list[BodyBatch] = []
     damaged = False
-    command = f"logtool dump {shlex.quote(str(file.path))}"
+    command = f"logtool dump {shell.path(file.path)}"
     try:
         with file.open() as log:
             for chunk in scan.scan(log, base_offset=0):

@@ -1,9 +1,9 @@
 """One partition: from what `verify` found in it to the actions that mend its indexes."""
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from logtool import shell
 from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
 from logtool.checks.partition import PartitionFacts, Request
@@ -78,7 +78,7 @@ class Subject:
             if key[0] is FileKind.LOG or self.wanted.takes(key, self.only):
                 yield error
         for base, finding in judged.damage.items():
-            command = f"logtool recover {shlex.quote(str(self.found.path))}"
+            command = f"logtool recover {shell.path(self.found.path)}"
             text = f"{finding.message}; the log is not changed here, that does: {command}"
             log = self.found.path / names.format_partition_file(base, FileKind.LOG)
             yield self._placed(Action(DAMAGED, log, text, position=finding.position,

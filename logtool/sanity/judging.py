@@ -1,12 +1,11 @@
 """What Kafka's checks pass over: the rules of `verify --level quick` for what they found sound."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from logtool import files
+from logtool import files, shell
 from logtool.checks import indexes
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import judge_indexes, open_indexes
@@ -57,9 +56,9 @@ def passed_over(found: Partition, failed: set[int], *, clean: bool) -> Iterator[
 def placed(finding: Finding, found: Partition) -> Finding:
     """Return a finding with its place and the command that shows more."""
     path = finding.path or found.path
-    command = f"logtool dump-index {shlex.quote(str(path))}"
+    command = f"logtool dump-index {shell.path(path)}"
     if path.suffix == FileKind.LOG.value:
-        command = f"logtool verify {shlex.quote(str(found.path))}"
+        command = f"logtool verify {shell.path(found.path)}"
     return finding.placed(
         path, topic=found.topic, partition=found.number, segment=finding.segment,
         next_command=command,

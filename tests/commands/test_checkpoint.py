@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from changes import everything
 from verification import fingerprint, set_offsets, small_log_dir
 
 RECOVERY = "recovery-point-offset-checkpoint"
@@ -245,12 +246,25 @@ def test_a_new_file_is_compared_with_nothing(run, home):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a-0"], ["a-0", "1", "--delete"], ["a-0", "x"], ["a", "1"], ["gone-0", "--delete"]],
+    [[], ["a-0"], ["a-0", "1", "--delete"], ["a-0", "x"], ["a", "1"], ["gone", "--delete"]],
 )
 def test_a_row_that_makes_no_sense_is_wrong_usage(run, home, arguments):
     result = run("checkpoint", "set", home / RECOVERY, *arguments)
     assert (result.status, result.stdout) == (2, "")
     assert "Try 'logtool checkpoint set --help'." in result.stderr
+
+
+@pytest.mark.parametrize("words", [["a-0"], []])
+def test_what_is_removed_already_is_no_error(run, home, words):
+    """The same command again, such as after a kill that came when all was done."""
+    command = ["checkpoint", "set", home / RECOVERY, *words, "--delete", "--apply"]
+    assert run(*command).status == 0
+    after = everything(home)
+    result = run(*command)
+    assert (result.status, result.stdout) == (0, "")
+    assert result.stderr.endswith("; nothing to change\n")
+    assert everything(home) == after
+    assert run(*command[:-1]).status == 0
 
 
 def test_a_file_a_broker_cannot_read_is_not_set(run, home):

@@ -477,8 +477,14 @@ def test_the_first_row_makes_a_file(small):
     path.parent.mkdir()
     one = set_row(path, "a-0", "3")
     assert (one.action.action, one.before, one.after) == (Kind.CREATE, b"", b"0\n1\na 0 3\n")
-    with pytest.raises(UnreadableError):
-        set_row(path, "a-0", None)
+    assert set_row(path, "a-0", None) is None
+    with pytest.raises(UnreadableError, match="there is no such directory"):
+        set_row(small / "missing" / CLEANER, "a-0", None)
+
+
+def test_a_row_that_is_not_there_needs_no_removing(small):
+    assert set_row(small / RECOVERY, "gone-0", None) is None
+    assert set_row(small / "mixed_codecs-0" / EPOCHS, "7", None) is None
 
 
 def test_epochs_are_set_in_their_order(small):
@@ -503,8 +509,6 @@ WRONG = {
     "digits of another script": (RECOVERY, "a-0", "\u0663"),
     "too large an epoch": (f"mixed_codecs-0/{EPOCHS}", str(2**31), "1"),
     "a partition for an epoch": (f"mixed_codecs-0/{EPOCHS}", "a-0", "1"),
-    "a row that is not there": (RECOVERY, "a-0", None),
-    "an epoch that is not there": (f"mixed_codecs-0/{EPOCHS}", "7", None),
     "another file": ("meta.properties", "a-0", "1"),
     "a temporary file": (f"{RECOVERY}.tmp", "a-0", "1"),
 }

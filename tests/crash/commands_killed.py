@@ -1,0 +1,143 @@
+"""Every command with --apply, on a log dir of its own: what it must leave, also after a kill."""
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from changes import Tree, count, everything, failing, make_log_dir, result
+from damage import damage_file, flip, overwrite, remove_file
+
+from logtool import cli
+
+LOCK = ".lock"
+
+
+def damage_logs(home: Path) -> None:
+    """Let a recovery cut a segment, remove the one behind it, and write the rest anew."""
+    remove_file(home / "recovery-point-offset-checkpoint")
+    damage_file(home / "small-segments-0" / f"{42:020d}.log", overwrite, 700, b"\xff\xff")
+    (home / "codec-none-0" / f"{0:020d}.timeindex.deleted").touch()
+
+
+def damage_indexes(home: Path) -> None:
+    """Let indexes be missing and bad."""
+    remove_file(home / "small-segments-0" / f"{0:020d}.index")
+    damage_file(home / "small-segments-0" / f"{42:020d}.timeindex", flip, 3)
+    damage_file(home / "codec-none-0" / f"{0:020d}.index", flip, 5)
+    damage_file(next((home / "codec-none-0").glob("*.snapshot")), flip, 6)
+
+
+def damage_checkpoints(home: Path) -> None:
+    """Let rows lie beyond the end of the log."""
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        (home / name).write_bytes(b"0\n2\ncodec-none 0 999999\nsmall-segments 0 999999\n")
+
+
+def leave(home: Path) -> None:
+    """Leave a log dir as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One command line; ``{}`` stands for the log dir."""
+
+    words: tuple[str, ...]
+    damage: Callable[[Path], None] = leave
+    before: tuple[str, ...] = ()
+    """A command that is run first, for the one that is killed to take back."""
+
+
+_POINTS = "{}/recovery-point-offset-checkpoint"
+_RECOVER = ("recover", "--apply", "--accept-loss", "small-segments-0", "--mark-clean", "{}")
+JOBS = {
+    "recover": Job(_RECOVER, damage_logs),
+    "recover, supplement": Job((*_RECOVER[:-1], "--strategy", "supplement", "{}"), damage_logs),
+    "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
+    "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),
+    "checkpoint set": Job(("checkpoint", "set", "--apply", _POINTS, "codec-none-0", "7")),
+    "checkpoint set --delete, a row": Job(
+        ("checkpoint", "set", "--apply", "--delete", _POINTS, "codec-none-0")
+    ),
+    "checkpoint set --delete, the file": Job(("checkpoint", "set", "--apply", "--delete", _POINTS)),
+    "undo": Job(("undo", "--apply", "{undo}"), damage_logs, _RECOVER),
+}
+
+
+class Command:
+    """A job on fresh copies of its log dir."""
+
+    def __init__(self, job: Job, source: Path, home: Path) -> None:
+        self.job = job
+        self.log_dir = home / "data"
+        self._kept = home / "kept"
+        self._template = home / "template"
+        make_log_dir(source, self._template)
+        job.damage(self._template)
+        (self._template / LOCK).unlink(missing_ok=True)
+        os.utime(self._template, ns=(1, 1_700_000_000_123_456_789))
+        self.untouched = everything(self._template)
+        self.begin()
+        self.begun = self.looks()
+        with failing(0, lambda: None):
+            assert self.run() == 0
+        self.done = self.looks()
+        assert self.done != self.begun
+
+    def begin(self) -> None:
+        """Put fresh copies in place, as they are before the command."""
+        for path in (self.log_dir, *self.undo_dirs()):
+            shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(self._template, self.log_dir)
+        if self.job.before:
+            with failing(0, lambda: None):
+                assert self._run(self.job.before) == 0
+
+    def looks(self) -> Tree:
+        """Return names, modes and bytes of the log dir."""
+        return result(self.log_dir)
+
+    def calls(self) -> int:
+        """Return how many calls of the command change something."""
+        self.begin()
+        return count(lambda: self.run())
+
+    def run(self, errors: Path | None = None) -> int:
+        """Run the command; returns its status. What it says on stderr goes to a file."""
+        return self._run(self.job.words, errors)
+
+    def undo(self) -> list[int]:
+        """Take back every change, the last first; returns the statuses."""
+        return [self._run(("undo", "--apply", str(path))) for path in reversed(self.undo_dirs())]
+
+    def undo_dirs(self) -> list[Path]:
+        """Return the undo directories that are there."""
+        return sorted(self.log_dir.parent.glob(f"{self.log_dir.name}.logtool-undo-*"))
+
+    def is_as_at_first(self, *, but_for_its_time: bool = False) -> bool:
+        """Return whether every byte, mode and time is as it was before anything was run.
+
+        Where a kill came before there was an undo directory, the next command takes the lock away.
+        """
+        found, wanted = everything(self.log_dir), dict(self.untouched)
+        lock, root = LOCK.encode().hex(), b".".hex()
+        unnamed = lock in found and not self.undo_dirs()
+        if unnamed:
+            found.pop(lock)
+        if unnamed or but_for_its_time:
+            found[root] = wanted[root]
+        return found == wanted
+
+    def _run(self, words: tuple[str, ...], errors: Path | None = None) -> int:
+        undo_dirs = self.undo_dirs()
+        undo = str(undo_dirs[0]) if undo_dirs else "none"
+        line = [word.format(str(self.log_dir), undo=undo) for word in words]
+        with (
+            Path(os.devnull).open("w") as null,
+            (errors or Path(os.devnull)).open("w") as told,
+            redirect_stdout(null),
+            redirect_stderr(told),
+        ):
+            return cli.run(line)
