@@ -9,9 +9,9 @@ Layout behind the shared first 12 bytes (offset int64, size int32); CRC-32 (IEEE
         key         int32 length (-1 null), bytes
         value       int32 length (-1 null), bytes
 
-The offset is the *last* one of a wrapper; its first is known only after decompression. Brokers
-write none of these since 4.0 and still read them. Source: ``LegacyRecord``,
-``AbstractLegacyRecordBatch`` (Kafka 3.9).
+The offset is the *last* one of a wrapper; its first, and how many messages it holds, are known
+only after decompression. Brokers write none of these since 4.0 and still read them. Source:
+``LegacyRecord``, ``AbstractLegacyRecordBatch`` (Kafka 3.9).
 """
 
 import struct
@@ -25,6 +25,7 @@ from logtool.formats import compression
 from logtool.formats.record_batch import (
     CODEC_MASK,
     LOG_OVERHEAD,
+    MAGIC,
     TIMESTAMP_TYPE,
     BatchTable,
     Column,
@@ -116,6 +117,23 @@ def fill(table: BatchTable, data: memoryview, found: Column) -> None:
         for column in (table.leader_epoch, table.producer_id, table.producer_epoch,
                        table.base_sequence, table.record_count):  # fmt: skip
             column[row] = -1
+
+
+def count(table: BatchTable, data: memoryview, base: int, limit: int) -> None:
+    """Fill in the record counts of the rows of magic 0 and 1: what a wrapper holds is unpacked.
+
+    `base` is the file position of ``data[0]``, which holds the rows whole; `limit` is in bytes. A
+    wrapper that cannot be unpacked keeps -1.
+    """
+    wrappers = table.is_wrapper
+    table.record_count[(table.magic < MAGIC) & ~wrappers] = 1
+    for row in np.flatnonzero(wrappers).tolist():
+        start = int(table.position[row]) - base
+        try:
+            entry = data[start : start + int(table.size[row])]
+            table.record_count[row] = sum(1 for _ in parse_messages(entry, limit))
+        except FormatError:
+            continue  # whoever reads records says so
 
 
 def _entries(data: memoryview) -> Iterator[Message]:

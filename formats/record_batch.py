@@ -99,7 +99,7 @@ class BatchTable:
     base_sequence: Column
     """-1 none."""
     record_count: Column
-    """As stored; -1 for magic 0 and 1, which store none."""
+    """As stored. Magic 0 and 1 store none: -1 until `legacy_batch.count` has looked inside."""
     control_type: Column
     """Key type of the first control record, -1 for none; see `control_record`."""
     coordinator_epoch: Column
@@ -116,6 +116,16 @@ class BatchTable:
     def end_position(self) -> Column:
         """Return int64, the byte behind each batch."""
         return self.position + self.size
+
+    @property
+    def records_of_each(self) -> Column:
+        """Return int64, how many records each batch holds; see `records_of_each`."""
+        return records_of_each(self.record_count, self.magic)
+
+    @property
+    def records(self) -> int:
+        """Return how many records all batches hold together."""
+        return int(self.records_of_each.sum())
 
     @property
     def codec(self) -> Column:
@@ -168,6 +178,15 @@ class BatchTable:
 
 _FIELDS = tuple(field.name for field in fields(BatchTable))
 _EMPTY = BatchTable(*(np.empty(0, np.int64) for _ in _FIELDS))
+
+
+def records_of_each(record_count: Column, magic: Column) -> Column:
+    """Return int64, how many records each batch holds: all that counts records counts them so.
+
+    A negative count is none. A wrapper that could not be unpacked is one record.
+    """
+    unknown = (record_count < 0) & (magic < MAGIC)
+    return np.where(unknown, 1, np.maximum(record_count, 0))
 
 
 def empty_table() -> BatchTable:

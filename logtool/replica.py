@@ -190,8 +190,11 @@ def _stable(
                 base = table.base_offset
                 below = table[(base >= start) & (base < watermark)]
                 state.apply(transactions.significant(below))
-                count = table.record_count - np.clip(watermark - base, 0, table.record_count)
-                records += int(count[~table.is_control].sum())
+                # The base of a wrapper is its last offset, so it is above the watermark or below.
+                whole = table.records_of_each
+                safe = np.where(table.is_wrapper, whole * (base < watermark), watermark - base)
+                counts = (whole - np.clip(safe, 0, whole))[~table.is_control]
+                records += int(counts.sum())
     return state.oldest_open(none=watermark), records
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from logtool.checks.batches import BatchRules
 from logtool.errors import UnreadableError
 from logtool.formats._columns import runs
-from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, BatchTable, Column
+from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, BatchTable, Column, records_of_each
 from logtool.partition import Segment
 from logtool.scan import Chunk, Reason, scan
 
@@ -263,9 +263,8 @@ class Copy:
 
     @property
     def records(self) -> int:
-        """Return the records of its sound batches; an entry of magic 0 or 1 counts as one."""
-        table = self.batches
-        return int(np.maximum(table.record_count, 0).sum() + (table.magic < MAGIC).sum())
+        """Return the records of its sound batches."""
+        return int(records_of_each(self.batches.record_count, self.batches.magic).sum())
 
     @property
     def real_damages(self) -> tuple[DamagedRange, ...]:

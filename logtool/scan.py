@@ -15,7 +15,7 @@ import numpy as np
 from crc32c import crc32c
 
 from logtool.errors import FormatError
-from logtool.formats import _kernels, control_record, legacy_batch, record_batch
+from logtool.formats import _kernels, compression, control_record, legacy_batch, record_batch
 from logtool.formats.record_batch import (
     CODEC_MASK,
     CONTROL,
@@ -45,7 +45,8 @@ _FIRST_WINDOW, _WIDEST_WINDOW = 4096, 256 * 1024
 _MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
 """Bytes of the smallest entry by magic."""
 _LARGEST_OFFSET = 2**63 - 1
-_ATTRIBUTES = [field.name for field in fields(BatchTable)].index("attributes")
+_COLUMNS = [field.name for field in fields(BatchTable)]
+_ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
 _MOST_RELATIVE_OFFSET = 2**31 - 1
 _LONGEST_STUB = 20
 """Bytes that no walk looks at: less than a size, a magic and a CRC field."""
@@ -213,6 +214,9 @@ class _Scanner:
         found, stop, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, first)
         self._count += found
         self._rows[-_kernels.CONTROL_COLUMNS :, first : self._count] = -1
+        if found and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
+            table = BatchTable(*self._rows[:, first : self._count])
+            legacy_batch.count(table, data, position, compression.DEFAULT_LIMIT)
         if (
             found
             and int(np.bitwise_or.reduce(self._rows[_ATTRIBUTES, first : self._count])) & CONTROL

@@ -168,7 +168,7 @@ def of_table(table: BatchTable) -> Statistics:
     times = times[times >= 0]
     return Statistics(
         batches=len(table),
-        records=int(np.maximum(table.record_count, 0).sum() + (table.magic < MAGIC).sum()),
+        records=table.records,
         transactional=int(table.is_transactional.sum()),
         control=int(table.is_control.sum()),
         first_ms=int(times.min()) if len(times) else None,

@@ -81,7 +81,7 @@ class BatchRules:
             if region.before_offset is None:
                 region.before_offset = int(table.base_offset[0])
             region.batches += len(table)
-            region.records += int(np.maximum(table.record_count, 0).sum())
+            region.records += table.records
             region.bytes += int(table.size.sum())
         if not self._ordinary(chunk):
             yield from self._order(table)

@@ -9,7 +9,7 @@ from logtool.checks.batches import BatchRules
 from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.findings import Finding
-from logtool.formats.record_batch import MAGIC, BatchTable, concat
+from logtool.formats.record_batch import BatchTable, concat
 from logtool.scan import Chunk, Plain
 
 _CHUNKS_OF_ROWS = 64
@@ -69,7 +69,7 @@ def _count(report: SegmentReport, chunk: Chunk) -> None:
     if plain:
         records, largest = plain.records, plain.largest_batch
     else:
-        records = int(np.maximum(table.record_count, 0).sum() + (table.magic < MAGIC).sum())
+        records = table.records
         largest = int(table.size.max())
     report.records += records
     report.largest_batch = max(report.largest_batch, largest)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from logtool import files
 from logtool.data_dir import Selection
 from logtool.dump.blocks import Block
@@ -110,8 +108,7 @@ class Dump:
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table
         self.summary.batches += len(table)
-        # Entries of magic 0 and 1 store no count and are one record, or a wrapper of some.
-        self.summary.records += int(np.where(table.record_count < 0, 1, table.record_count).sum())
+        self.summary.records += table.records
         damaged = chunk.damage.length if chunk.damage else 0
         self._advance(path, int(table.size.sum()) + damaged)
 

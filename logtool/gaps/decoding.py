@@ -29,10 +29,9 @@ def record_offsets(chunk: Chunk, row: int, limit: int) -> Column | None:
 def counts_and_bases(chunk: Chunk, limit: int) -> tuple[Column, Column]:
     """Return how many records each batch holds, and its first offset."""
     table = chunk.table
-    counts, bases = np.maximum(table.record_count, 0), table.base_offset.copy()
-    for row in np.flatnonzero(table.magic < MAGIC).tolist():
-        counts[row] = 1
-        found = record_offsets(chunk, row, limit) if table.codec[row] else None
+    bases = table.base_offset.copy()
+    for row in np.flatnonzero(table.is_wrapper).tolist():
+        found = record_offsets(chunk, row, limit)
         if found is not None and len(found):
-            counts[row], bases[row] = len(found), found[0]
-    return counts, bases
+            bases[row] = found[0]
+    return table.records_of_each, bases

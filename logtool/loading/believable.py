@@ -18,7 +18,7 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
 from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.loading.epochs import EpochCache
-from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Recovery, count_records
+from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Recovery
 from logtool.loading.shadow import ShadowFile
 from logtool.scan import Chunk
 from logtool.transactions import AbortedTransaction, Producer, ProducerState
@@ -101,11 +101,11 @@ class Reading(Recovery):
             # Offsets may go backwards: each batch counts for itself.
             cut = int(self._cuts[row])
             before = table[table.last_offset < cut]
-            self._before[row] += int(before.size.sum()), count_records(before)
+            self._before[row] += int(before.size.sum()), before.records
             if ((table.base_offset < cut) & (table.last_offset >= cut)).any():
                 self.inside.add(cut)
         if end < len(self._cuts):
-            self._before[end:] += int(table.size.sum()), count_records(table)
+            self._before[end:] += int(table.size.sum()), table.records
 
     def before(self, cut: int) -> tuple[int, int]:
         """Return the bytes and the records in front of a cut."""

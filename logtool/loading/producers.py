@@ -12,7 +12,7 @@ from crc32c import crc32c
 
 from logtool.formats import producer_snapshot
 from logtool.loading.reading import IndexedLog, StartFailsError
-from logtool.loading.recovery import count_records, replay
+from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.transactions import NONE, Producer, ProducerState
@@ -172,7 +172,7 @@ class ProducerManager:
         """Replay the batches of a log from byte `begin` to `stop`."""
         for chunk in log.batches(begin, stop):
             self.bytes_replayed += int(chunk.table.size.sum())
-            self.records_replayed += count_records(chunk.table)
+            self.records_replayed += chunk.table.records
             if chunk.control_errors:
                 row, error = chunk.control_errors[0]
                 offset = int(chunk.table.base_offset[row])

@@ -61,7 +61,7 @@ class Lost:
         if not len(table):
             return
         self.batches += len(table)
-        self.records += count_records(table)
+        self.records += table.records
         first, last = int(table.base_offset.min()), int(table.last_offset.max())
         self.first_offset = first if self.first_offset is None else min(first, self.first_offset)
         self.last_offset = last if self.last_offset is None else max(last, self.last_offset)
@@ -272,7 +272,7 @@ class Recovery:
         self.result.valid_size = int(table.position[-1] + table.size[-1])
         self.result.end_offset = int(table.last_offset[-1]) + 1
         self.result.batches += len(table)
-        self.result.records += count_records(table)
+        self.result.records += table.records
         self._replay(table[:readable])
         return rest
 
@@ -335,11 +335,6 @@ def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:
             one.last_stable_offset,
         )  # fmt: skip
     return entries.tobytes()
-
-
-def count_records(table: BatchTable) -> int:
-    """Return the records of the batches; one for each magic 0 or 1 entry."""
-    return int(np.maximum(table.record_count, 0).sum()) + int((table.magic < MAGIC).sum())
 
 
 def _accepted(

@@ -14,7 +14,7 @@ import numpy as np
 from logtool.checks.pieces import PieceReport, check_piece
 from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
-from logtool.formats.record_batch import MAGIC, BatchTable, Column, concat
+from logtool.formats.record_batch import BatchTable, Column, concat
 from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.rows import batch_rows, record_rows
@@ -74,8 +74,7 @@ class Totals:
         if plain:
             self.records += plain.records
         else:
-            self.records += int(np.maximum(table.record_count, 0).sum())
-            self.records += int((table.magic < MAGIC).sum())
+            self.records += table.records
             self.transactional_batches += int(table.is_transactional.sum())
             self.control_batches += int(table.is_control.sum())
         self.batches += len(table)
