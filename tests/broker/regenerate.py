@@ -16,15 +16,15 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from broker import failures, java_clients, replicas, scenarios
+from broker import failures, java_clients, replicas, scenarios, zookeeper_scenarios
 from broker.dump import DECODERS, Dump, dump, dumpable
-from broker.install import KAFKA_PER_APPEND, VERSIONS
+from broker.install import KAFKA_PER_APPEND, VERSIONS, ZOOKEEPER_VERSIONS
 
 if TYPE_CHECKING:
     from broker.scenarios import Scenario
@@ -42,8 +42,10 @@ _BATCH = re.compile(
 )
 
 
-def builders(version: str, work: Path, data: Path) -> dict[str, Iterator[Scenario]]:
+def builders(version: str, work: Path, data: Path) -> Mapping[str, Iterator[Scenario]]:
     """Return what makes each scenario of a release, keyed by the names of what it makes."""
+    if version in ZOOKEEPER_VERSIONS:
+        return zookeeper_scenarios.builders(version, work)
     archives = data / version
     return {
         "formatted empty": scenarios.fresh(version, work),
@@ -70,7 +72,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="where to write")
     arguments = parser.parse_args()
     manifest = Manifest(arguments.data / "manifest.json")
-    for version in arguments.version or (*VERSIONS, KAFKA_PER_APPEND):
+    for version in arguments.version or (*VERSIONS, KAFKA_PER_APPEND, *ZOOKEEPER_VERSIONS):
         started = time.monotonic()
         if arguments.dump_only:
             dump_again(manifest, version, arguments.scenario)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -400,14 +400,19 @@ def delete_records(bootstrap: str, log_dir: Path) -> None:
         "deleted_segments": bases[4],
         "deleted-pending": 160,
     }
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = [TopicPartition(topic, 0, offset) for topic, offset in targets.items()]
-    for future in admin.delete_records(wanted).values():
-        future.result(30)
+    delete_records_up_to(bootstrap, targets)
     gone = log_dir / "deleted_segments-0"
     pending = log_dir / "deleted-pending-0"
     wait_for(lambda: len(list(gone.glob("0*.log"))) == len(bases) - 4, 60, "deleted segments")
     wait_for(lambda: any(pending.glob("*.log.deleted")), 60, "segments waiting for deletion")
+
+
+def delete_records_up_to(bootstrap: str, targets: Mapping[str, int]) -> None:
+    """Move the start of the first partition of each topic to an offset."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = [TopicPartition(topic, 0, offset) for topic, offset in targets.items()]
+    for future in admin.delete_records(wanted).values():
+        future.result(30)
 
 
 def delete_topic(bootstrap: str, log_dir: Path, topic: str = "doomed-topic.v1_x") -> None:
