@@ -27,7 +27,7 @@ _ARGUMENT_LIMIT = 100_000
 _PROBLEM = re.compile(
     rb"^(?:Mismatches in :|Found timestamp mismatch in :|Found out of order timestamp in :"
     rb"|The following indexed offsets are not found in :"
-    rb"|Non-consecutive offsets in |Ignoring unknown file )(.+)$"
+    rb"|Non-consecutive offsets in :?|Ignoring unknown file )(.+)$"
 )
 
 

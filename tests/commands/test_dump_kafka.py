@@ -9,7 +9,8 @@ from conftest import DATA, SCENARIOS
 
 MODES = {"batches": [], "records": ["--records"], "entries": []}
 MANIFEST = json.loads((DATA / "manifest.json").read_text())
-CASES = [(scenario, mode) for scenario in SCENARIOS for mode in MODES]
+CASES = [(name, mode) for name in SCENARIOS if int(name[0]) >= 3 for mode in MODES]
+"""Older tools print other lines; see `test_dump_older_kafka`."""
 
 
 def failures(scenario: str, mode: str) -> list[str]:

@@ -42,11 +42,17 @@ EXPECTED = {
     "java-clients": ALWAYS,
     "two-log-dirs": ALWAYS | {"partition/future"},
     "replicas": ALWAYS | {"checkpoint/empty", "log/zero-tail", "partition/stray"},
+    "zookeeper": ALWAYS | {"partition-metadata/not-written"},
+    "magic-0": ALWAYS | {"partition-metadata/not-written"},
+    "magic-1": ALWAYS | {"partition-metadata/not-written", "checkpoint/no-recovery-point",
+                         "checkpoint/empty"},
 }
 NEWEST = [name for name in SCENARIOS if name.startswith(VERSIONS[-1])]
 STOPPED = ("clean", "empty", "killed", "torn", "torn-recovered", "two-log-dirs")
 """Those worth copying: with and without a clean marker."""
 COUNT_LINE = re.compile(r"^baseOffset: .* count: (\d+)", re.MULTILINE)
+BATCH_LINE = re.compile(rb"^(?:baseOffset|offset): ", re.MULTILINE)
+RECORD_LINE = re.compile(rb"^(?:\| )?offset: .* keysize: ", re.MULTILINE | re.IGNORECASE)
 
 
 @cache
@@ -54,6 +60,15 @@ def counted(expected: Path) -> dict[str, tuple[int, int]]:
     """Return (batches, records) of each log by the name Kafka's dump tool was given."""
     folder = expected / "batches"
     found = {}
+    if int(expected.parent.name[0]) < 3:
+        # Of magic 0 and 1 no batch line has a count: with --deep-iteration all records stand there.
+        for path in folder.rglob("*.log.txt"):
+            name = path.relative_to(folder)
+            found[str(name).removesuffix(".txt")] = (
+                len(BATCH_LINE.findall(path.read_bytes())),
+                len(RECORD_LINE.findall((expected / "records" / name).read_bytes())),
+            )
+        return found
     for path in folder.rglob("*.log.txt"):
         counts = [int(count) for count in COUNT_LINE.findall(path.read_text())]
         found[str(path.relative_to(folder)).removesuffix(".txt")] = len(counts), sum(counts)
