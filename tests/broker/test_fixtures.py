@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker.install import VERSIONS
+from broker.install import VERSIONS, major
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 SCENARIOS: list[dict[str, Any]] = json.loads((DATA / "manifest.json").read_text())["scenarios"]
@@ -73,8 +73,11 @@ def test_the_full_workload_left_its_traces(scenario: dict[str, Any]) -> None:
 def test_only_an_orderly_stop_left_a_clean_marker(scenario: dict[str, Any]) -> None:
     marked = any(name.endswith(".kafka_cleanshutdown") for name in scenario["files"])
     locked = any(name.endswith(".lock") for name in scenario["files"])
-    killed = scenario["name"] in ("killed", "running", "torn", "default-settings", "replicas")
-    assert locked == killed
+    killed = scenario["name"] in (
+        "killed", "running", "torn", "default-settings", "replicas", "magic-1"
+    )  # fmt: skip
+    # Releases before 3.0 leave the lock file behind at each stop.
+    assert locked == (killed or major(scenario["kafka_version"]) < 3)
     # One of the three nodes of "replicas" was stopped in order.
     expected = scenario["name"] == "replicas" or not (killed or scenario["name"] == "formatted")
     assert marked == expected

@@ -54,7 +54,9 @@ def test_blocks_print_what_objects_print(both, scenario, name, format):
     for more in ([], *(["--records", "--values", v] for v in ("utf8", "hex", "base64", "len"))):
         fast, slow, blocks = both("-f", format, *more, *logs)
         assert fast == slow
-        assert blocks or not any(path.stat().st_size for path in logs)
+        # Messages of magic 0 and 1 go one by one.
+        some = any(path.stat().st_size for path in logs) and "/magic-" not in name
+        assert bool(blocks) == some
 
 
 def hard_records():

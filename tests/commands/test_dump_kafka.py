@@ -1,30 +1,11 @@
 """`dump --format kafka` against what Kafka's own tool printed about the same files."""
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from conftest import DATA, SCENARIOS
+from conftest import SCENARIOS
+from dumps import MODES, expected, failures
 
-MODES = {"batches": [], "records": ["--records"], "entries": []}
-MANIFEST = json.loads((DATA / "manifest.json").read_text())
 CASES = [(name, mode) for name in SCENARIOS if int(name[0]) >= 3 for mode in MODES]
 """Older tools print other lines; see `test_dump_older_kafka`."""
-
-
-def failures(scenario: str, mode: str) -> list[str]:
-    """Return the files on which Kafka's tool gave up with an exception."""
-    (entry,) = (e for e in MANIFEST["scenarios"] if e["archive"] == f"{scenario}.tar.xz")
-    found: list[str] = entry.get("dump_failures", {}).get(mode, [])
-    return found
-
-
-def expected(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(folder.rglob("*.txt")):
-        if not path.name.endswith(".stderr.txt"):
-            name = path.relative_to(folder).as_posix().removesuffix(".txt")
-            yield name, path.read_bytes().decode()
 
 
 def as_before_4(line: str) -> str:

@@ -26,7 +26,7 @@ RECOVERY = "recovery-point-offset-checkpoint"
 WATERMARK = "replication-offset-checkpoint"
 START = "log-start-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
-COMPACTED = ("compacted-tx-0", "compacted.keys-0")
+COMPACTED = ("compacted-tx-0", "compacted.keys-0", "old-compacted-0")
 """The first batches of their epochs are compacted away: only the file knows where those began."""
 GONE = "goes, the partition is not in this directory"
 DELETED = (f"doomed-topic.v1_x-1: row of 0 {GONE}", f"doomed-topic.v1_x-0: row of 300 {GONE}")
@@ -84,21 +84,22 @@ def test_epochs_from_batches_alone_are_the_brokers_bytes_but_for_epochs_without_
             rows = leader_epoch_checkpoint.parse(data).epochs
             # What a leader writes at the end when it is elected has no batch yet.
             end = last_batch_offset(path.parent) + 1
-            wanted = [row for row in rows if row[1] < end]
+            # Batches of magic 0 and 1 have no epochs, whatever their leader wrote.
+            wanted = [row for row in rows if row[1] < end and "/magic-" not in name]
+            if not wanted:
+                assert path not in edits
+                continue
             if path.parent.name in COMPACTED:
                 found = leader_epoch_checkpoint.parse(edits[path].after).epochs
                 # As in a broker that recovers without the file.
                 assert [epoch for epoch, _ in found] == [epoch for epoch, _ in wanted]
                 assert all(new[1] >= old[1] for new, old in zip(found, wanted, strict=True))
                 continue
-            if not wanted:
-                assert path not in edits
-                continue
             assert edits[path].action.action is Kind.CREATE
             expected = leader_epoch_checkpoint.build(wanted)
             assert edits[path].after == leader_epoch_checkpoint.encode(expected), path
             compared += edits[path].after == data
-    assert compared or name.partition("/")[2] == "formatted"
+    assert compared or name.partition("/")[2] in ("formatted", "magic-0", "magic-1")
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ EXPECTED = {
     "replicas": ALWAYS | {"checkpoint/empty", "log/zero-tail", "partition/stray"},
     "zookeeper": ALWAYS | {"partition-metadata/not-written"},
     "magic-0": ALWAYS | {"partition-metadata/not-written"},
-    "magic-1": ALWAYS | {"partition-metadata/not-written", "checkpoint/no-recovery-point",
-                         "checkpoint/empty"},
+    "magic-1": ALWAYS
+    | {"partition-metadata/not-written", "checkpoint/no-recovery-point", "checkpoint/empty"},
 }
 NEWEST = [name for name in SCENARIOS if name.startswith(VERSIONS[-1])]
 STOPPED = ("clean", "empty", "killed", "torn", "torn-recovered", "two-log-dirs")

@@ -1,0 +1,26 @@
+"""What Kafka's own dump tool printed about the files of the fixtures."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from conftest import DATA
+
+MODES = {"batches": [], "records": ["--records"], "entries": []}
+"""The options of `logtool dump` for each way in which the tool was run."""
+MANIFEST = json.loads((DATA / "manifest.json").read_text())
+
+
+def failures(scenario: str, mode: str) -> list[str]:
+    """Return the files on which Kafka's tool gave up with an exception."""
+    (entry,) = (e for e in MANIFEST["scenarios"] if e["archive"] == f"{scenario}.tar.xz")
+    found: list[str] = entry.get("dump_failures", {}).get(mode, [])
+    return found
+
+
+def expected(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield each file that was dumped, and what was printed."""
+    for path in sorted(folder.rglob("*.txt")):
+        if not path.name.endswith(".stderr.txt"):
+            name = path.relative_to(folder).as_posix().removesuffix(".txt")
+            yield name, path.read_bytes().decode(errors="replace")
