@@ -140,11 +140,13 @@ class Report:
         self._hide_progress()
         error(str(problem))
 
-    def show_progress(self, done: int, total: int, path: Path) -> None:
-        """Update the progress bar; cheap enough to be called often."""
+    def show_progress(
+        self, done: int, total: int, name: Path | str, *, at_once: bool = False
+    ) -> None:
+        """Update the progress bar; cheap enough to be called often, unless `at_once`."""
         if self._progress is None:
             self._progress = ProgressBar(sys.stderr, wanted=self._progress_wanted())
-        self._progress.update(done, total, str(path))
+        self._progress.update(done, total, str(name), at_once=at_once)
 
     def note(self, message: str, style: str | None = None) -> None:
         """Print a line for people on stderr, unless -q was given or nobody reads any more.

@@ -26,12 +26,11 @@ class ProgressBar:
         self._bar: tuple[Progress, TaskID] | None = None
         self._shown = False
 
-    def update(self, done: int, total: int, name: str) -> None:
-        """Take the state; draws at most some times a second."""
+    def update(self, done: int, total: int, name: str, *, at_once: bool = False) -> None:
+        """Take the state; draws at most some times a second, on a terminal `at_once` if asked."""
         now = time.monotonic()
-        if not self._wanted or now - self._drawn < (
-            REDRAW_SECONDS if self._terminal else LINE_SECONDS
-        ):
+        least = REDRAW_SECONDS if self._terminal else LINE_SECONDS
+        if not self._wanted or (now - self._drawn < least and not (at_once and self._terminal)):
             return
         self._drawn = now
         if self._terminal:

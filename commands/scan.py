@@ -187,7 +187,9 @@ def scan(
         run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         check_output(output, inputs.paths)
         check(output, run_id)
+        report.show_progress(0, 0, "Spark starts", at_once=True)
         with session(master, settings_of_spark) as spark:
+            report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
             job = Scan(
                 spark,
                 inputs.paths,
@@ -196,8 +198,13 @@ def scan(
                 wanted,
                 Payload(payload),
                 inputs.selection,
-                on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
+                on_progress=lambda p: report.show_progress(
+                    p.bytes_done, p.bytes_total, scan_view.reading(report.summary, p.path)
+                ),
                 on_step=lambda text: report.note(text) if verbose else None,
+                on_wait=lambda text: report.show_progress(
+                    report.summary.bytes, report.summary.bytes, text, at_once=True
+                ),
                 on_unreadable=report.unreadable,
                 summary=report.summary,
             )

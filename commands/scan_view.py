@@ -9,8 +9,11 @@ from logtool.commands.output import View
 from logtool.commands.writers import Column, Object, columns
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from logtool.pipeline.scan import Scan
     from logtool.pipeline.storage import Staged
+    from logtool.summary import Summary
 
 SCHEMA = "logtool.scan/1"
 _TABLE = (
@@ -36,7 +39,7 @@ def make(*, runs: bool = False) -> View:
         "table", "rows", "bytes", "path", "run_id")  # fmt: skip
     return View(
         SCHEMA, columns(*names), lambda obj: _LAYOUTS.get(obj["type"]),
-        row_types=frozenset({"run" if runs else "table"}),
+        row_types=frozenset({"run" if runs else "table"}), sparse=True,
     )  # fmt: skip
 
 
@@ -66,6 +69,11 @@ def objects(job: "Scan") -> Iterator[Object]:
             "type": "table", "table": name, "rows": job.rows[name], "bytes": job.sizes[name],
             "path": f"{job.output.rstrip('/')}/{name}/run_id={job.run_id}", "run_id": job.run_id,
         }  # fmt: skip
+
+
+def reading(summary: "Summary", path: "Path") -> str:
+    """Return how far the pass over the bytes is, beside the bytes."""
+    return f"{text.count(summary.partitions, 'partition')} read, {path}"
 
 
 def last_line(job: "Scan") -> str:

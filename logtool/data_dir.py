@@ -30,6 +30,10 @@ OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
 """Partition directories that a broker writes to; their rows bear the plain name."""
 
 
+_MOST_NAMED = 8
+"""Log dirs that a message names."""
+
+
 class PathKind(StrEnum):
     """What a path on the command line is."""
 
@@ -137,7 +141,13 @@ def classify(path: Path) -> PathKind:
         return PathKind.PARTITION_DIR
     if any(names.parse_root_file(e.name).kind is not FileKind.UNKNOWN for e in entries):
         return PathKind.LOG_DIR
-    if any(files.is_dir(e) and _is_like_partition(path / e.name) for e in entries):
+    folders = [path / e.name for e in entries if files.is_dir(e)]
+    if log_dirs := _log_dirs_among(folders):
+        shown = " ".join(shlex.quote(str(one)) for one in log_dirs[:_MOST_NAMED])
+        more = " ..." if len(log_dirs) > _MOST_NAMED else ""
+        text = f"nothing matched: it is no log dir but holds {len(log_dirs)}; name them instead: "
+        raise NothingMatchedError(path, f"{text}{shown}{more}")
+    if any(_is_like_partition(one) for one in folders):
         return PathKind.LOG_DIR
     # A dot has no name of its own.
     name = path.resolve().name if path.name in ("", "..") else path.name
@@ -185,6 +195,29 @@ def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, i
         directory.topic, directory.partition, list(DirectoryKind).index(directory.kind),
         directory.name,
     )  # fmt: skip
+
+
+def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
+    """Return those that are log dirs, where none is a partition's that holds something."""
+    found = []
+    for folder in folders:
+        try:
+            entries = files.list_dir(folder)
+        except UnreadableError:
+            continue
+        if _holds_partition_files([entry.name for entry in entries]):
+            return []
+        partitions = (
+            entry
+            for entry in entries
+            if files.is_dir(entry)
+            and isinstance(names.parse_directory(entry.name), PartitionDirectory)
+        )
+        if any(
+            names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN for entry in entries
+        ) or any(_is_like_partition(folder / entry.name) for entry in partitions):
+            found.append(folder)
+    return sorted(found)
 
 
 def _is_like_partition(path: Path) -> bool:

@@ -7,6 +7,7 @@
     scan        log dirs to tables: one pass over the bytes, then the questions across segments
     unit_rows   what an executor writes of that pass; gap_rows what it tells of missing offsets
     answers     the questions asked of what was staged, and their tables written
+    watching    how far the jobs of Spark are
     homes       which log dir, broker and partition a path belongs to
     storage     where tables are kept: runs that are there as a whole or not at all
     ownership   whose a run under way is, and whether that process still lives

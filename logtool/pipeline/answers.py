@@ -11,6 +11,7 @@ from pyarrow import parquet
 from logtool.pipeline import questions, tables
 from logtool.pipeline.storage import Part, Run, Staging, filesystem
 from logtool.pipeline.unit_rows import HELPERS
+from logtool.pipeline.watching import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,9 +26,9 @@ _PATTERN = frozenset("*?[]{}\\")
 
 def answer(
     spark: "SparkSession", run: Run, wanted: Sequence[str], log_dirs: Sequence[Path],
-    on_step: Callable[[str], None],
+    on_step: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None,
 ) -> None:  # fmt: skip
-    """Write the tables of `wanted` that are answers."""
+    """Write the tables of `wanted` that are answers; `on_wait` hears how far each question is."""
 
     def staged(table: str) -> "DataFrame":
         return read(spark, run.files(table), HELPERS.get(table) or tables.schema(table))
@@ -40,9 +41,16 @@ def answer(
         "transactions": lambda: questions.transactions(staged("batches")),
         "replicas": lambda: questions.replicas(staged("batches"), staged("segments")),
     }
-    for name in ANSWERS:
-        if name in wanted:
-            on_step(f"asking for {name}")
+    questions_asked = [name for name in ANSWERS if name in wanted]
+    for number, name in enumerate(questions_asked, 1):
+        step = f"question {number} of {len(questions_asked)}: {name}"
+        on_step(step)
+        on_wait(step)
+
+        def on_tasks(done: int, total: int, step: str = step) -> None:
+            on_wait(f"{step}, {done} of {total} tasks done")
+
+        with watched(spark.sparkContext, step, on_tasks):
             run.add(write(run.staging, name, asked[name]()))
 
 

@@ -68,6 +68,7 @@ class SparkEngine:
         if len(paths) < _WORTH_A_JOB:
             yield from map(partition.read_or_error, paths)
             return
+        self._context.setJobDescription(f"logtool: listing {len(paths):,} partition dirs")
         for at in range(0, len(paths), _LIST_AT_ONCE):
             some = paths[at : at + _LIST_AT_ONCE]
             slices = min(len(some), 4 * self.cores)
@@ -152,9 +153,8 @@ class SparkRunner:
         done = 0
         while not wait([future], _POLL_SECONDS).done:
             share = total * self._finished() // max(1, len(tasks))
-            if share > done:
-                self._on_bytes(share - done)
-                done = share
+            self._on_bytes(max(0, share - done))  # Nothing new, too: the bar shows that it lives.
+            done = max(done, share)
         try:
             results = future.result()
         except Exception as error:
@@ -163,7 +163,10 @@ class SparkRunner:
         return results
 
     def _collect(self, tasks: list[list[tuple[int, Unit]]], work: Work) -> list[tuple[int, Any]]:
-        self._context.setJobGroup(self._group, "logtool", interruptOnCancel=True)
+        count = sum(len(task) for task in tasks)
+        self._context.setJobGroup(
+            self._group, f"logtool: reading {count:,} pieces of logs", interruptOnCancel=True
+        )
         found: list[tuple[int, Any]] = (
             self._context.parallelize(tasks, len(tasks))
             .mapPartitions(lambda some: (one for task in some for one in work(task)))

@@ -64,6 +64,8 @@ class Scan:
     on_progress: Callable[[Progress], None] = lambda _: None
     on_step: Callable[[str], None] = lambda _: None
     """Told what is done when no bytes are read any more."""
+    on_wait: Callable[[str], None] = lambda _: None
+    """Told again and again how far that is."""
     on_unreadable: Callable[[UnreadableError], None] = lambda _: None
     summary: Summary = field(default_factory=Summary)
     rows: dict[str, int] = field(default_factory=dict)
@@ -81,8 +83,9 @@ class Scan:
             if self.summary.has_no_partition:
                 # Tables of nothing must not take the place of those of an earlier run.
                 Inputs(self.paths, self.selection).require()
-            answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step)
+            answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step, self.on_wait)
             self.on_step("making the run visible")
+            self.on_wait("making the run visible")
             run.commit(self.wanted, self._about(inputs))
         except BaseException:
             run.abandon()

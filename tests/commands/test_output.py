@@ -107,6 +107,17 @@ def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
     assert stream.getvalue()[before:] == ""
 
 
+def test_the_bar_is_drawn_at_once_where_the_next_news_may_take_long(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("logtool.commands.progress.REDRAW_SECONDS", 3600)
+    stream = Terminal()
+    bar = ProgressBar(stream, wanted=True)
+    bar.update(0, 0, "Spark lists the partitions")
+    assert stream.getvalue() == ""
+    bar.update(0, 0, "Spark starts", at_once=True)
+    assert "Spark starts" in stream.getvalue()
+
+
 @pytest.mark.parametrize(
     ("options", "beside", "drawn"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -197,6 +198,36 @@ def test_a_second_run_of_a_living_id_is_refused(home, tmp_path):
     said = f"process {os.getpid()} on .* is at work on run one; wait for it, or choose another"
     assert re.search(said, one_line(done))
     run.abandon()
+
+
+@pytest.mark.spark
+def test_a_terminal_shows_what_is_done_from_the_start_of_spark_on(scenario, tmp_path):
+    controller, terminal = pty.openpty()
+    with subprocess.Popen(
+        [*LOGTOOL, "scan", scenario("4.3.1/clean"), "--output", tmp_path / "out",
+         "--tables", "producers"],
+        stdin=terminal, stdout=terminal, stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    ) as job:  # fmt: skip
+        os.close(terminal)
+        shown = b""
+        while piece := _read(controller):
+            shown += piece
+    os.close(controller)
+    assert job.returncode == 0, shown
+    steps = [b"Spark starts", b"partitions read, ", b"question 1 of 1: producers",
+             b"making the run visible"]  # fmt: skip
+    places = [shown.find(step) for step in steps]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert shown.rstrip().splitlines()[-1].startswith(b"run ")
+
+
+def _read(controller: int) -> bytes:
+    try:
+        return os.read(controller, 65536)
+    except OSError:  # Nobody has the terminal open any more.
+        return b""
 
 
 @pytest.mark.spark

@@ -231,3 +231,16 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark, scenario, tmp_
         pandas.testing.assert_frame_equal(
             *(one.sort_values(order, ignore_index=True) for one in (whole, again))
         )
+
+
+def test_what_is_done_is_told_and_stands_in_the_pages_of_spark(spark, scenario, tmp_path):
+    told: list[str] = []
+    scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("gaps", "producers"),
+         on_wait=told.append)  # fmt: skip
+    assert told[0] == "question 1 of 2: gaps"
+    assert "question 2 of 2: producers" in told
+    assert told[-1] == "making the run visible"
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    said = {jobs.apply(at).description().getOrElse(None) for at in range(jobs.size())}
+    assert "logtool: question 2 of 2: producers" in said
+    assert any(one and one.startswith("logtool: reading ") for one in said)

@@ -1,0 +1,53 @@
+"""A folder that holds log dirs is none itself: nothing in it may pass for sound."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logtool import data_dir
+from logtool.data_dir import PathKind
+from logtool.errors import NothingMatchedError
+
+COMMANDS = ["verify", "gaps", "stat", "txns", "plan", "sanity", "diff", "watermark"]
+
+
+@pytest.fixture
+def folder(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
+    """Return a folder with two log dirs, whose names could be those of partitions."""
+    for name in ("broker-1", "broker-2"):
+        shutil.copytree(scenario("4.3.1/empty"), tmp_path / "mnt" / name)
+    return tmp_path / "mnt"
+
+
+def test_the_log_dirs_to_name_are_told(folder: Path) -> None:
+    said = re.escape(f"holds 2; name them instead: {folder}/broker-1 {folder}/broker-2")
+    with pytest.raises(NothingMatchedError, match=said):
+        data_dir.classify(folder)
+    (folder / "dbus-1").mkdir()  # An empty directory with the name of a partition changes nothing.
+    with pytest.raises(NothingMatchedError, match=said):
+        data_dir.classify(folder)
+
+
+def test_a_log_dir_stays_one(folder: Path, scenario: Callable[[str], Path]) -> None:
+    assert data_dir.classify(folder / "broker-1") is PathKind.LOG_DIR
+    clean = shutil.copytree(scenario("4.3.1/clean"), folder / "clean")
+    for path in clean.iterdir():
+        if path.is_file():
+            path.unlink()
+    assert data_dir.classify(clean) is PathKind.LOG_DIR  # by its partitions alone
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_refuses_such_a_folder(folder: Path, command: str) -> None:
+    others = [str(folder / "broker-1")] if command == "diff" else []
+    done = subprocess.run(
+        [sys.executable, "-m", "logtool", command, str(folder), *others],
+        capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert f"name them instead: {folder}/broker-1 {folder}/broker-2" in done.stderr
