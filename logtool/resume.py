@@ -8,6 +8,7 @@ A segment that is not any more what it was counts as never checked.
 """
 
 import json
+import math
 import os
 import time
 from dataclasses import dataclass, field
@@ -43,7 +44,9 @@ class Memory:
         checked = {path: list(known) for path, known in self.checked.items()}
         temporary = self.path.with_name(self.path.name + ".tmp")
         try:
-            with temporary.open("w", encoding="utf-8") as out:
+            # Not through a link that somebody put there.
+            temporary.unlink(missing_ok=True)
+            with temporary.open("x", encoding="utf-8") as out:
                 json.dump({"schema": SCHEMA, "checked": checked}, out)
                 out.flush()
                 os.fsync(out.fileno())
@@ -68,6 +71,9 @@ def load(path: Path) -> Memory:
             str(log): (int(size), int(mtime_ns), float(when))
             for log, (size, mtime_ns, when) in content["checked"].items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if not all(math.isfinite(when) for _, _, when in checked.values()):
+            raise ValueError("a time is no number")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError,
+            RecursionError) as error:  # fmt: skip
         raise UsageError(f"{path}: is no file that --resume wrote: {error}") from error
     return Memory(path, checked)

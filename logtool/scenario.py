@@ -139,7 +139,7 @@ def read(name: str) -> Scenario:
         raise UsageError(f"{name}: {reason}; there are {', '.join(shipped())}") from error
     try:
         return parse(text)
-    except (UsageError, tomllib.TOMLDecodeError) as error:
+    except (UsageError, ValueError, RecursionError) as error:  # too long numbers, deep nesting
         raise UsageError(f"{name}: {error}") from error
 
 

@@ -377,7 +377,7 @@ def runs(output: str) -> list[dict[str, Any]]:
             record = json.loads(_read(found, info.path))
             record["run_id"], record["tables_version"]
             records.append(record)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RefusedError(f"{output}/_runs/{info.base_name} is no record of a run") from error
     return records
 
