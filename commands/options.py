@@ -245,7 +245,7 @@ def parse_duration(option: str, text: str) -> float:
 
 
 def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) -> float:
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
     if not found or found.group(2) not in units or float(found.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
     return float(found.group(1)) * units[found.group(2)]
@@ -262,7 +262,7 @@ def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
 
 def parse_kafka_version(value: str) -> tuple[int, int]:
     """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``; at least 3.0."""
-    found = re.fullmatch(r"([0-9]+)\.([0-9]+)(\.[0-9]+)*", value)
+    found = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
     if not found or int(found.group(1)) < 3:
         raise UsageError(f"--kafka-version {value}: expected a version such as 3.9 or 4.3")
     return int(found.group(1)), int(found.group(2))

@@ -30,6 +30,7 @@ from logtool.commands.options import (
     Verbose,
 )
 from logtool.errors import UsageError
+from logtool.formats.java_text import parse_int, parse_long
 
 if TYPE_CHECKING:
     from logtool.data_dir import Selection
@@ -252,13 +253,15 @@ class _One:
 
 def _pair(text: str) -> "tuple[Key | None, int]":
     name, _, number = text.rpartition("=")
-    if not number.isdecimal():
+    offset = parse_long(number)
+    if offset is None or offset < 0:
         raise UsageError(f"--from-offset {text}: expected N or TOPIC-PARTITION=N")
-    return _key("--from-offset", name) if name else None, int(number)
+    return _key("--from-offset", name) if name else None, offset
 
 
 def _key(option: str, name: str) -> "Key":
     topic, _, number = name.rpartition("-")
-    if not topic or not number.isdecimal():
+    partition = parse_int(number)
+    if not topic or partition is None or partition < 0:
         raise UsageError(f"{option} {name}: expected TOPIC-PARTITION, such as orders-3")
-    return topic, int(number)
+    return topic, partition

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from logtool.findings import Finding
-from logtool.formats._java_text import SPACE, Line, parse_int, split, split_lines
+from logtool.formats.java_text import SPACE, Line, parse_int, split, split_lines
 
 VERSION = 0
 

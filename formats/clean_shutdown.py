@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from logtool.findings import Finding
-from logtool.formats._java_text import json_long, parse_json_object
+from logtool.formats.java_text import json_long, parse_json_object
 
 MARKER = b'{"version":0,"brokerEpoch":-1}'
 """What a broker writes that knows no epoch of its own."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from logtool.findings import Finding
-from logtool.formats._java_text import parse_int, parse_long
+from logtool.formats.java_text import parse_int, parse_long
 
 SUFFIX = ".checkpoint"
 SNAPSHOT_HEADER = 3

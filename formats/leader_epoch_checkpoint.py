@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from logtool.findings import Finding
 from logtool.formats import _checkpoint_file
 from logtool.formats._checkpoint_file import CheckpointFile, line_finding, split_fields
-from logtool.formats._java_text import Line, parse_int, parse_long
+from logtool.formats.java_text import Line, parse_int, parse_long
 
 AREA = "leader-epoch"
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from logtool.findings import Finding
-from logtool.formats._java_text import Line, parse_int, parse_uuid, split_lines, uuid_bytes
+from logtool.formats.java_text import Line, parse_int, parse_uuid, split_lines, uuid_bytes
 
 REQUIRED_KEYS = {
     0: (),

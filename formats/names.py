@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from logtool.formats import kraft_snapshot
-from logtool.formats._java_text import NOT_SPACE, parse_int, parse_long, parse_uuid
+from logtool.formats.java_text import NOT_SPACE, parse_int, parse_long, parse_uuid
 from logtool.formats.kraft_snapshot import SnapshotState
 
 REMOTE_INDEX_CACHE = "remote-log-index-cache"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from logtool.findings import Finding
-from logtool.formats._java_text import (
+from logtool.formats.java_text import (
     SPACE,
     ZERO_UUID,
     Line,

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from logtool.findings import Finding
-from logtool.formats._java_text import (
+from logtool.formats.java_text import (
     Line,
     json_int,
     json_long,

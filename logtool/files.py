@@ -61,9 +61,14 @@ def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
             raise UnreadableError(path, f"is larger than the limit of {limit} bytes")
         return data
     with LogFile(path) as file:
-        if file.size > limit:
-            raise UnreadableError(path, f"is {file.size} bytes, more than the limit of {limit}")
+        hold_to_limit(path, file.size, limit)
         return file.read(0, file.size)
+
+
+def hold_to_limit(path: Path, size: int, limit: int = SMALL_FILE_LIMIT) -> None:
+    """Raise UnreadableError for a file that is too large to be read whole."""
+    if size > limit:
+        raise UnreadableError(path, f"is {size} bytes, more than the limit of {limit}")
 
 
 def list_dir(path: Path) -> Sequence[Entry]:

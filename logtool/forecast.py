@@ -258,8 +258,9 @@ class Home:
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
         if chosen is not None:
             return chosen
-        value = self.image.topic_config(topic, name, self.node_id) if self.image else None
-        return int(value) if value and value.isdecimal() else default
+        if self.image is None:
+            return default
+        return self.image.topic_number(topic, name, default, self.node_id)
 
     def _read(self, kind: FileKind) -> dict[Key, int]:
         """Read one offset checkpoint; a broker goes on with none where it is malformed."""

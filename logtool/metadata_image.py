@@ -17,6 +17,7 @@ from logtool import files, partition
 from logtool.errors import FormatError, UnreadableError
 from logtool.files import LogFile
 from logtool.formats import compression, control_record, record
+from logtool.formats.java_text import parse_int
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.messages.cluster_metadata import (
     BROKER_RESOURCE,
@@ -83,6 +84,11 @@ class MetadataImage:
             if value is not None:
                 return value
         return None
+
+    def topic_number(self, topic: str, name: str, default: int, node_id: int | None = None) -> int:
+        """Return a topic's setting that is a whole number, `default` where none is known."""
+        value = parse_int(self.topic_config(topic, name, node_id) or "")
+        return default if value is None or value < 0 else value
 
     def partition(self, topic_id: str, number: int) -> PartitionRecord | None:
         """Return what is known of a partition, if anything is."""

@@ -31,7 +31,7 @@ from logtool.schedule import WORTH_A_POOL
 from logtool.workers import OutOfTimeError, Pace, Workers
 
 Key = tuple[str, int]
-_NAMED = re.compile(r"([0-9]+)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

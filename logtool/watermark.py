@@ -17,6 +17,7 @@ from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.forecast import Home, Request, Settings
+from logtool.formats.java_text import parse_int
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind
 from logtool.metadata_image import MetadataImage
@@ -205,9 +206,9 @@ def least_in_sync(
         return 1
     brokers = image.broker_configs
     for settings in (image.topic_configs.get(topic), brokers.get(str(node)), brokers.get("")):
-        value = (settings or {}).get(_MIN_IN_SYNC, "")
-        if value.isdecimal():
-            return min(int(value), len(state.replicas))
+        value = parse_int((settings or {}).get(_MIN_IN_SYNC, ""))
+        if value is not None and value >= 0:
+            return min(value, len(state.replicas))
     return 1
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from logtool.errors import FormatError
-from logtool.formats._java_text import format_uuid
+from logtool.formats.java_text import format_uuid
 
 UUID_SIZE = 16
 _LONGEST_VARINT = 5

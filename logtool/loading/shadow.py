@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from logtool import files
 from logtool.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
@@ -29,10 +30,15 @@ class ShadowFile:
     """What would be written; None where the bytes on disk stay."""
 
     def read(self, start: int = 0, size: int | None = None) -> bytes:
-        """Return the bytes from `start` on; UnreadableError where the file cannot be read."""
+        """Return the bytes from `start` on; UnreadableError where the file cannot be read.
+
+        Without a `size` it is a file to be held whole, which has a limit.
+        """
         end = self.size if size is None else min(start + size, self.size)
         if self.content is not None or self.origin is None:
             return (self.content or b"")[start:end]
+        if size is None:
+            files.hold_to_limit(self.origin.path, self.size)
         with self.open() as file:
             data = bytearray(max(end - start, 0))
             return bytes(data[: file.read_into(memoryview(data), start)])

@@ -31,7 +31,7 @@ def split(shadow: Shadow, segment: LoadedSegment, interval: int, why: str) -> li
         raise StartFailsError(why)
     if segment.size > MOST_BYTES:
         raise TooLargeError(f"a broker splits the segment: {why}")
-    data = shadow.files[segment.name(FileKind.LOG)].read()
+    data = shadow.files[segment.name(FileKind.LOG)].read(0, segment.size)
     starts: list[tuple[int, int]] = []
     for header in headers(ShadowFile(None, len(data), data), 0, len(data)):
         reach = header.last_offset - starts[-1][1] if starts else -1

@@ -53,8 +53,9 @@ def settings(home: Home, path: Path, index_interval: int | None) -> Settings:
 
 
 def _setting(home: Home, topic: str, name: str, default: int) -> int:
-    value = home.image.topic_config(topic, name, home.node_id) if home.image else None
-    return int(value) if value and value.isdecimal() else default
+    if home.image is None:
+        return default
+    return home.image.topic_number(topic, name, default, home.node_id)
 
 
 def place(path: Path) -> tuple[Path, Place | None]:

@@ -124,6 +124,8 @@ class Opener:
             if self.mapped and kind in MAPPED_KINDS and size:
                 content = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ)
                 cost.maps += 1
+            if judge and kind is FileKind.TRANSACTION_INDEX:
+                files.hold_to_limit(file.path, size)
             if judge:
                 return kafka_check.CHECKS[kind](read, size, segment.base_offset)
             kafka_check.read_last_entry(read, size, kafka_check.ENTRY_SIZES[kind])
