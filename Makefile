@@ -6,8 +6,9 @@ LOCK := requirements.lock
 LOWEST := .venv-lowest
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+HEALTHY_ARGS ?=
 
-.PHONY: help demo test explore test-broker test-spark test-spark-lowest bench log-dirs lint generate fixtures lock clean
+.PHONY: help demo test explore test-broker healthy test-spark test-spark-lowest bench log-dirs lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +27,9 @@ explore: $(VENV)/dev.stamp  ## try the properties in the tests with new draws, f
 
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
 	$(BIN)/python -m pytest -m broker $(PYTEST_ARGS)
+
+healthy: $(VENV)/test.stamp  ## judge healthy log dirs of real brokers, many seeds (Java 17, Maven)
+	PYTHONPATH=tests $(BIN)/python -m broker.healthy_campaign $(HEALTHY_ARGS)
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
