@@ -21,7 +21,7 @@ SCHEMA = "logtool.plan/1"
 _ACTION = columns(
     "action", "path", "target", "topic", "partition", "segment", "position", "length",
     "first_offset", "last_offset", "lost_bytes", "lost_batches", "lost_records",
-    "lost_behind_damage", "below_high_watermark", "reason",
+    "lost_bad_batches", "lost_bad_records", "lost_behind_damage", "below_high_watermark", "reason",
 )  # fmt: skip
 _MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
 _STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
@@ -63,6 +63,10 @@ class Printer:
         self.losing: list[str] = []
         """Partitions that lose records, as --accept-loss takes them."""
         self.lost_records = self.cut = self.stray = self.grave = self.withheld = self.shown = 0
+        self.uncounted: list[int] = []
+        """Of partitions that lose what nobody can count: acknowledged offsets."""
+        self.lacking: list[int] = []
+        """Acknowledged offsets that partitions lack by now, whatever happens next."""
         self.refuses = False
         """Whether a broker would not start, whatever the partitions hold."""
 
@@ -73,13 +77,18 @@ class Printer:
         summary.segments += forecast.segments
         summary.records += forecast.records_scanned
         summary.bytes += forecast.bytes_read
+        lost = sum(loss.records for loss in losses)
+        acknowledged = forecast.lost_acknowledged or 0
         if losses:
             self.losing.append(f"{forecast.request.topic}-{forecast.request.partition}")
+            self.uncounted += [acknowledged] if not lost else []
+        elif acknowledged:
+            self.lacking.append(acknowledged)
         self.cut += any(
             action.action == Kind.TRUNCATE and not action.loss.only_zeros
             for action in forecast.actions
         )
-        self.lost_records += sum(loss.records for loss in losses)
+        self.lost_records += lost
         actions = [(action, action.as_json()) for action in forecast.actions]
         news = not all(is_routine(obj) for _, obj in actions)
         if news or not self._brief:
@@ -139,7 +148,8 @@ def _same_fate(one: Object, other: Object) -> bool:
 def _merged(one: Object, other: Object) -> Object:
     """Return the object of two: their sums, from the first to the last."""
     merged = dict(one)
-    for key in ("length", "lost_bytes", "lost_batches", "lost_records", "lost_behind_damage"):
+    for key in ("length", "lost_bytes", "lost_batches", "lost_records", "lost_bad_batches",
+                "lost_bad_records", "lost_behind_damage"):  # fmt: skip
         merged[key] = (one[key] or 0) + (other[key] or 0)
     firsts = [obj["first_offset"] for obj in (one, other) if obj["first_offset"] is not None]
     lasts = [obj["last_offset"] for obj in (one, other) if obj["last_offset"] is not None]
@@ -181,13 +191,11 @@ def last_lines(
         parts.append(f"{printer.stray:,} put aside as stray")
     if printer.refuses:
         parts.append("a broker refuses to start")
-    if printer.losing:
-        lost = text.count(printer.lost_records, "record")
-        parts.append(f"{lost} lost in {text.count(len(printer.losing), 'partition')}")
+    parts += _losses(printer, "lost")
     line = ", ".join(parts)
     if not found and summary.complete:
         line = _NONE
-    bad = stops or printer.stray or printer.refuses or printer.losing
+    bad = stops or printer.stray or printer.refuses or printer.losing or printer.lacking
     if found and summary.complete and not bad:
         line += ": no sound record is lost" if printer.cut else ": nothing is lost"
     yield _state(summary) + line
@@ -209,10 +217,7 @@ def recovered_lines(
         partitions = text.count(stopped, "partition")
         yield f"{partitions} left alone: a broker would not load {what}"
     all_made = applied and job.made == changes
-    if printer.losing:
-        lost = text.count(printer.lost_records, "record")
-        partitions = text.count(len(printer.losing), "partition")
-        yield f"{lost} {'lost' if all_made else 'would be lost'} in {partitions}"
+    yield from _losses(printer, "lost" if all_made else "would be lost")
     if printer.losing and not applied:
         options = " ".join(shell.option("--accept-loss", name) for name in printer.losing)
         yield f"to accept it: {options}"
@@ -226,6 +231,21 @@ def recovered_lines(
     else:
         line = f"{files} made" if all_made else f"{job.made:,} of {files} made"
     yield _state(summary) + line
+
+
+def _losses(printer: Printer, verb: str) -> Iterator[str]:
+    """Yield how much is lost, and how much was lost before; offsets where nobody can count."""
+    counted = len(printer.losing) - len(printer.uncounted)
+    if counted:
+        lost = text.count(printer.lost_records, "record")
+        yield f"{lost} {verb} in {text.count(counted, 'partition')}"
+    if printer.uncounted:
+        lost = text.count(sum(printer.uncounted), "acknowledged offset")
+        yield f"{lost} {verb} in {text.count(len(printer.uncounted), 'partition')}"
+    if printer.lacking:
+        lost = text.count(sum(printer.lacking), "acknowledged offset")
+        where = text.count(len(printer.lacking), "partition")
+        yield f"{lost} {'was' if sum(printer.lacking) == 1 else 'were'} lost before, in {where}"
 
 
 def _stopped_in_order(found: Sequence["PartitionForecast"]) -> "Iterator[Path]":
@@ -287,7 +307,7 @@ def _partition(obj: Object) -> str:
     name = text.escape(obj["path"])
     if obj["outcome"] != "loads":
         return f"{name}: {_OUTCOMES[obj['outcome']]}"
-    parts = [f"offsets {obj['log_start_offset']} to {obj['log_end_offset']}"]
+    parts = [f"offsets {obj['log_start_offset']} to {obj['log_end_offset']}{_other_end(obj)}"]
     if obj["recovered_segments"]:
         parts.append(
             f"{obj['recovered_segments']} of {text.count(obj['segments'], 'segment')} recovered, "
@@ -295,7 +315,20 @@ def _partition(obj: Object) -> str:
         )
     if obj["lost_records"]:
         parts.append(f"LOSES {text.count(obj['lost_records'], 'record')}")
+    elif obj["lost_acknowledged"]:
+        verb = "LOSES" if obj["lost_bytes"] else "LACKS"
+        parts.append(f"{verb} {text.count(obj['lost_acknowledged'], 'acknowledged offset')}")
     return f"{name}: {', '.join(parts)}"
+
+
+def _other_end(obj: Object) -> str:
+    """Return where the log ends if it is cut the other way, where that is another place."""
+    broker, recover = obj["broker_log_end_offset"], obj["recover_log_end_offset"]
+    if broker == recover:
+        return ""
+    if obj["log_end_offset"] == broker:
+        return f" (logtool recover keeps them to {recover})"
+    return f" (a broker ends the log at {broker})"
 
 
 _OUTCOMES = {
@@ -306,12 +339,18 @@ _OUTCOMES = {
 
 
 def _loss(obj: Object) -> str:
-    if not obj["lost_batches"] and not obj["below_high_watermark"]:
+    bad, below = obj["lost_bad_records"], obj["below_high_watermark"]
+    if not (obj["lost_records"] or obj["lost_batches"] or below):
         return ""
-    found = (
-        f"; {text.count(obj['lost_records'], 'record')} in "
-        f"{text.count(obj['lost_batches'], 'sound batch', 'sound batches')} go"
+    kinds = (
+        (obj["lost_records"] - bad, obj["lost_batches"], "sound batch"),
+        (bad, obj["lost_bad_batches"], "bad batch"),
     )
+    counted = [
+        f"{text.count(records, 'record')} in {text.count(batches, kind, f'{kind}es')}"
+        for records, batches, kind in kinds if batches
+    ]  # fmt: skip
+    found = f"; {' and '.join(counted) or 'records that nobody can count'} go"
     if obj["first_offset"] is not None:
         found += f", offsets {obj['first_offset']} to {obj['last_offset']}"
     if obj["below_high_watermark"]:

@@ -34,7 +34,7 @@ from logtool.formats.names import (
     PartitionDirectory,
 )
 from logtool.loading.actions import actions
-from logtool.loading.loader import Outcome, Start, load
+from logtool.loading.loader import Loaded, Outcome, Start, load
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.supplement import supplement
 from logtool.plan import Action, Loss
@@ -91,6 +91,17 @@ class PartitionForecast:
     seconds: float = 0.0
     """How long loading it took here."""
     actions: tuple[Action, ...] = ()
+    other_end: int = 0
+    """Where the log would end if offsets out of order were cut the other way: as a broker does
+    where it is cut precisely, and the reverse."""
+
+    @property
+    def lost_acknowledged(self) -> int | None:
+        """Return how many offsets below the high watermark the log lacks; None without a row."""
+        watermark = self.request.high_watermark
+        if watermark is None or self.outcome is not Outcome.LOADS:
+            return None
+        return max(0, watermark - max(self.log_end, self.log_start))
 
     @property
     def bytes_read(self) -> int:
@@ -105,6 +116,7 @@ class PartitionForecast:
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
         request, losses = self.request, self.losses
+        precise = request.start.cut_precisely
         return {
             "type": "partition",
             "path": str(request.path),
@@ -118,6 +130,8 @@ class PartitionForecast:
             "new_recovery_point": self.recovery_point,
             "high_watermark": request.high_watermark,
             "log_end_offset": self.log_end,
+            "broker_log_end_offset": self.other_end if precise else self.log_end,
+            "recover_log_end_offset": self.log_end if precise else self.other_end,
             "segments": self.segments,
             "recovered_segments": self.recovered,
             "bytes_scanned": self.bytes_scanned,
@@ -127,6 +141,7 @@ class PartitionForecast:
             "lost_batches": sum(loss.batches for loss in losses),
             "lost_records": sum(loss.records for loss in losses),
             "lost_bytes": sum(loss.bytes for loss in losses),
+            "lost_acknowledged": self.lost_acknowledged,
         }
 
 
@@ -142,6 +157,8 @@ def forecast_partition(
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
             done += _unnoticed(found, recovered, request)
+            done += _lacking(loaded, request, done)
+        other_end = _other_end(found, loaded, request)
     except UnreadableError as error:
         return error
     if loaded.outcome is Outcome.LOADS and request.stray:
@@ -152,7 +169,28 @@ def forecast_partition(
         loaded.bytes_replayed, sum(one.batches for one in loaded.recovered),
         sum(one.records for one in loaded.recovered), loaded.bytes_applied, loaded.records_applied,
         time.perf_counter() - begun, tuple(_placed(action, request) for action in done),
+        other_end,
     )  # fmt: skip
+
+
+def _lacking(loaded: Loaded, request: Request, done: Sequence[Action]) -> Iterator[Action]:
+    """Say where a log has lost acknowledged records before, so that nothing is left to be cut."""
+    end, watermark = loaded.log_end, request.high_watermark or 0
+    if watermark <= end or any(action.loss.below_high_watermark for action in done):
+        return
+    text = (
+        f"the log ends at {end}, below its high watermark {watermark}: {watermark - end} "
+        "acknowledged offsets are not in this replica; look for them in the others before it leads"
+    )
+    yield Action("lacks", request.path, text)
+
+
+def _other_end(found: partition.Partition, loaded: Loaded, request: Request) -> int:
+    """Return where the log would end if offsets out of order were cut the other way."""
+    if not any(one.emptied or one.precise for one in loaded.recovered):
+        return loaded.log_end
+    start = replace(request.start, cut_precisely=not request.start.cut_precisely)
+    return load(found, start, lambda _: None).log_end
 
 
 def _placed(action: Action, request: Request) -> Action:
@@ -249,7 +287,9 @@ class Home:
                                          self._settings.index_size, MAX_INDEX_SIZE),
             kafka=self._settings.kafka, cut_precisely=self._settings.cut_precisely,
         )  # fmt: skip
-        watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
+        watermark = None
+        if directory.kind in data_dir.OF_TODAY:  # A row of that name is not about one that goes.
+            watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
         stray = self._stray(path, directory)
         settings = self._settings
         return Request(path, start, *key, watermark, stray, settings.contents, settings.verify,

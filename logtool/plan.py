@@ -56,6 +56,11 @@ class Loss:
     batches: int = 0
     """Sound batches, the valid ones behind damage among them."""
     records: int = 0
+    """In sound batches, and in bad ones as far as their headers tell."""
+    bad_batches: int = 0
+    """Those whose headers can be believed."""
+    bad_records: int = 0
+    """Those of `records` that are in bad batches."""
     first_offset: int | None = None
     last_offset: int | None = None
     batches_behind_damage: int = 0
@@ -68,11 +73,13 @@ class Loss:
     """Whether all that goes are zeros behind the last batch, as a preallocated log has them."""
 
     def __bool__(self) -> bool:
-        """Return whether any record that can be read, or that was acknowledged, is lost."""
-        return self.batches > 0 or bool(self.below_high_watermark)
+        """Return whether any record is lost that was written, or that was acknowledged."""
+        return self.batches > 0 or self.records > 0 or bool(self.below_high_watermark)
 
 
-GRAVE = frozenset({"refuse", "offline", "unknown", "stray", "ignore", "unnoticed", "discard"})
+GRAVE = frozenset(
+    {"refuse", "offline", "unknown", "stray", "ignore", "unnoticed", "discard", "lacks"}
+)
 """What a broker does, or does not see, that a person should know of before it starts."""
 
 
@@ -122,6 +129,8 @@ class Action:
             "lost_bytes": loss.bytes,
             "lost_batches": loss.batches,
             "lost_records": loss.records,
+            "lost_bad_batches": loss.bad_batches,
+            "lost_bad_records": loss.bad_records,
             "lost_behind_damage": loss.batches_behind_damage,
             "below_high_watermark": loss.below_high_watermark,
             "reason": self.reason,

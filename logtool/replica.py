@@ -65,6 +65,9 @@ class Replica:
     watermark rose with its log end, whatever was checkpointed."""
     topic_id: str | None = None
     """As partition.metadata says; None where nothing can be read there."""
+    newest_log: File | None = field(default=None, repr=False)
+    made_ns: int = 0
+    """When partition.metadata was written; 0 without it."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
 
     @property
@@ -137,12 +140,19 @@ def measure(
     if usable and request.stray:
         outcome, reason = STRAY, request.stray
     first = found.segments[0].base_offset if found.segments else None
+    made = found.fixed.get(FileKind.PARTITION_METADATA)
     return Replica(
         request.path, request.topic or "", request.partition or 0, node, outcome, reason, first,
         start, recovery_point, request.high_watermark, watermark, stable, end,
         tuple(loaded.epochs), broken[0] if broken else SOUND, _lost(loaded), uncommitted,
         topic_id=topic_id, findings=tuple(tail),
+        newest_log=max((one.log for one in found.segments), key=_written, default=None),
+        made_ns=_written(made) if made else 0,
     )  # fmt: skip
+
+
+def _written(file: File) -> int:
+    return file.mtime_ns
 
 
 def _tail(found: Partition, *, clean: bool) -> list[Finding | UnreadableError]:

@@ -221,8 +221,9 @@ def _violations(work: _Work, replica: Replica) -> Iterator[Finding]:
     """Yield where the checkpoints contradict the log as its broker would load it."""
     if replica.usable:
         facts = PartitionFacts(
-            first_base_offset=replica.first_base_offset, log_end_offset=replica.log_end
-        )
+            first_base_offset=replica.first_base_offset, log_end_offset=replica.log_end,
+            newest_log=replica.newest_log, made_ns=replica.made_ns,
+        )  # fmt: skip
         found = work.broker.home.found
         yield from root.check_partition_offsets(found, work.key, facts, work.broker.rows)
 

@@ -32,6 +32,8 @@ class PartitionFacts:
     """Known once the active segment was read; a torn tail does not count."""
     newest_log_mtime_ns: int = 0
     newest_log: File | None = None
+    made_ns: int = 0
+    """When partition.metadata was written, which is when the partition was made; 0 without it."""
     topic_id: str | None = None
 
 
@@ -92,6 +94,8 @@ def _check(
                 values[kind] = value
         except UnreadableError as error:
             yield vanished(error) if error.missing else error
+    made = partition.fixed.get(FileKind.PARTITION_METADATA)
+    facts.made_ns = made.mtime_ns if made else 0
     metadata = values.get(FileKind.PARTITION_METADATA)
     facts.topic_id = metadata.topic_id if metadata else None
     if request.level is not Level.QUICK:

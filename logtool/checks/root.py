@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from logtool import broker, files, shell
+from logtool.checks import lost_end
 from logtool.checks.partition import PartitionFacts
 from logtool.data_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
@@ -46,20 +47,14 @@ def check_partition_offsets(
         return
     watermark = rows.get(FileKind.REPLICATION_CHECKPOINT)
     if watermark and watermark.offset > end:
-        text = f"high watermark {watermark.offset}, but the log ends at {end}"
-        yield _at(
-            root, FileKind.REPLICATION_CHECKPOINT, watermark, "high-watermark-beyond-end", text
-        )
+        yield _beyond_end(root, FileKind.REPLICATION_CHECKPOINT, watermark, facts, end)
     if watermark and watermark.offset < start:
         rule = "high-watermark-below-start" if root.is_clean else "high-watermark-behind"
         text = f"high watermark {watermark.offset}, but the log starts at {start}"
         yield _at(root, FileKind.REPLICATION_CHECKPOINT, watermark, rule, text)
     recovery = rows.get(FileKind.RECOVERY_POINT_CHECKPOINT)
     if recovery and recovery.offset > end:
-        text = f"recovery point {recovery.offset}, but the log ends at {end}"
-        yield _at(
-            root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-beyond-end", text
-        )
+        yield _beyond_end(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, facts, end)
     elif recovery and root.is_clean and recovery.offset < end:
         text = f"recovery point {recovery.offset} after a clean stop, the log ends at {end}"
         yield _at(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-behind", text)
@@ -67,6 +62,27 @@ def check_partition_offsets(
     if cleaner and not start <= cleaner.offset <= end:
         text = f"cleaner offset {cleaner.offset}, but the log holds {start} to {end}"
         yield _at(root, FileKind.CLEANER_CHECKPOINT, cleaner, "cleaner-out-of-range", text)
+
+
+_ENDS = {
+    FileKind.REPLICATION_CHECKPOINT: ("high-watermark", "high watermark", "acknowledged"),
+    FileKind.RECOVERY_POINT_CHECKPOINT: ("recovery-point", "recovery point", "flushed"),
+}
+
+
+def _beyond_end(
+    root: DataDir, kind: FileKind, row: Row, facts: PartitionFacts, end: int
+) -> Finding:
+    """Return what it means that an offset of a checkpoint lies behind the end of its log."""
+    rule, name, were = _ENDS[kind]
+    text = f"{name} {row.offset}, but the log ends at {end}"
+    if lost_end.has_lost_end(root, root.files[kind], facts):
+        count = row.offset - end
+        offsets = "offset that was" if count == 1 else "offsets that were"
+        text += f": it has lost {count:,} {offsets} {were}, from {end} on"
+        return _at(root, kind, row, f"{rule}-beyond-end", text)
+    text += ", in a log dir that was copied or that is running; the checkpoint is younger"
+    return _at(root, kind, row, f"{rule}-ahead", text)
 
 
 def check_rows(root: DataDir, checkpoints: Checkpoints) -> Iterator[Finding]:

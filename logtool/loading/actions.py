@@ -100,9 +100,27 @@ def _kept_end(one: RecoveredSegment) -> int:
 
 
 def _loss(lost: Lost, size: int, high_watermark: int | None, first_gone: int, behind: int) -> Loss:
-    below = None if high_watermark is None else first_gone < high_watermark
+    def acknowledged(offset: int) -> bool:
+        return high_watermark is not None and offset < high_watermark
+
+    # An append that the file ends in was never answered, unless the high watermark says so.
+    bad = [one for one in lost.unsound if not one.unfinished or acknowledged(one.first_offset)]
+    bad_records = sum(one.records for one in bad)
+    firsts = [one.first_offset for one in bad]
+    lasts = [one.last_offset for one in bad]
+    if lost.first_offset is not None and lost.last_offset is not None:
+        firsts.append(lost.first_offset)
+        lasts.append(lost.last_offset)
     return Loss(
-        size, lost.batches, lost.records, lost.first_offset, lost.last_offset, behind, below
+        bytes=size,
+        batches=lost.batches,
+        records=lost.records + bad_records,
+        bad_batches=len(bad),
+        bad_records=bad_records,
+        first_offset=min(firsts, default=None),
+        last_offset=max(lasts, default=None),
+        batches_behind_damage=behind,
+        below_high_watermark=None if high_watermark is None else acknowledged(first_gone),
     )
 
 

@@ -32,6 +32,7 @@ from logtool.loading.recovery import (
 from logtool.loading.segments import NEWEST, LoadedSegment
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, split
+from logtool.loading.unsound import Tally
 from logtool.partition import Partition
 from logtool.scan import Damage, Reason
 
@@ -98,6 +99,8 @@ class RecoveredSegment:
     records: int = 0
     next_offset: int = 0
     """Behind what stays."""
+    precise: bool = False
+    """Whether it was cut where a broker would have emptied it."""
 
 
 @dataclass(slots=True)
@@ -457,7 +460,7 @@ class Loader:
         recovered = self._recover_segment(segment, Why.UNFLUSHED)
         text = f"{why}; this is the first batch out of order"
         stop = Damage(position, 0, Reason.SIZE, text, resynchronised=True)
-        return replace(recovered, size=size, stop=stop, lost=lost, behind=lost)
+        return replace(recovered, size=size, stop=stop, lost=lost, behind=lost, precise=True)
 
     def _first_unordered(self, segment: LoadedSegment) -> int:
         """Return the byte where the first batch begins that does not follow those before it."""
@@ -477,10 +480,13 @@ class Loader:
         """Return what a log holds from byte `start` on that is sound."""
         lost = Lost()
         file = self._shadow.files[segment.name(FileKind.LOG)]
+        tally = Tally(file, segment.base_offset)
         with file.open() as log:
             chunks = scan.scan(log, base_offset=segment.base_offset, start=start, payload=False)
             for chunk in chunks:
                 lost.add(chunk.table)
+                tally.feed(chunk, counts=True)
+        lost.unsound = tally.finish()
         return lost
 
     def _remove(self, segments: Sequence[LoadedSegment], manager: ProducerManager) -> None:

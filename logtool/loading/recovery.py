@@ -20,6 +20,7 @@ from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column
 from logtool.loading.epochs import EpochCache
 from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
+from logtool.loading.unsound import Tally, Unsound
 from logtool.scan import Chunk, Damage, Reason
 from logtool.transactions import AbortedTransaction, ProducerState
 
@@ -55,6 +56,8 @@ class Lost:
     records: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
+    unsound: list[Unsound] = field(default_factory=list)
+    """The batches among them, or before them, that are not sound."""
 
     def add(self, table: BatchTable) -> None:
         """Count more of them."""
@@ -220,6 +223,7 @@ class Recovery:
         Raises InvalidOffsetError, OffsetOverflowError and StartFailsError, as a broker does.
         """
         lost, behind = Lost(), Lost()
+        tally = Tally(log, self._base)
         at = 0
         with log.open() as file:
             for chunk in scan.scan(file, base_offset=self._base, payload=False):
@@ -230,6 +234,8 @@ class Recovery:
                     lost.add(chunk.table)
                 else:
                     lost.add(self._feed(chunk, log))
+                tally.feed(chunk, counts=self.result.stop is not None)
+        lost.unsound = tally.finish()
         result = self.result
         result.offset_index, result.time_index = self._indexes.finish(result.valid_size)
         return result, lost, behind

@@ -104,7 +104,7 @@ def test_lint_says_what_verify_says_of_the_small_files(run, home):
     assert finding in whole
     assert len(whole) > 1
     assert result.of_type("summary")[0]["codes"] == {finding["code"]: 1}
-    assert run("checkpoint", "lint", "--fail-on", "error", home).status == 0
+    assert run("checkpoint", "lint", "--fail-on", "error", home).status == 1
 
 
 def test_a_sound_log_dir_needs_nothing(run, home):

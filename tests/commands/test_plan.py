@@ -11,9 +11,10 @@ from importlib.resources import files
 
 import pytest
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
+from damage import cut as cut_to
 from jsonschema import Draft202012Validator
 from processes import as_nobody, held
-from verification import fingerprint, small_log_dir
+from verification import batches, fingerprint, set_offsets, small_log_dir
 
 from logtool import forecast
 
@@ -99,15 +100,104 @@ def test_a_bad_batch_costs_what_stands_behind_it(run, cut):
     names = [path.name for path in logs(cut)]
     base, following = int(names[2][:20]), int(names[3][:20])
     assert heading.startswith(f"{cut}/small-segments-0: offsets 0 to {base}, 3 of 69 segments ")
-    assert heading.endswith("read, LOSES 2,550 records")
+    assert heading.endswith("read, LOSES 2,553 records")
     assert truncate.startswith(f"  truncate  {names[2]} @0, 4.0 KiB: the log ends where a batch is")
-    gone = f"; 34 records in 13 sound batches go, offsets {base + 3} to {following - 1}"
+    counted = "34 records in 13 sound batches and 3 records in 1 bad batch"
+    gone = f"; {counted} go, offsets {base} to {following - 1}"
     assert truncate.endswith(f"{gone}, BELOW THE HIGH WATERMARK")
     assert below.startswith(f"  remove    {names[3]} to ")
     assert below.endswith(", BELOW THE HIGH WATERMARK")
     assert f" to {names[-1]}, " in above
     assert "WATERMARK" not in above
-    assert last_line(result).endswith(", 2,550 records lost in 1 partition")
+    assert last_line(result).endswith(", 2,553 records lost in 1 partition")
+
+
+def last_batch(home):
+    """Return the log of codec-none-0, where its last batch begins, and the offsets of that."""
+    log = home / "codec-none-0" / f"{0:020d}.log"
+    table = batches(log)
+    return log, int(table.position[-1]), int(table.base_offset[-1]), int(table.last_offset[-1])
+
+
+@pytest.mark.parametrize("kept", [61, 100])
+def test_a_last_batch_cut_short_was_acknowledged_if_the_high_watermark_says_so(run, killed, kept):
+    log, position, first, last = last_batch(killed)
+    damage_file(log, cut_to, position + kept)
+    result = run("plan", killed)
+    assert result.status == 1
+    count = last + 1 - first
+    heading, truncate = result.lines
+    assert heading.endswith(f", LOSES {count} records")
+    gone = f"; {count} records in 1 bad batch go, offsets {first} to {last}"
+    assert truncate.endswith(f"{gone}, BELOW THE HIGH WATERMARK")
+    assert last_line(result).endswith(f", {count} records lost in 1 partition")
+    (one,) = (p for p in run("plan", "-f", "ndjson", killed).of_type("partition")
+              if p["lost_records"])  # fmt: skip
+    assert (one["lost_records"], one["lost_acknowledged"]) == (count, count)
+    assert run("recover", "--apply", killed).status == 5
+
+
+def test_what_nobody_can_count_is_told_in_offsets(run, killed):
+    log, position, first, last = last_batch(killed)
+    damage_file(log, cut_to, position + 30)
+    result = run("plan", killed)
+    assert result.status == 1
+    heading, truncate = result.lines
+    offsets = f"{last + 1 - first} acknowledged offsets"
+    assert heading.endswith(f", LOSES {offsets}")
+    assert truncate.endswith("; records that nobody can count go, BELOW THE HIGH WATERMARK")
+    assert last_line(result).endswith(f", {offsets} lost in 1 partition")
+    assert "to accept it: --accept-loss codec-none-0" in run("recover", killed).stderr
+
+
+def test_a_log_that_was_cut_between_batches_lacks_what_was_acknowledged(run, killed):
+    log, position, first, last = last_batch(killed)
+    damage_file(log, cut_to, position)
+    result = run("plan", killed)
+    assert result.status == 1
+    heading, lacks = result.lines
+    offsets = f"{last + 1 - first} acknowledged offsets"
+    assert heading.endswith(f", LACKS {offsets}")
+    assert lacks.startswith(f"  lacks     codec-none-0: the log ends at {first}, below its high ")
+    assert last_line(result).endswith(f", {offsets} were lost before, in 1 partition")
+
+
+def test_an_append_that_was_not_acknowledged_is_no_loss(run, killed):
+    log, position, first, _ = last_batch(killed)
+    damage_file(log, cut_to, position + 100)
+    path = killed / "replication-offset-checkpoint"
+    set_offsets(path, {("codec-none", 0): first})
+    result = run("plan", killed)
+    assert "LOSES" not in result.stdout
+    assert last_line(result).endswith(": no sound record is lost")
+
+
+def test_a_bad_header_is_not_believed(run, killed):
+    log, position, _, _ = last_batch(killed)
+    damage_file(log, overwrite, position + 57, b"\x7f\xff\xff\xff")
+    result = run("plan", killed)
+    assert "; records that nobody can count go, BELOW THE HIGH WATERMARK" in result.stdout
+
+
+def test_both_ends_are_told_where_recover_keeps_more_than_the_broker(run, killed):
+    remove_file(killed / POINTS)
+    log, _, _, last = last_batch(killed)
+    data = log.read_bytes()
+    log.write_bytes(data + data[: int.from_bytes(data[8:12], "big") + 12])
+    # An index that has an entry for each batch is where a broker sees it.
+    often = ("--index-interval-bytes", 0)
+
+    def heading(*words):
+        (found,) = (line for line in run(*words, *often, killed).lines
+                    if line.startswith(f"{killed}/codec-none-0:"))  # fmt: skip
+        return found
+
+    end = last + 1
+    assert f": offsets 0 to 0 (logtool recover keeps them to {end}), " in heading("plan")
+    assert f": offsets 0 to {end} (a broker ends the log at 0), " in heading("recover")
+    told = run("recover", "--cut-as-broker", "-f", "ndjson", *often, killed).of_type("partition")
+    (one,) = (p for p in told if p["broker_log_end_offset"] != p["recover_log_end_offset"])
+    assert (one["log_end_offset"], one["recover_log_end_offset"]) == (0, end)
 
 
 def test_what_stops_a_broker_is_told_and_nobody_says_that_nothing_is_lost(run, killed):

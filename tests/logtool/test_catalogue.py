@@ -25,7 +25,7 @@ IMPOSSIBLE = {
     "offset-index/later-before",
     "time-index/wrong-offset",
 }
-COMMANDS = {"verify", "dump", "dump-index", "explain"}
+COMMANDS = {"verify", "dump", "dump-index", "explain", "plan", "watermark"}
 
 Function = tuple[str, str]
 """(module, name)."""

@@ -106,6 +106,15 @@ def test_a_cut_below_the_high_watermark_says_so(copy_of: Callable[[str], Path]) 
     assert one.log_end == base
 
 
+def test_a_partition_that_waits_for_its_deletion_lacks_nothing(scenario: Scenario) -> None:
+    """The high watermark of its name is of the log that it was."""
+    partitions, _ = forecast(scenario("4.3.1/killed"))
+    going = [one for name, one in partitions.items() if name.endswith("-delete")]
+    assert going
+    assert [one.lost_acknowledged for one in going] == [None] * len(going)
+    assert all(one.lost_acknowledged in (0, None) for one in partitions.values())
+
+
 def test_a_partition_of_another_node_is_stray(copy_of: Callable[[str], Path]) -> None:
     home = copy_of("4.3.1/killed")
     damage_file(

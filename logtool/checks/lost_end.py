@@ -1,0 +1,45 @@
+"""Whether a log that ends below what its log dir says of it has lost its end.
+
+A checkpointed offset is never above the log end of a running broker, and a broker that is killed
+leaves its logs as they are. But a running broker's log dir that is copied file by file may have a
+checkpoint that was written after the log was copied, and a checkpoint may speak of an older topic
+of that name: a broker writes it some seconds after the topic was made anew.
+"""
+
+from contextlib import suppress
+
+from logtool import broker, files
+from logtool.checks.partition import PartitionFacts
+from logtool.data_dir import DataDir
+from logtool.formats.names import FileKind
+from logtool.partition import File
+
+_TOLERANCE_NS = 2_000_000_000
+"""Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
+
+
+def has_lost_end(root: DataDir, checkpoint: File, facts: PartitionFacts) -> bool:
+    """Return whether nothing but a loss explains that a log ends below a checkpointed offset.
+
+    True after a clean stop, or where the checkpoint is not younger than the log, so that it was not
+    written while the log dir was copied; and in the log dir itself, where nobody copied anything.
+    """
+    log = facts.newest_log
+    if root.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
+        return True
+    if files.is_remote(root.path) or broker.holder(root.path):
+        return False
+    meta = root.files.get(FileKind.META_PROPERTIES)
+    # meta.properties is older than all of it, unless a copy was made without times.
+    has_times = meta is None or meta.mtime_ns + _TOLERANCE_NS < checkpoint.mtime_ns
+    is_older_topic = facts.made_ns > checkpoint.mtime_ns
+    # The log alone does not tell: what is copied while it grows is as young as its copy.
+    is_copy = any(_is_copy(file) for file in (log, checkpoint, meta) if file)
+    return has_times and not is_older_topic and not is_copy
+
+
+def _is_copy(file: File) -> bool:
+    """Return whether a file bears a time that was given to it, as copying with times does."""
+    with suppress(OSError):
+        return file.path.stat().st_ctime_ns > file.mtime_ns + _TOLERANCE_NS
+    return False

@@ -1,0 +1,82 @@
+"""What a batch that is unsound held, as far as its header can be believed.
+
+Its CRC does not match, or the file ends in it. What it held was written once, so it counts among
+what is lost. The header tells the offsets and the number of records, unless it contradicts the
+batches around it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from logtool.formats.record_batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logtool.loading.shadow import ShadowFile
+from logtool.scan import Chunk, Damage, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Unsound:
+    """One batch that cannot be read."""
+
+    first_offset: int
+    last_offset: int
+    records: int
+    unfinished: bool = False
+    """Whether the file ends in it: as far as the file tells, its append was never answered."""
+
+
+def batches_in(damage: Damage, log: ShadowFile, start: int, end: int | None) -> Iterator[Unsound]:
+    """Yield the batches of a damaged range whose headers can be believed, one behind the other.
+
+    They lie between the offsets `start` and `end`, those of the sound batches around the range;
+    `end` is None where none follows.
+    """
+    position, limit = damage.position, damage.position + damage.length
+    while position + HEADER_SIZE <= limit:
+        header = np.frombuffer(log.read(position, HEADER_SIZE), HEADER, 1)[0]
+        size = int(header["batch_length"]) + LOG_OVERHEAD
+        first, delta = int(header["base_offset"]), int(header["last_offset_delta"])
+        count = int(header["record_count"])
+        believable = (
+            header["magic"] == MAGIC
+            and size >= HEADER_SIZE
+            and first >= start
+            and 0 < count <= delta + 1
+            and (end is None or first + delta < end)
+        )
+        if not believable:
+            return
+        unfinished = damage.reason is Reason.INCOMPLETE and position + size > limit
+        yield Unsound(first, first + delta, count, unfinished)
+        position, start = position + size, first + delta + 1
+
+
+class Tally:
+    """Finds the unsound batches of a log that is read chunk by chunk."""
+
+    def __init__(self, log: ShadowFile, start: int) -> None:
+        """Begin at the offset `start`."""
+        self._log = log
+        self._end = start
+        self._damage: Damage | None = None
+        self._found: list[Unsound] = []
+
+    def feed(self, chunk: Chunk, *, counts: bool) -> None:
+        """Take the next chunk; its damage matters if it `counts`."""
+        if len(chunk.table):
+            self._settle(int(chunk.table.base_offset[0]))
+            self._end = max(self._end, int(chunk.table.last_offset.max()) + 1)
+        if chunk.damage and counts:
+            self._settle(None)
+            self._damage = chunk.damage
+
+    def finish(self) -> list[Unsound]:
+        """Return what was found, once the log was read."""
+        self._settle(None)
+        return self._found
+
+    def _settle(self, end: int | None) -> None:
+        if self._damage:
+            self._found += batches_in(self._damage, self._log, self._end, end)
+            self._damage = None
