@@ -143,7 +143,7 @@ def classify(path: Path) -> PathKind:
         return PathKind.LOG_DIR
     folders = [path / e.name for e in entries if files.is_dir(e)]
     if log_dirs := _log_dirs_among(folders):
-        shown = " ".join(shlex.quote(str(one)) for one in log_dirs[:_MOST_NAMED])
+        shown = " ".join(shell.path(one) for one in log_dirs[:_MOST_NAMED])
         more = " ..." if len(log_dirs) > _MOST_NAMED else ""
         text = f"nothing matched: it is no log dir but holds {len(log_dirs)}; name them instead: "
         raise NothingMatchedError(path, f"{text}{shown}{more}")
