@@ -7,8 +7,10 @@ LOWEST := .venv-lowest
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 HEALTHY_ARGS ?=
+CAMPAIGN_ARGS ?=
 
-.PHONY: help demo test explore test-broker healthy test-spark test-spark-lowest bench log-dirs lint generate fixtures lock clean
+.PHONY: help demo test explore test-broker healthy campaign test-spark test-spark-lowest bench \
+  log-dirs lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +32,9 @@ test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17,
 
 healthy: $(VENV)/test.stamp  ## judge healthy log dirs of real brokers, many seeds (Java 17, Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.healthy_campaign $(HEALTHY_ARGS)
+
+campaign: $(VENV)/test.stamp  ## load thousands of damaged logs with real brokers, write a report
+	$(BIN)/python tests/broker/campaign.py $(CAMPAIGN_ARGS)
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)

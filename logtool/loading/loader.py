@@ -17,7 +17,7 @@ from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState, Reception
 from logtool.loading import epochs
 from logtool.loading.epochs import EpochCache
-from logtool.loading.producers import EXPIRATION_MS, ProducerManager
+from logtool.loading.producers import ProducerManager, expiration_ms
 from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import (
     INDEX_INTERVAL,
@@ -36,6 +36,8 @@ from logtool.loading.unsound import Tally
 from logtool.partition import Partition
 from logtool.scan import Damage, Reason
 
+MAX_OFFSET = 2**63 - 1
+"""A segment at this base offset is never recovered: the range of those that are ends before it."""
 _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 
 
@@ -71,11 +73,15 @@ class Start:
     now_ms: int = 0
     index_interval: int = INDEX_INTERVAL
     max_index_size: int = MAX_INDEX_SIZE
-    expiration_ms: int = EXPIRATION_MS
     kafka: tuple[int, int] = NEWEST
     """Version of the broker."""
     cut_precisely: bool = False
     """Not as a broker: where one empties a segment, only what is bad is cut."""
+
+    @property
+    def expiration_ms(self) -> int:
+        """Return how long a producer may be idle before it is forgotten."""
+        return expiration_ms(self.kafka)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +237,10 @@ class Loader:
                 return
             except OffsetOverflowError as error:
                 segment = self._segment(self.loaded.segment or 0)
-                bases = split(self._shadow, segment, self._start.index_interval, str(error))
-                manager.delete(segment.base_offset)
+                opened = segment.base_offset in (s.base_offset for s in self._segments)
+                bases = split(self._shadow, segment, self._start, str(error), opened=opened)
+                if opened and segment.base_offset not in bases:
+                    manager.delete(segment.base_offset)
                 self.loaded.split[segment.base_offset] = bases
                 gone = {segment.base_offset, *bases}
                 self._segments = [s for s in self._segments if s.base_offset not in gone]
@@ -379,6 +387,9 @@ class Loader:
         self.loaded.bytes_scanned += log.size
         try:
             result, lost, behind = recovery.run(log, self._on_bytes)
+        except OffsetOverflowError:
+            self._leave(segment, recovery)
+            raise
         finally:
             self._aborted = bool(recovery.result.aborted)
         end = segment.base_offset if result.end_offset is None else result.end_offset
@@ -391,6 +402,20 @@ class Loader:
         self._shadow.truncate(segment.name(FileKind.LOG), result.valid_size)
         self._shadow.write(segment.name(FileKind.OFFSET_INDEX), result.offset_index)
         self._shadow.write(segment.name(FileKind.TIME_INDEX), result.time_index)
+        self._write_aborted(segment, result)
+
+    def _leave(self, segment: LoadedSegment, recovery: Recovery) -> None:
+        """Leave indexes as they are in the middle of a recovery, as long as they can be."""
+        offsets, times = recovery.indexes
+        most = self._start.max_index_size
+        for kind, content, entry in (
+            (FileKind.OFFSET_INDEX, offsets, offset_index.ENTRY_SIZE),
+            (FileKind.TIME_INDEX, times, time_index.ENTRY_SIZE),
+        ):
+            self._shadow.write(segment.name(kind), content.ljust(most // entry * entry, b"\0"))
+        self._write_aborted(segment, recovery.result)
+
+    def _write_aborted(self, segment: LoadedSegment, result: Recovered) -> None:
         name = segment.name(FileKind.TRANSACTION_INDEX)
         if result.aborted or name in self._shadow:
             self._shadow.write(name, encode_aborted(result.aborted))
@@ -403,7 +428,7 @@ class Loader:
         """Recover from the segment of an offset on; behind one that is cut nothing stays."""
         bases = [segment.base_offset for segment in self._segments]
         floor = max((base for base in bases if base <= point), default=point)
-        unflushed = [s for s in self._segments if s.base_offset >= floor]
+        unflushed = [s for s in self._segments if floor <= s.base_offset < MAX_OFFSET]
         for number, segment in enumerate(unflushed):
             if self._recover_unflushed(segment):
                 self._remove(unflushed[number + 1 :], manager)

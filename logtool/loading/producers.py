@@ -17,15 +17,22 @@ from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.transactions import NONE, Producer, ProducerState
 
-EXPIRATION_MS = 86_400_000
+_EXPIRATION_MS = 86_400_000
 """Default of ``producer.id.expiration.ms``."""
+_TRANSACTIONAL_ID_EXPIRATION_MS = 604_800_000
+"""Default of ``transactional.id.expiration.ms``, which was for producer ids too up to 3.3."""
 _CRC_START = 6
+
+
+def expiration_ms(kafka: tuple[int, int]) -> int:
+    """Return how long a producer may be idle, by default, before a release of Kafka forgets it."""
+    return _EXPIRATION_MS if kafka >= (3, 4) else _TRANSACTIONAL_ID_EXPIRATION_MS
 
 
 class ProducerManager:
     """The producers up to `map_end`, and the snapshots beside the log."""
 
-    def __init__(self, shadow: Shadow, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> None:
+    def __init__(self, shadow: Shadow, now_ms: int, expiration_ms: int) -> None:
         self._shadow = shadow
         self._now_ms = now_ms
         self._expiration_ms = expiration_ms

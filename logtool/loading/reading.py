@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from logtool import scan
+from logtool.errors import FormatError
 from logtool.formats import legacy_batch, offset_index, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.loading.shadow import ShadowFile
@@ -21,6 +22,7 @@ _HEAD = struct.Struct(">qiiBIhi")
 _UP_TO_MAGIC = 17
 _SMALLEST_MESSAGE = 14
 _WINDOW = 64 * 1024
+_MOST_BYTES_INSIDE = 1 << 30
 _WARM_ENTRIES = 8192 // offset_index.ENTRY_SIZE
 
 
@@ -64,8 +66,29 @@ def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
             return
         new = MAGIC <= magic < 128
         yield Header(position, LOG_OVERHEAD + length, base_offset,
-                     base_offset + delta if new else base_offset, magic)  # fmt: skip
+                     wrapped(base_offset + delta) if new else base_offset, magic)  # fmt: skip
         position += LOG_OVERHEAD + length
+
+
+def wrapped(offset: int) -> int:
+    """Return a sum of offsets as a long of Java has it: beyond the largest comes the smallest."""
+    return (offset + 2**63) % 2**64 - 2**63
+
+
+def first_offset(log: ShadowFile, header: Header) -> int:
+    """Return the offset of the first record: of compressed messages, that of the first inside.
+
+    StartFailsError where it cannot be read.
+    """
+    if MAGIC <= header.magic < 128:
+        return header.base_offset
+    entry = memoryview(log.read(header.position, header.size))
+    try:
+        message = next(legacy_batch.parse_messages(entry, _MOST_BYTES_INSIDE))
+    except (FormatError, StopIteration) as error:
+        text = f"the messages compressed at byte {header.position} cannot be read: {error}"
+        raise StartFailsError(text) from error
+    return message.offset
 
 
 class IndexedLog:
@@ -87,7 +110,7 @@ class IndexedLog:
             return self._base
         end = self._base
         for header in headers(self._log, start, self._log.size):
-            end = header.last_offset + 1
+            end = wrapped(header.last_offset + 1)
         return end
 
     def find(self, offset: int) -> int | None:

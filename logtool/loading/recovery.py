@@ -6,10 +6,11 @@ the time stamps beside it; the log ends where the first batch is unsound.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 from crc32c import crc32c
 
 from logtool import scan, transactions
@@ -46,6 +47,10 @@ class OffsetOverflowError(Exception):
     def __init__(self, position: int, offset: int) -> None:
         super().__init__(f"offset {offset} at byte {position} is out of reach of the base offset")
         self.position = position
+
+
+Fault = tuple[tuple[int, int], StartFailsError | InvalidOffsetError]
+"""What ends a recovery, with its turn: the number of the entry, and the step in making it."""
 
 
 @dataclass(slots=True)
@@ -114,12 +119,21 @@ class Indexes:
         rises = np.flatnonzero(stamps > running[:-1])
         if len(rows):
             offsets = table.last_offset[rows]
-            self._add_offsets(table, rows, offsets)
+            positions = table.position[rows]
             # The row whose maximum is current at each entry; -1 for that of an earlier chunk.
             at = np.searchsorted(rises, rows, side="right") - 1
             owners = np.where(at >= 0, rises[at] if len(rises) else -1, -1)
             named = np.where(owners >= 0, table.last_offset[owners], self._max[1])
-            self._add_times(running[rows + 1], named, table.position[rows])
+            times = running[rows + 1]
+            # What is wrong with the first entries ends the recovery, whatever follows.
+            faults = [
+                *self._offset_faults(offsets, positions),
+                *self._time_faults(times, named, positions),
+            ]
+            if faults:
+                raise min(faults, key=lambda fault: fault[0])[1]
+            self._add_offsets(offsets, positions)
+            self._add_times(times, named)
         if len(rises):
             self._max = int(stamps[rises[-1]]), int(table.last_offset[rises[-1]])
 
@@ -140,42 +154,51 @@ class Indexes:
             row = bisect_right(positions, self._last_indexed + self._interval, row + 1)
         return np.array(rows, np.int64)
 
-    def _add_offsets(self, table: BatchTable, rows: Column, offsets: Column) -> None:
-        before = self._last_entry
-        first = offsets[0] > before if before is not None else True
-        wrong = np.flatnonzero(offsets[1:] <= offsets[:-1]) + 1
-        if not first or len(wrong):
-            row = 0 if not first else int(wrong[0])
-            last = before if row == 0 else int(offsets[row - 1])
-            raise InvalidOffsetError(
-                int(table.position[rows[row]]), f"offset {int(offsets[row])} follows {last}"
+    def _offset_faults(self, offsets: Column, positions: Column) -> Iterator[Fault]:
+        """Yield what a broker does not survive in the offset entries, by entry."""
+        if self._count + len(offsets) > self._most_offsets:
+            text = f"the offset index has room for {self._most_offsets} entries"
+            yield (self._most_offsets - self._count, 0), StartFailsError(text)
+        last = _MIN if self._last_entry is None else self._last_entry
+        before = np.concatenate(([last], offsets[:-1]))
+        for entry in np.flatnonzero(offsets <= before)[:1].tolist():
+            text = f"offset {int(offsets[entry])} follows {int(before[entry])}"
+            yield (entry, 1), InvalidOffsetError(int(positions[entry]), text)
+
+    def _time_faults(self, stamps: Column, offsets: Column, positions: Column) -> Iterator[Fault]:
+        """Yield what a broker does not survive in the time entries, by entry of the offset index.
+
+        It looks for room whether or not there is something to write.
+        """
+        rises = self._rises(stamps)
+        count = self._time_count + np.cumsum(rises) - rises
+        for entry in np.flatnonzero(count >= self._most_times)[:1].tolist():
+            text = f"the time index has room for {self._most_times} entries"
+            yield (entry, 2), StartFailsError(text)
+        entered = np.concatenate(([self._last_time[1]], np.where(rises, offsets, _MIN)))
+        latest = np.maximum.accumulate(entered)[:-1]
+        for entry in np.flatnonzero(rises & (offsets < latest) & (count > 0))[:1].tolist():
+            text = (
+                f"the largest time stamp {int(stamps[entry])} is at offset {int(offsets[entry])}, "
+                f"before {int(latest[entry])} of the last time entry"
             )
+            yield (entry, 3), InvalidOffsetError(int(positions[entry]), text)
+
+    def _rises(self, stamps: Column) -> npt.NDArray[np.bool_]:
+        """Return which of the time stamps, each the largest until then, get an entry."""
+        last = self._last_time[0]
+        return stamps > np.concatenate(([last], np.maximum(stamps[:-1], last)))
+
+    def _add_offsets(self, offsets: Column, positions: Column) -> None:
         self._last_entry = int(offsets[-1])
-        self._count += len(rows)
-        if self._count > self._most_offsets:
-            raise StartFailsError(f"the offset index has room for {self._most_offsets} entries")
-        entries = np.empty(len(rows), offset_index.ENTRY)
+        self._count += len(offsets)
+        entries = np.empty(len(offsets), offset_index.ENTRY)
         entries["relative_offset"] = offsets - self._base
-        entries["position"] = table.position[rows]
+        entries["position"] = positions
         self._offsets.append(entries)
 
-    def _add_times(self, stamps: Column, offsets: Column, positions: Column) -> None:
-        last_stamp, last_offset = self._last_time
-        rises = stamps > np.concatenate(([last_stamp], np.maximum(stamps[:-1], last_stamp)))
-        entered = np.concatenate(([last_offset], np.where(rises, offsets, _MIN)))
-        latest = np.maximum.accumulate(entered)[:-1]
-        some = self._time_count > 0
-        wrong = np.flatnonzero(rises & (offsets < latest) & (some | (np.cumsum(rises) > 1)))
-        if len(wrong):
-            row = int(wrong[0])
-            raise InvalidOffsetError(
-                int(positions[row]),
-                f"the largest time stamp {int(stamps[row])} is at offset {int(offsets[row])}, "
-                f"before {int(latest[row])} of the last time entry",
-            )
-        # Kafka looks for room whether or not there is something to write.
-        if self._time_count + int(rises[:-1].sum()) >= self._most_times:
-            raise StartFailsError(f"the time index has room for {self._most_times} entries")
+    def _add_times(self, stamps: Column, offsets: Column) -> None:
+        rises = self._rises(stamps)
         if rises.any():
             self._write_times(stamps[rises], offsets[rises])
 
@@ -193,6 +216,10 @@ class Indexes:
             if self._time_count and self._max[1] < self._last_time[1]:
                 raise InvalidOffsetError(position, "the closing time entry would go backwards")
             self._write_times(np.array([self._max[0]]), np.array([self._max[1]]))
+        return self.written()
+
+    def written(self) -> tuple[bytes, bytes]:
+        """Return what is in both files so far."""
         return (
             b"".join(part.tobytes() for part in self._offsets),
             b"".join(part.tobytes() for part in self._times),
@@ -214,6 +241,11 @@ class Recovery:
         self._producers = producers
         self._epochs = epochs
         self.result = Recovered()
+
+    @property
+    def indexes(self) -> tuple[bytes, bytes]:
+        """Return the offset index and the time index as far as they were written."""
+        return self._indexes.written()
 
     def run(
         self, log: ShadowFile, on_bytes: Callable[[int], None] = lambda _: None

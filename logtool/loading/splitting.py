@@ -1,15 +1,30 @@
 """A segment with offsets out of reach of its base offset is split, as a broker does while it loads.
 
 Each part begins with a batch that the part before it could not take. The rules are those of
-``LocalLog.splitOverflowedSegment`` (Kafka 3.9 and 4.3).
+``LocalLog.splitOverflowedSegment`` (Kafka 3.3 to 4.3).
 """
+
+from typing import Protocol
 
 from logtool import scan
 from logtool.formats.names import FileKind
-from logtool.loading.reading import StartFailsError, headers
+from logtool.loading.reading import StartFailsError, first_offset, headers
 from logtool.loading.recovery import MAX_RELATIVE, Indexes
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
+
+
+class Settings(Protocol):
+    """What of a start makes a difference."""
+
+    @property
+    def index_interval(self) -> int:
+        """Return ``log.index.interval.bytes``."""
+
+    @property
+    def kafka(self) -> tuple[int, int]:
+        """Return the version of the broker."""
+
 
 MOST_BYTES = 256 * 1024 * 1024
 """A larger segment is not split: its parts are held in memory."""
@@ -19,11 +34,14 @@ class TooLargeError(Exception):
     """A broker splits the segment; here it is too large for that."""
 
 
-def split(shadow: Shadow, segment: LoadedSegment, interval: int, why: str) -> list[int]:
+def split(
+    shadow: Shadow, segment: LoadedSegment, start: Settings, why: str, *, opened: bool
+) -> list[int]:
     """Put the parts of a segment in its place and return their base offsets.
 
     `why` is what could not be done without it: where the last batch is in reach, a broker refuses
-    to split, and does not start.
+    to split, and does not start. A segment that is not `opened` yet is not one that a broker
+    removes: its files stay unless a part has their names.
     """
     base = segment.base_offset
     end = segment.next_offset()
@@ -33,12 +51,16 @@ def split(shadow: Shadow, segment: LoadedSegment, interval: int, why: str) -> li
         raise TooLargeError(f"a broker splits the segment: {why}")
     data = shadow.files[segment.name(FileKind.LOG)].read(0, segment.size)
     starts: list[tuple[int, int]] = []
-    for header in headers(ShadowFile(None, len(data), data), 0, len(data)):
+    log = ShadowFile(None, len(data), data)
+    for header in headers(log, 0, len(data)):
         reach = header.last_offset - starts[-1][1] if starts else -1
         if not 0 <= reach <= MAX_RELATIVE:
-            starts.append((header.position, header.base_offset))
-    for name in list(segment.files()):
-        shadow.remove(name)
+            starts.append((header.position, first_offset(log, header)))
+    if opened:
+        for name in list(segment.files()):
+            shadow.remove(name)
+    # Each part is one append, and up to 3.8 no append adds more than one entry, behind the first.
+    interval = start.index_interval if start.kafka >= (3, 9) else len(data)
     ends = [position for position, _ in starts[1:]] + [len(data)]
     for (position, offset), stop in zip(starts, ends, strict=True):
         _write(shadow, LoadedSegment(shadow, offset), data[position:stop], interval)

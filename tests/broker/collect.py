@@ -29,7 +29,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--into", type=Path, required=True)
-    parser.add_argument("--version", choices=VERSIONS, action="append")
+    parser.add_argument("--version", action="append")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
     options = parser.parse_args()

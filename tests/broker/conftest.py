@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker.install import VERSIONS, ZOOKEEPER_VERSIONS, available
+from broker.install import LOADING_VERSIONS, VERSIONS, ZOOKEEPER_VERSIONS, available
 from broker.kafka import Broker, format_log_dir
 from broker.zookeeper import ZooKeeper
 
@@ -15,6 +15,12 @@ from broker.zookeeper import ZooKeeper
 @pytest.fixture(params=VERSIONS)
 def kafka_version(request: pytest.FixtureRequest) -> str:
     """Each release of Kafka in turn; skips, or fails if so asked, where it cannot run."""
+    return runnable(str(request.param))
+
+
+@pytest.fixture(params=LOADING_VERSIONS)
+def loading_version(request: pytest.FixtureRequest) -> str:
+    """Each release whose loading of logs is known in turn, as `kafka_version`."""
     return runnable(str(request.param))
 
 

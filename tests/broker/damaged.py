@@ -14,6 +14,7 @@ from random import Random
 
 from broker import damaged_files, damaged_logs, damaged_state, sources
 from broker.damage_tools import Damage, UnfitError
+from broker.install import release
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ DAMAGES: tuple[Damage, ...] = (
     damaged_logs.set_field,
     damaged_logs.set_size,
     damaged_logs.overflow,
+    damaged_logs.overflow_without_index,
+    damaged_logs.extreme_offset,
+    damaged_logs.old_messages,
+    damaged_logs.old_messages,
     damaged_logs.legacy_messages,
     damaged_logs.replace_marker,
     damaged_logs.append_batch,
@@ -88,7 +93,8 @@ class Case:
     """Whether the log dir has a clean marker."""
     settings: Settings
     purpose: str = "stray"
-    """``stray``: loaded like a log in use; ``delete``: loaded, but never recovered."""
+    """``stray``: loaded like a log in use, as ``future`` is, which the oldest releases know;
+    ``delete``: loaded, but never recovered."""
 
     @property
     def directory(self) -> str:
@@ -108,7 +114,10 @@ class Case:
 def cases(
     version: str, scenarios: sources.Scenarios, home: Path, *, seed: int, count: int
 ) -> list[Case]:
-    """Make `count` damaged partitions in `home`, the same for the same seed but for times."""
+    """Make `count` damaged partitions for a release, the same for the same seed but for times.
+
+    They are parts of the fixture of that release, or of the one that is next to it.
+    """
     home.mkdir(parents=True, exist_ok=True)
     return [
         _case(version, scenarios, home, number, Random(f"{seed} {number}"))
@@ -122,19 +131,25 @@ def _case(version: str, scenarios: sources.Scenarios, home: Path, number: int, r
     settings = rng.choices(SETTINGS, _SHARES)[0]
     # One after the other, so that none is left out by chance.
     kinds = [] if number % 25 == 0 else [DAMAGES[number % len(DAMAGES)]]
-    kinds += [rng.choice(DAMAGES)] * (rng.random() < 0.2 and bool(kinds))
+    kinds += [rng.choice(DAMAGES)] * (rng.random() < 1 / 3 and bool(kinds))
     for _ in range(100):
         shutil.rmtree(path, ignore_errors=True)
-        source = sources.put(version, scenarios, path, rng)
+        source = sources.put(sources.fixture_of(version), scenarios, path, rng)
         recovery_point, log_start = _recovery_point(path, rng), _log_start(path, rng)
         try:
             done = tuple(kind(path, rng) for kind in kinds)
         except (UnfitError, IsADirectoryError, FileExistsError):
             continue
         clean = rng.random() < 0.25
-        purpose = rng.choices(("stray", "delete"), (40, 1))[0]
+        loaded = "stray" if knows_stray(version) else "future"
+        purpose = rng.choices((loaded, "delete"), (40, 1))[0]
         return Case(name, path, source, done, recovery_point, log_start, clean, settings, purpose)
     raise AssertionError(f"no source fits {kinds}")
+
+
+def knows_stray(version: str) -> bool:
+    """Return whether a release loads what ends in ``-stray`` and leaves it alone."""
+    return release(version) >= (3, 7)
 
 
 def _recovery_point(path: Path, rng: Random) -> int | None:

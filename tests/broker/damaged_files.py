@@ -123,6 +123,7 @@ def strange_files(directory: Path, rng: Random) -> str:
         "foo.log", "foo.txt", "foo.index", "x.snapshot", "1.log", "1.index", "7.timeindex",
         "00000000000000000000.txt", "leader-epoch-checkpoint.tmp", "foo.swap", "foo.cleaned",
         "bar.deleted", "00000000000000000003.checkpoint", "-1.log", "99999999999999999999.log",
+        "09223372036854775807.log", "09223372036854775807.snapshot",
         "00000000000000000009-0000000001.checkpoint.deleted", "a.snapshot.deleted",
     ))  # fmt: skip
     (directory / name).write_bytes(rng.choice((b"", b"text\n", bytes(100))))

@@ -12,7 +12,7 @@ from broker.damage_tools import UnfitError, flip_bit, pick_log, replace
 from crc32c import crc32c
 from log_dir_damage import MARKER, new_batch
 
-from logtool.formats import record
+from logtool.formats import compression, record
 from logtool.formats.record_batch import HEADER, HEADER_SIZE
 
 
@@ -175,6 +175,62 @@ def legacy_messages(directory: Path, rng: Random) -> str:
         new += struct.pack(">qiI", offset + number, len(body) + 4, crc) + body
     path.write_bytes(data[: batches[-1].position + batches[-1].size] + new)
     return f"{path.name}: {len(new)} bytes of messages of magic {magic} behind the end"
+
+
+def old_messages(directory: Path, rng: Random) -> str:
+    """Put a log of messages of magic 0 or 1 in the place of one, packed into others or not.
+
+    Offsets may jump so far that the segment has to be split.
+    """
+    path, _, _ = pick_log(directory, rng)
+    magic, offset = rng.randrange(2), int(path.stem)
+    pieces = []
+    for _ in range(rng.randint(2, 30)):
+        offset += rng.choice((0, 0, 0, 0, 1, 7))
+        if rng.random() < 0.04:
+            offset += rng.choice((2**31 - 1, 2**31, 2**32 + 5))
+        count = rng.choice((0, 1, 2, 3, 5))
+        codec = rng.choice((1, 2, 3) if magic else (1, 2)) if count else 0
+        pieces.append(_old(offset, count, magic, codec, rng))
+        offset += max(1, count)
+    path.write_bytes(b"".join(pieces))
+    return f"{path.name}: {len(pieces)} messages of magic {magic} in it, up to offset {offset - 1}"
+
+
+def _old(offset: int, count: int, magic: int, codec: int, rng: Random) -> bytes:
+    """Return one message, or one that holds several as compressed ones did; `codec` is its own."""
+    if not count:
+        return _message(offset, rng.randbytes(20), magic, 0)
+    first = 0 if magic else offset
+    inner = [_message(first + number, rng.randbytes(20), magic, 0) for number in range(count)]
+    packed = compression.compress(codec, b"".join(inner))
+    return _message(offset + count - 1, packed, magic, codec)
+
+
+def _message(offset: int, value: bytes, magic: int, attributes: int) -> bytes:
+    stamp = struct.pack(">q", 1_700_000_000_000 + offset % 1000) if magic else b""
+    body = bytes([magic, attributes]) + stamp + struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
+def extreme_offset(directory: Path, rng: Random) -> str:
+    """Give a batch an offset where 64 bits end: the next one is negative."""
+    path, data, batches = pick_log(directory, rng)
+    number = rng.choice((-1, -1, rng.randrange(len(batches))))
+    delta = batches[number].last_offset - batches[number].base_offset
+    most = 2**63 - 1
+    offset = rng.choice((most, most, most - delta, most - delta - 1, most - 1, -(2**63)))
+    position = batches[number].position
+    path.write_bytes(replace(data, position, struct.pack(">q", offset)))
+    return f"{path.name}: batch {number} of {len(batches)} has offset {offset}, delta {delta}"
+
+
+def overflow_without_index(directory: Path, rng: Random) -> str:
+    """Let a segment be split while it is opened, before any recovery from the recovery point."""
+    done = overflow(directory, rng)
+    index = (directory / done.partition(":")[0]).with_suffix(".index")
+    index.unlink(missing_ok=True)
+    return f"{done}, {index.name} gone"
 
 
 def cut_log(directory: Path, rng: Random) -> str:

@@ -28,6 +28,9 @@ Releases up to 3.9.0 and 4.0.0 do so, as 3.9.1 and 4.3.1 no longer do.
 VERSIONS = (KAFKA_4, KAFKA_3)
 """The releases that tests run against."""
 
+LOADING_VERSIONS = (*VERSIONS, "3.7.2", "3.3.2")
+"""The releases whose loading of logs is held against them, case by case."""
+
 KAFKA_2 = "2.8.2"
 """The last release that needs ZooKeeper; its jars bring the ZooKeeper that every older one uses."""
 

@@ -83,12 +83,12 @@ def outcomes(version: str, cases: Sequence[Case], work: Path) -> dict[str, Outco
     for settings, waiting in by_settings.items():
         alone: list[Case] = []
         while waiting:
-            groups = _groups([case for case in waiting if case not in alone])
-            groups += [[case] for case in alone]
-            found |= _start(version, settings, groups, work)
+            parts = groups([case for case in waiting if case not in alone])
+            parts += [[case] for case in alone]
+            found |= _start(version, settings, parts, work)
             # These make the broker give up a log dir at once, which the logs beside them suffer.
             alone = [case for case in waiting if _ends_log_dir(found[case.name])]
-            spoilt = [group for group in groups if len(group) > 1 and set(group) & set(alone)]
+            spoilt = [group for group in parts if len(group) > 1 and set(group) & set(alone)]
             waiting = [case for group in spoilt for case in group]
     return found
 
@@ -108,7 +108,7 @@ def config(settings: Settings) -> dict[str, str]:
     }
 
 
-def _groups(cases: Sequence[Case]) -> list[list[Case]]:
+def groups(cases: Sequence[Case]) -> list[list[Case]]:
     """Divide cases into log dirs, two of either kind: one thread loads a log dir."""
     groups = [
         [case for case in cases if case.clean == clean][part::2]

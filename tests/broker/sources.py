@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from broker.install import KAFKA_3, KAFKA_4, major
 from log_dir_damage import MARKER, new_batch
 
 from logtool.formats import (
@@ -112,6 +113,11 @@ def end_offset(directory: Path) -> int:
     here = logs(directory)
     last = list(walk(here[-1].read_bytes()))
     return last[-1].last_offset + 1 if last else int(here[-1].stem)
+
+
+def fixture_of(version: str) -> str:
+    """Return the release whose fixture serves a release: Kafka 3 reads what 3.9 wrote."""
+    return KAFKA_4 if major(version) >= 4 else KAFKA_3
 
 
 def put(version: str, scenarios: Scenarios, target: Path, rng: Random) -> str:

@@ -1,0 +1,120 @@
+"""Holds what logtool foretells and does against what a broker did, case by case."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from broker import agreement, recovery
+from broker.damaged import Case
+from broker.install import release
+from broker.recovery import LOADED, Outcome
+
+from logtool import partition
+from logtool.errors import LogtoolError
+from logtool.forecast import PartitionForecast, Settings
+from logtool.formats import names
+from logtool.loading.loader import Loaded, Start, load
+from logtool.recover import Consent, Recover
+
+Outcomes = Mapping[str, Outcome]
+
+
+def forecast_differences(version: str, cases: Sequence[Case], outcomes: Outcomes) -> list[str]:
+    """Return where the outcome, the offsets or a file are not as foretold."""
+    wrong = []
+    for case in cases:
+        outcome = outcomes[case.name]
+        found = _loaded(version, case, outcome)
+        kind = {"loads": LOADED}.get(found.outcome, str(found.outcome))
+        files = {name: file.read() for name, file in found.shadow.files.items()}
+        emptied = _emptied_in(found)
+        predicted = agreement.Prediction(
+            kind, _without_residue(files, emptied) if kind == LOADED else {}, found.log_start,
+            found.log_end,
+        )  # fmt: skip
+        is_now = dataclasses.replace(outcome, files=_without_residue(outcome.files, emptied))
+        wrong += _described(case, agreement.compare(case, is_now, predicted))
+    return wrong
+
+
+def recovery_differences(
+    version: str, cases: Sequence[Case], outcomes: Outcomes, work: Path
+) -> list[str]:
+    """Let logtool recover what the broker loads; return where other files are left.
+
+    The log dirs of one broker, killed ones and some with a clean marker, are given together.
+    """
+    wrong: list[str] = []
+    fit = [case for case in cases if outcomes[case.name].kind == LOADED]
+    by_settings: dict[object, list[Case]] = defaultdict(list)
+    for case in fit:
+        by_settings[case.settings].append(case)
+    for number, (_, given) in enumerate(sorted(by_settings.items(), key=str)):
+        homes: dict[str, Path] = {}
+        for part in recovery.groups(given):
+            home = work / f"log-dir-{number}-{len(homes)}"
+            home.mkdir(parents=True)
+            recovery.fill(home, part)
+            homes |= {case.name: home for case in part}
+        settings = given[0].settings
+        wrong += _recover(version, given, sorted(set(homes.values())), settings.index_interval,
+                          settings.index_size)  # fmt: skip
+        for case in given:
+            outcome = outcomes[case.name]
+            emptied = _emptied_in(_loaded(version, case, outcome))
+            left = recovery.files_in(homes[case.name] / case.directory)
+            is_now = dataclasses.replace(outcome, files=_without_residue(outcome.files, emptied))
+            again = agreement.Prediction(LOADED, _without_residue(left, emptied))
+            wrong += _described(case, agreement.compare(case, is_now, again))
+    return wrong
+
+
+def _recover(
+    version: str, cases: Sequence[Case], homes: Sequence[Path], interval: int, size: int
+) -> list[str]:
+    assumed = Settings(release(version)[:2], interval, size)
+    accepted = frozenset((case.name, 0) for case in cases)
+    items = list(Recover(homes, assumed, Consent(apply=True, accepted=accepted)))
+    wrong = [str(item) for item in items if isinstance(item, LogtoolError)]
+    forecasts = [item for item in items if isinstance(item, PartitionForecast)]
+    wrong += [
+        f"{item.request.path}: {item.outcome} {item.reason}, the broker loads it"
+        for item in forecasts
+        if item.outcome != "loads"
+    ]
+    if len(forecasts) != len(cases):
+        wrong.append(f"{len(cases)} cases given, {len(forecasts)} recovered")
+    return wrong
+
+
+def _loaded(version: str, case: Case, outcome: Outcome) -> Loaded:
+    """Load a case as the broker was started on it."""
+    found = partition.read(case.path)
+    found = dataclasses.replace(found, directory=names.parse_directory(case.directory))
+    start = Start(
+        case.clean, case.recovery_point or 0, case.log_start or 0, now_ms=outcome.started_ms,
+        index_interval=case.settings.index_interval, max_index_size=case.settings.index_size,
+        kafka=release(version)[:2],
+    )  # fmt: skip
+    return load(found, start)
+
+
+def _without_residue(files: Mapping[str, bytes], emptied: Collection[int]) -> dict[str, bytes]:
+    """Leave out the indexes of segments that were emptied.
+
+    A broker leaves the entries that it had written until then behind the end of the index, in a
+    file that is longer than that: logtool leaves an empty one.
+    """
+    gone = {f"{base:020d}{suffix}" for base in emptied for suffix in (".index", ".timeindex")}
+    return {name: data for name, data in files.items() if name not in gone}
+
+
+def _emptied_in(found: Loaded) -> list[int]:
+    return [one.base_offset for one in found.recovered if one.emptied]
+
+
+def _described(case: Case, differences: Sequence[str]) -> list[str]:
+    return [f"{difference} | {case.description}" for difference in differences]
