@@ -51,6 +51,7 @@ def plan(
     partition: Partitions = None,
     kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
     index_interval_bytes: options.IndexInterval = None,
+    index_size_max_bytes: options.IndexSize = None,
     recovery_threads: Threads = 1,
     read_rate: ReadRate = None,
     jobs: Jobs = None,
@@ -114,7 +115,9 @@ def plan(
     report = Report(settings, actions_view.make(settings), summary, inputs)
     forecast = Forecast(
         inputs.paths,
-        Settings(options.parse_kafka_version(kafka_version), index_interval_bytes),
+        Settings(
+            options.parse_kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes
+        ),
         selection=inputs.selection,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(

@@ -73,6 +73,7 @@ def rebuild_index(
     kind: Kinds = None,
     only_bad: OnlyBad = True,
     index_interval_bytes: options.IndexInterval = None,
+    index_size_max_bytes: options.IndexSize = None,
     apply: options.Apply = False,
     undo_dir: options.UndoDir = None,
     output: Output = None,
@@ -125,7 +126,7 @@ def rebuild_index(
     from logtool.commands import rebuild_view
     from logtool.commands.output import Report
     from logtool.data_dir import Inputs
-    from logtool.rebuild import KINDS, Consent, Rebuild, Wanted
+    from logtool.rebuild import KINDS, Consent, Indexing, Rebuild, Wanted
     from logtool.schedule import Budget
     from logtool.summary import ActionSummary
     from logtool.workers import Pace, available_cpus
@@ -146,7 +147,7 @@ def rebuild_index(
         Wanted(frozenset(KINDS[one] for one in kind or KINDS), not only_bad),
         Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
         inputs.selection,
-        index_interval_bytes,
+        Indexing(index_interval_bytes, index_size_max_bytes),
         Budget(
             jobs or available_cpus(),
             Pace.starting_now(

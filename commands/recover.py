@@ -110,6 +110,7 @@ def recover(
     cut_precisely: CutPrecisely = True,
     kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
     index_interval_bytes: options.IndexInterval = None,
+    index_size_max_bytes: options.IndexSize = None,
     apply: options.Apply = False,
     accept_loss: AcceptLoss = None,
     mark_clean: MarkClean = False,
@@ -173,7 +174,7 @@ def recover(
     job = Recover(
         inputs.paths,
         Settings(
-            options.parse_kafka_version(kafka_version), index_interval_bytes,
+            options.parse_kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes,
             cut_precisely=cut_precisely, clean=False if full or from_offset else None,
             supplement=strategy is StrategyChoice.SUPPLEMENT,
         ),

@@ -7,7 +7,7 @@ the time stamps beside it; the log ends where the first batch is unsound.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from logtool import scan, transactions
 from logtool.errors import FormatError
 from logtool.formats import control_record, offset_index, record_batch, time_index
 from logtool.formats import transaction_index as txn_index
-from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable, Column
 from logtool.loading.epochs import EpochCache
 from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
@@ -274,13 +274,26 @@ class Recovery:
 
     def _feed(self, chunk: Chunk, log: ShadowFile) -> BatchTable:
         """Take one chunk; returns the sound batches of it that do not stay."""
-        table, errors = chunk.table, chunk.control_errors
-        if chunk.damage is not None:
-            accepted = _accepted(chunk.damage, log)
+        damage = chunk.damage
+        if damage is None:
+            return self._take_in_reach(chunk.table, chunk.control_errors)
+        position, end = damage.position, damage.position + damage.length
+        while self.result.stop is None and position < end:
+            accepted = _accepted(position, end, log) if damage.reason is Reason.MAGIC else None
             if accepted is None:
-                self.result.stop = chunk.damage
-                return record_batch.empty_table()
-            table, errors = accepted
+                known = position == damage.position
+                text = damage.message if known else "no sound batch begins there"
+                self.result.stop = replace(
+                    damage, position=position, length=end - position, message=text
+                )
+                break
+            position += int(accepted[0].size[0])
+            self._take_in_reach(*accepted)
+        return record_batch.empty_table()
+
+    def _take_in_reach(
+        self, table: BatchTable, errors: list[tuple[int, FormatError]]
+    ) -> BatchTable:
         relative = table.last_offset - self._base
         foreign = np.flatnonzero((relative < 0) | (relative > MAX_RELATIVE))
         if len(foreign):
@@ -376,16 +389,18 @@ def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:
 
 
 def _accepted(
-    damage: Damage, log: ShadowFile
+    position: int, end: int, log: ShadowFile
 ) -> tuple[BatchTable, list[tuple[int, FormatError]]] | None:
     """Return the batch that a broker sees: the magic byte is neither in the CRC nor looked at."""
-    if damage.reason is not Reason.MAGIC or not damage.framed:
+    head = log.read(position, HEADER_SIZE)
+    size = LOG_OVERHEAD + int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
+    if len(head) < HEADER_SIZE or not HEADER_SIZE <= size <= end - position:
         return None
-    data = bytearray(log.read(damage.position, damage.length))
-    if not MAGIC < data[16] < 128 or len(data) < HEADER_SIZE:
+    data = bytearray(log.read(position, size))
+    if not MAGIC < data[16] < 128:
         return None
     data[16] = MAGIC
     if crc32c(memoryview(data)[21:]) != int.from_bytes(data[17:21], "big"):
         return None
-    table = record_batch.parse(memoryview(data), [0], base=damage.position)
-    return table, scan.fill_control(table, memoryview(data), damage.position)
+    table = record_batch.parse(memoryview(data), [0], base=position)
+    return table, scan.fill_control(table, memoryview(data), position)

@@ -5,6 +5,7 @@ paper (`building`), with the producers that its log begins with (`states`).
 """
 
 from logtool.rebuild.building import IMPOSSIBLE
+from logtool.rebuild.home import Indexing
 from logtool.rebuild.judge import KINDS, Wanted
 from logtool.rebuild.run import Rebuild
 from logtool.rebuild.subject import DAMAGED
@@ -13,4 +14,4 @@ from logtool.rebuild.writing import Consent
 BLOCKED = (DAMAGED, IMPOSSIBLE)
 """The actions of what somebody else has to mend first."""
 
-__all__ = ["BLOCKED", "KINDS", "Consent", "Rebuild", "Wanted"]
+__all__ = ["BLOCKED", "KINDS", "Consent", "Indexing", "Rebuild", "Wanted"]

@@ -35,21 +35,33 @@ class Place:
     only: frozenset[Key] | None = None
 
 
-def settings(home: Home, path: Path, index_interval: int | None) -> Settings:
-    """Return the settings of a partition; `index_interval` goes before that of the topic."""
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """What holds for all topics; None: what the metadata log says of each, else the default."""
+
+    interval: int | None = None
+    """Bytes, ``index.interval.bytes``."""
+    max_size: int | None = None
+    """Bytes, ``segment.index.bytes``."""
+
+
+def settings(home: Home, path: Path, indexing: Indexing) -> Settings:
+    """Return the settings of a partition; `indexing` goes before that of the topic."""
+    interval, size = indexing.interval, indexing.max_size
     directory = names.parse_directory(path.resolve().name)
     if not isinstance(directory, PartitionDirectory):
-        interval = INDEX_INTERVAL if index_interval is None else index_interval
-        return Settings(home.clean, index_interval=interval)
+        interval = INDEX_INTERVAL if interval is None else interval
+        return Settings(home.clean, 0, interval, MAX_INDEX_SIZE if size is None else size)
     # The metadata log is recovered at every start, whatever the marker says.
     clean = home.clean and directory.topic != names.CLUSTER_METADATA
     key = directory.topic, directory.partition
     live = directory.kind is DirectoryKind.LIVE
     start = home.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0) if live else 0
-    if index_interval is None:
-        index_interval = _setting(home, key[0], "index.interval.bytes", INDEX_INTERVAL)
-    size = _setting(home, key[0], "segment.index.bytes", MAX_INDEX_SIZE)
-    return Settings(clean, start, index_interval, size)
+    if interval is None:
+        interval = _setting(home, key[0], "index.interval.bytes", INDEX_INTERVAL)
+    if size is None:
+        size = _setting(home, key[0], "segment.index.bytes", MAX_INDEX_SIZE)
+    return Settings(clean, start, interval, size)
 
 
 def _setting(home: Home, topic: str, name: str, default: int) -> int:

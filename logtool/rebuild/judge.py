@@ -28,6 +28,8 @@ _AREAS = {
     "producer-snapshot": FileKind.PRODUCER_SNAPSHOT,
 }
 _PADDED = "/preallocated"
+_BEHIND = "transaction-index/behind"
+"""Normal after a kill, and yet not what recovery writes."""
 _ORPHAN = "partition/orphan-index"
 
 
@@ -72,7 +74,8 @@ def judge(items: Iterable[Item], *, clean: bool) -> Judgement:
             continue
         area = item.code.partition("/")[0]
         if area in _AREAS:
-            if item.severity is not Severity.INFO or (clean and item.code.endswith(_PADDED)):
+            padded = clean and item.code.endswith(_PADDED)
+            if item.severity is not Severity.INFO or padded or item.code == _BEHIND:
                 found.bad.setdefault((_AREAS[area], name.offset), []).append(item)
         elif item.code == _ORPHAN and item.path:
             found.orphans[key] = item.path

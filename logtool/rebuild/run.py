@@ -16,7 +16,7 @@ from logtool.plan import Action
 from logtool.rebuild import building
 from logtool.rebuild import home as homes
 from logtool.rebuild.building import Built, Piece
-from logtool.rebuild.home import Place
+from logtool.rebuild.home import Indexing, Place
 from logtool.rebuild.judge import Wanted
 from logtool.rebuild.subject import Subject
 from logtool.rebuild.writing import Consent, InPlace, Output
@@ -41,8 +41,7 @@ class Rebuild:
     wanted: Wanted = field(default_factory=Wanted)
     consent: Consent = field(default_factory=Consent)
     selection: Selection = field(default_factory=Selection)
-    index_interval: int | None = None
-    """Bytes, of all topics; None: what the metadata log says, else Kafka's default."""
+    indexing: Indexing = field(default_factory=Indexing)
     budget: Budget = field(default_factory=Budget)
     on_progress: Callable[[int, int, Path], None] = lambda *_: None
     summary: Summary = field(default_factory=Summary)
@@ -119,7 +118,7 @@ class Rebuild:
 
     def _job(self, home: Home, place: Place) -> Job:
         try:
-            settings = homes.settings(home, place.path, self.index_interval)
+            settings = homes.settings(home, place.path, self.indexing)
             found = homes.read(place, settings.log_start)
         except UnreadableError as error:
             return Job(place.path, [], error)

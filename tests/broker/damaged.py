@@ -8,6 +8,7 @@ imported below; each leaves everything about itself to chance. Here they are dea
 from __future__ import annotations
 
 import shutil
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -137,14 +138,21 @@ def _case(version: str, scenarios: sources.Scenarios, home: Path, number: int, r
         source = sources.put(sources.fixture_of(version), scenarios, path, rng)
         recovery_point, log_start = _recovery_point(path, rng), _log_start(path, rng)
         try:
-            done = tuple(kind(path, rng) for kind in kinds)
-        except (UnfitError, IsADirectoryError, FileExistsError):
+            done = tuple(_damaged(kind, path, rng) for kind in kinds)
+        except (UnfitError, IsADirectoryError, FileExistsError, OverflowError, struct.error):
+            # The last two: an offset that the first damage left is too large for the second.
             continue
         clean = rng.random() < 0.25
         loaded = "stray" if knows_stray(version) else "future"
         purpose = rng.choices((loaded, "delete"), (40, 1))[0]
         return Case(name, path, source, done, recovery_point, log_start, clean, settings, purpose)
     raise AssertionError(f"no source fits {kinds}")
+
+
+def _damaged(kind: Damage, path: Path, rng: Random) -> str:
+    if not sources.logs(path):
+        raise UnfitError
+    return kind(path, rng)
 
 
 def knows_stray(version: str) -> bool:

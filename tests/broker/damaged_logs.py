@@ -28,6 +28,8 @@ def flip_in_payload(directory: Path, rng: Random) -> str:
     path, data, batches = pick_log(directory, rng)
     number = rng.randrange(len(batches))
     batch = batches[number]
+    if batch.size == HEADER_SIZE:
+        raise UnfitError
     position = rng.randrange(batch.position + HEADER_SIZE, batch.position + batch.size)
     path.write_bytes(flip_bit(data, position, rng))
     return f"{path.name}: a bit of the payload of batch {number} flipped at {position}"

@@ -17,7 +17,7 @@ from logtool.formats.names import FileKind
 from logtool.loading.loader import Outcome, Start, load
 from logtool.loading.producers import decode
 from logtool.plan import Action
-from logtool.rebuild import Consent, Rebuild, Wanted
+from logtool.rebuild import Consent, Indexing, Rebuild, Wanted
 from logtool.schedule import Budget
 from logtool.workers import Pace
 
@@ -164,8 +164,30 @@ def test_the_index_interval_is_that_of_the_topic_unless_one_is_given(
     assert index.read_bytes() == expected
     for path in (index, dense, home):
         actions = rebuild(path, wanted=only(FileKind.OFFSET_INDEX, everything=True),
-                          index_interval=10_000)  # fmt: skip
+                          indexing=Indexing(interval=10_000))  # fmt: skip
         assert {action.path: action.length for action in actions}[index] == 2 * 8
+
+
+def test_aborts_that_the_last_segment_lacks_after_a_kill_are_added(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/killed") / "tx.mixed-0"
+    index = max(home.glob("*.txnindex"))
+    expected = index.read_bytes()
+    assert len(expected) >= 34
+    index.write_bytes(expected[:-34])
+    done(home, wanted=only(FileKind.TRANSACTION_INDEX))
+    assert index.read_bytes() == expected
+
+
+def test_entries_without_room_in_the_largest_index_allowed_are_not_written(
+    copy_of: Scenario,
+) -> None:
+    dense = copy_of("4.3.1/killed-recovered") / "index.dense-0"
+    index = dense / f"{0:020d}.index"
+    count = index.stat().st_size // 8
+    wanted = only(FileKind.OFFSET_INDEX, everything=True)
+    small, large = Indexing(max_size=8 * (count - 1)), Indexing(max_size=12 * (count + 2))
+    assert ("impossible", index.name) in told(rebuild(index, wanted=wanted, indexing=small))
+    assert ("impossible", index.name) not in told(rebuild(index, wanted=wanted, indexing=large))
 
 
 def test_without_a_metadata_log_the_interval_is_that_of_kafka(
@@ -326,7 +348,7 @@ def test_a_log_that_recovery_gives_up_gets_nothing(copy_of: Scenario) -> None:
     log.write_bytes(data + data[:first])
     index = log.with_suffix(".index")
     remove_file(index)
-    actions = rebuild(log, wanted=only(FileKind.OFFSET_INDEX), index_interval=0)
+    actions = rebuild(log, wanted=only(FileKind.OFFSET_INDEX), indexing=Indexing(interval=0))
     assert told(actions) == {("damaged", log.name), ("impossible", index.name)}
     assert "recovery of the log fails" in actions[1].reason
 
