@@ -78,10 +78,13 @@ class Start:
     cut_precisely: bool = False
     """Not as a broker: where one empties a segment, only what is bad is cut."""
 
+    expiration_ms: int | None = None
+    """``producer.id.expiration.ms``; None: the default of the version."""
+
     @property
-    def expiration_ms(self) -> int:
+    def idle_ms(self) -> int:
         """Return how long a producer may be idle before it is forgotten."""
-        return expiration_ms(self.kafka)
+        return expiration_ms(self.kafka) if self.expiration_ms is None else self.expiration_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +269,7 @@ class Loader:
                 self._shadow.remove(f"{_EPOCHS}.tmp")
 
     def _manager(self) -> ProducerManager:
-        return ProducerManager(self._shadow, self._start.now_ms, self._start.expiration_ms)
+        return ProducerManager(self._shadow, self._start.now_ms, self._start.idle_ms)
 
     def _reject_odd_entries(self) -> None:
         for path in self._found.odd_entries:

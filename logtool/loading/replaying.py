@@ -108,7 +108,7 @@ class Replay:
             rows = self._readings[base].rows
             known = (rows.last_offset >= self._loaded.log_start) & (rows.last_offset < offset)
             parts.append(rows[known])
-        return is_behind(producers, concat(parts), self._start.expiration_ms)
+        return is_behind(producers, concat(parts), self._start.idle_ms)
 
     # Segments
 
