@@ -67,6 +67,7 @@ class Printer:
         """Of partitions that lose what nobody can count: acknowledged offsets."""
         self.lacking: list[int] = []
         """Acknowledged offsets that partitions lack by now, whatever happens next."""
+        self.offline = self.discarded = 0
         self.refuses = False
         """Whether a broker would not start, whatever the partitions hold."""
 
@@ -101,6 +102,8 @@ class Printer:
         obj = obj or action.as_json()
         self.grave += action.is_grave
         self.stray += action.action == "stray"
+        self.offline += action.action == "offline" and action.topic is None
+        self.discarded += action.action == "discard"
         self.refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
             self.withheld += action.change is not None
@@ -189,13 +192,20 @@ def last_lines(
         parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
     if printer.stray:
         parts.append(f"{printer.stray:,} put aside as stray")
+    if printer.offline:
+        parts.append(f"{text.count(printer.offline, 'log dir')} offline")
+    if printer.discarded:
+        parts.append(f"{text.count(printer.discarded, 'copy', 'copies')} emptied or deleted")
     if printer.refuses:
         parts.append("a broker refuses to start")
     parts += _losses(printer, "lost")
     line = ", ".join(parts)
     if not found and summary.complete:
         line = _NONE
-    bad = stops or printer.stray or printer.refuses or printer.losing or printer.lacking
+    bad = (
+        stops or printer.stray or printer.refuses or printer.losing or printer.lacking
+        or printer.offline or printer.discarded
+    )  # fmt: skip
     if found and summary.complete and not bad:
         line += ": no sound record is lost" if printer.cut else ": nothing is lost"
     yield _state(summary) + line

@@ -71,6 +71,11 @@ def plan(
     were acknowledged), which indexes are written anew and which bad ones nobody notices, and
     what stops the start. A partition dir is judged by the checkpoints of the log dir it stands in.
 
+    Log dirs given together are those of one broker. The metadata log of one of them says for all
+    which partitions are stray and how topics are set; a meta.properties that does not fit the
+    others, a partition in two log dirs or a copy on its way from one to another is judged as the
+    start judges it. What cannot be said without a log dir that was not given is said last.
+
     The time is that of reading at the rate measured here, one thread for each log. With -v the
     files that follow from the rest (indexes, snapshots) are printed too.
 
@@ -81,8 +86,8 @@ def plan(
 
     Exit status:
       0    complete: nothing is lost, nothing stops the start
-      1    complete: a log is cut, does not load or is put aside, a file is ignored, or a bad
-           index goes unnoticed
+      1    complete: a log is cut, does not load or is put aside, a log dir goes offline, the
+           broker does not start, a file is ignored, or a bad index goes unnoticed
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest

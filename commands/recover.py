@@ -135,6 +135,9 @@ def recover(
     A segment is recovered as a whole, from its first byte. A recovery point beyond the end of the
     log lets the last segment be recovered, and is lowered to the end.
 
+    Log dirs given together are those of one broker. One that the broker would start without is
+    left alone, and none is marked clean where anything in one of them stops the broker.
+
     Examples:
       logtool recover /var/lib/kafka/data
       logtool recover --apply --accept-loss orders-3 /var/lib/kafka/data

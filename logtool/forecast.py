@@ -363,7 +363,10 @@ class Forecast:
         self, paths: Sequence[Path], settings: Settings, *, selection: Selection | None = None,
         points: Points = lambda key, row: row or 0, jobs: int = 1, pace: Pace | None = None,
         on_progress: Callable[[int, int, Path], None] = lambda *_: None,
+        ensemble: Ensemble | None = None,
     ) -> None:  # fmt: skip
+        """Take the paths for all there is of a broker; or some of `ensemble`, and say no more of
+        that as a whole."""
         self._paths = paths
         self._settings = settings
         self._selection = selection or Selection()
@@ -374,7 +377,8 @@ class Forecast:
         self._done = self._total = 0
         self._path = Path()
         self._loaded: dict[Path, PartitionForecast] = {}
-        self.ensemble = Ensemble((), settings.kafka)
+        self._given = ensemble
+        self.ensemble = ensemble or Ensemble((), settings.kafka)
         """All log dirs given: those of one broker."""
         self.homes: list[Home] = []
         self.out_of_time = False
@@ -402,15 +406,14 @@ class Forecast:
                     if isinstance(result, PartitionForecast):
                         self._loaded[request.path] = replace(result, actions=())
                     yield result
-        if not self.out_of_time:
+        if self._given is None:
             yield from self._afterwards()
-        for text in self.ensemble.limits:
-            holder = self.ensemble.metadata_log or self.ensemble.members[0]
-            yield Action("limits", holder.path, text)
 
     def _afterwards(self) -> Iterator[Action]:
-        """Yield what happens once all logs are loaded, to copies that are on their way."""
-        for future in () if self.ensemble.refuses else self.ensemble.futures:
+        """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""
+        whole = self.ensemble
+        skip = self.out_of_time or whole.refuses
+        for future in () if skip else whole.futures:
             copy, live = self._loaded.get(future.path), None
             if future.live:
                 live = self._loaded.get(future.live)
@@ -422,9 +425,13 @@ class Forecast:
                 if any(note.action == "offline" for note in home.notes)}  # fmt: skip
         gone |= {path.parent for path, one in self._loaded.items()
                  if one.outcome is Outcome.OFFLINE}  # fmt: skip
-        if homes and gone >= homes.keys():
+        if homes and gone >= {one.path for one in whole.members}:
             text = "every log dir given goes offline: a broker that has no other does not start"
             yield Action("refuse", next(iter(homes)), text)
+        holder = whole.metadata_log or next(iter(whole.members), None)
+        if holder:
+            for text in whole.limits:
+                yield Action("limits", holder.path, text)
 
     def _open(self) -> Iterator[Request | Action | UnreadableError]:
         """Yield what is to be loaded, and what is said of the log dirs as wholes."""
@@ -439,7 +446,8 @@ class Forecast:
                 yield error
                 continue
             opened.append((found, chosen))
-        self.ensemble = Ensemble(list(members.values()), self._settings.kafka)
+        if self._given is None:
+            self.ensemble = Ensemble(list(members.values()), self._settings.kafka)
         homes: dict[Path, Home] = {}
         for found, chosen in opened:
             try:

@@ -5,12 +5,13 @@ the disk is carried out through a journal (`logtool.apply`), so that it can be f
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool import apply, partition, shell
+from logtool import apply, data_dir, partition, shell
 from logtool.apply import Journal
+from logtool.checks.ensemble import Effect, Ensemble, Member, member
 from logtool.data_dir import Selection
 from logtool.errors import (
     LogtoolError,
@@ -75,9 +76,12 @@ class Recover:
     made: int = 0
     """Changes that were carried out."""
     out_of_time: bool = False
+    _ensemble: Ensemble = field(init=False)
+    """All log dirs given: those of one broker."""
 
     def __iter__(self) -> Iterator[Item]:
         self._check()
+        self._ensemble = self._gather()
         for path in self.paths:
             try:
                 log_dir, _ = place(path)
@@ -85,6 +89,15 @@ class Recover:
                     yield from self._log_dir(path, log_dir)
             except (UnreadableError, UnwritableError, RefusedError) as error:
                 yield error
+
+    def _gather(self) -> Ensemble:
+        """Take the log dirs together, as the start of their broker does."""
+        members: dict[Path, Member] = {}
+        for path in self.paths:
+            with suppress(UnreadableError):  # which is told in its turn
+                log_dir, _ = place(path)
+                members[log_dir] = members.get(log_dir) or member(data_dir.read(log_dir))
+        return Ensemble(list(members.values()), self.settings.kafka)
 
     def _check(self) -> None:
         """UsageError for what makes no sense, before anything is done to any log dir."""
@@ -122,7 +135,7 @@ class Recover:
         forecast = Forecast(
             [path], replace(self.settings, contents=True, verify=self.consent.mark_clean),
             selection=self.selection, points=self.points, jobs=self.jobs, pace=self.pace,
-            on_progress=self.on_progress,
+            on_progress=self.on_progress, ensemble=self._ensemble,
         )  # fmt: skip
         with ExitStack() as stack:
             work = _Work(self.consent, log_dir, stack)
@@ -139,7 +152,7 @@ class Recover:
                 for action in work.home_actions(home):
                     work.stage([action])
                     yield action
-            work.check(forecast.homes)
+            work.check(forecast.homes, self._ensemble)
             if work.journal:
                 work.commit(work.journal)
                 self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
@@ -194,17 +207,20 @@ class _Work:
         self.journal.stage(changes)
         self.staged += len(changes)
 
-    def check(self, homes: Sequence[Home]) -> None:
+    def check(self, homes: Sequence[Home], ensemble: Ensemble) -> None:
         """RefusedError where what is planned must not be done."""
         if self._losing and self._consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
             raise RefusedError(f"{self._log_dir}: records would be lost; to accept it: {options}")
-        refused = any(note.action == "refuse" for home in homes for note in home.notes)
-        if self._consent.mark_clean and (self._doubts or self.unread or refused):
-            first = self._doubts[0] if self._doubts else "not everything could be read"
+        if not self._consent.mark_clean:
+            return
+        doubts = [*self._doubts, *_stops(homes, ensemble)]
+        if self.unread and not doubts:
+            doubts = ["not everything could be read"]
+        if doubts:
             raise RefusedError(
-                f"{self._log_dir}: cannot be marked clean: {first}"
-                + (f" (and {len(self._doubts) - 1} more)" if len(self._doubts) > 1 else "")
+                f"{self._log_dir}: cannot be marked clean: {doubts[0]}"
+                + (f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else "")
             )
 
     def home_actions(self, home: Home) -> Iterator[Action]:
@@ -230,6 +246,18 @@ class _Work:
             for path in self._paths:
                 apply.sync(file.path for file in partition.read(path).files())
         journal.commit()
+
+
+def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:
+    """Yield what takes a log dir offline, or stops the broker, be it in another log dir of it."""
+    here = {home.found.path for home in homes}
+    for home in homes:
+        for note in home.notes:
+            if note.action in ("refuse", "offline"):
+                yield f"{note.path}: {note.reason}"
+    for verdict in ensemble.verdicts:
+        if verdict.effect is Effect.REFUSE and verdict.log_dir not in here:
+            yield f"{verdict.finding.path}: {verdict.finding.message}"
 
 
 def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:

@@ -134,12 +134,14 @@ class Outcome:
 def outcome(version: str, home: Home) -> Outcome:
     """Start a broker on the log dirs and tell what it made of them."""
     before = {_inode(path): path for path in _directories(home)}
+    is_moving = any(path.name.endswith("-future") for path in _directories(home))
     indexes, partitions = set(home.root.glob(_INDEXES)), set(_directories(home))
     with Broker(version, [home.root / name for name in DIRS], CONFIG) as broker:
         try:
             broker.start(timeout=60)
             starts = True
-            _wait_for_moves(home, broker)
+            if is_moving:
+                _wait_for_moves(home, broker)
         except HarnessError as error:
             if "ended with" not in str(error):
                 raise
@@ -200,9 +202,17 @@ def foretold(version: str, home: Home) -> Outcome:
 
 
 def _wait_for_moves(home: Home, broker: Broker) -> None:
-    """Wait until no copy is on its way: they are small, and a broker goes on with them at once."""
+    """Wait until no copy is on its way, and what it replaces has got the name of what goes.
+
+    The copies are small, and a broker goes on with them at once.
+    """
     deadline = time.monotonic() + 60
-    while any(path.name.endswith("-future") for path in _directories(home)):
+    while True:
+        there = _directories(home)
+        live = [path.name for path in there if not _HASH.search(path.name)]
+        is_over = len(live) == len(set(live))
+        if is_over and not any(path.name.endswith("-future") for path in there):
+            return
         stopped = {Path(m["stopped"] or m["invalid"]) for m in _OFFLINE.finditer(broker.log)}
         if any(list(path.glob("*-future")) for path in stopped):
             return

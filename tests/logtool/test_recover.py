@@ -222,3 +222,40 @@ def test_a_change_that_was_interrupted_is_finished_first(
     again = Run(cut, apply=True, accepted=accepted)
     assert [a.action for a in again.actions if not a.topic][:1] == ["finish"]
     assert Run(cut).changes == []
+
+
+def two_dirs(home: Path, change: Callable[[str], str]) -> tuple[Path, Path]:
+    """Return the log dirs of one broker, killed, the second with another meta.properties."""
+    first, second = home / "dir-1", home / "dir-2"
+    for log_dir in (first, second):
+        (log_dir / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    meta = second / "meta.properties"
+    meta.write_text(change(meta.read_text()))
+    return first, second
+
+
+def test_what_stops_the_broker_in_one_log_dir_keeps_the_others_from_being_marked_clean(
+    copy_of: Copy,
+) -> None:
+    home = copy_of("4.3.1/two-log-dirs")
+    dirs = two_dirs(home, lambda text: text.replace("node.id=1", "node.id=2"))
+    found = list(Recover(dirs, KAFKA, Consent(apply=True, mark_clean=True)))
+    refused = [str(item) for item in found if isinstance(item, RefusedError)]
+    assert len(refused) == 2
+    for log_dir, text in zip(dirs, refused, strict=True):
+        assert text.startswith(f"{log_dir}: cannot be marked clean: {dirs[1]}/meta.properties: ")
+        assert "node.id is 2" in text
+        assert not (log_dir / ".kafka_cleanshutdown").exists()
+
+
+def test_a_log_dir_that_goes_offline_is_left_alone_and_the_others_are_marked_clean(
+    copy_of: Copy,
+) -> None:
+    home = copy_of("4.3.1/two-log-dirs")
+    dirs = two_dirs(home, lambda text: text.replace("version=1", "version=9"))
+    found = list(Recover(dirs, KAFKA, Consent(apply=True, mark_clean=True)))
+    (refused,) = [str(item) for item in found if isinstance(item, RefusedError)]
+    assert refused.startswith(f"{dirs[1]}: cannot be marked clean: {dirs[1]}: meta.properties: ")
+    assert [(path / ".kafka_cleanshutdown").exists() for path in dirs] == [True, False]
+    loaded = [item.request.path.parent for item in found if isinstance(item, PartitionForecast)]
+    assert set(loaded) == {dirs[0]}

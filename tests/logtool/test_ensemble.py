@@ -1,0 +1,168 @@
+"""The log dirs of one broker taken together: who they are, and what is said where one is missing.
+
+What brokers do with each fault is held against them in ``tests/broker/test_log_dirs_agree.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from logtool import data_dir
+from logtool.checks import ensemble
+from logtool.checks.ensemble import Ensemble
+from logtool.forecast import Forecast, PartitionForecast, Settings
+from logtool.loading.segments import NEWEST
+from logtool.plan import Action
+
+Copy = Callable[[str], Path]
+
+
+def members(paths: Sequence[Path]) -> list[ensemble.Member]:
+    return [ensemble.member(data_dir.read(path)) for path in paths]
+
+
+def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Action]:
+    """Return what a forecast says, of partitions and of log dirs."""
+    found: list[Action] = []
+    for item in Forecast(paths, Settings(kafka)):
+        if isinstance(item, PartitionForecast):
+            found += item.actions
+        else:
+            assert isinstance(item, Action)
+            found.append(item)
+    return found
+
+
+def told(paths: Sequence[Path], action: str) -> list[Action]:
+    return [one for one in actions(paths) if one.action == action]
+
+
+@pytest.fixture
+def dirs(copy_of: Copy) -> list[Path]:
+    """The two log dirs of one broker, that with the metadata log first."""
+    home = copy_of("4.3.1/two-log-dirs")
+    found = [home / "dir-1", home / "dir-2"]
+    return sorted(found, key=lambda path: not (path / "__cluster_metadata-0").is_dir())
+
+
+def directory_id(log_dir: Path) -> str:
+    (one,) = members([log_dir])
+    assert one.meta and one.meta.directory_id
+    return one.meta.directory_id
+
+
+def future_of(dirs: Sequence[Path]) -> Path:
+    (future,) = (path for log_dir in dirs for path in log_dir.glob("*-future"))
+    return future
+
+
+def test_with_all_log_dirs_nothing_is_left_open(dirs: list[Path]) -> None:
+    assert told(dirs, "limits") == []
+
+
+def test_with_one_of_two_log_dirs_the_other_is_named_and_what_that_leaves_open(
+    dirs: list[Path],
+) -> None:
+    (limit,) = told(dirs[:1], "limits")
+    assert directory_id(dirs[1]) in limit.reason
+    assert directory_id(dirs[0]) not in limit.reason
+    assert "is not given" in limit.reason
+    assert not limit.is_grave
+
+
+def test_without_the_metadata_log_it_is_said_that_strays_are_not_known(dirs: list[Path]) -> None:
+    (limit,) = told(dirs[1:], "limits")
+    assert limit.path == dirs[1]
+    assert limit.reason.startswith("holds no metadata log: which partitions are put aside as stray")
+
+
+def test_a_log_dir_that_lost_its_id_is_not_said_to_be_missing(dirs: list[Path]) -> None:
+    meta = dirs[1] / "meta.properties"
+    meta.write_text(meta.read_text().replace("directory.id", "directory.no"))
+    assert told(dirs, "limits") == []
+
+
+def test_a_partition_that_the_metadata_log_does_not_know_is_stray_in_the_other_log_dir(
+    dirs: list[Path],
+) -> None:
+    path = sorted(dirs[1].glob("staying.topic-*"))[0]
+    (path / "partition.metadata").write_bytes(b"version: 0\ntopic_id: yyyyyyyyyyyyyyyyyyyyyw")
+    assert [one.path for one in told(dirs, "stray")] == [path]
+    assert told(dirs[1:], "stray") == []
+
+
+def test_a_copy_on_its_way_goes_on_and_names_what_it_replaces(dirs: list[Path]) -> None:
+    future = future_of(dirs)
+    (move,) = told(dirs, "move")
+    assert (move.path, move.is_grave) == (future, False)
+    assert move.reason.endswith("moving.topic-0")
+
+
+def test_a_copy_on_its_way_without_a_live_one_is_emptied(dirs: list[Path]) -> None:
+    future = future_of(dirs)
+    (live,) = (path / "moving.topic-0" for path in dirs if (path / "moving.topic-0").is_dir())
+    shutil.rmtree(future)
+    live.rename(future)
+    (gone,) = told(dirs, "discard")
+    assert gone.path == future
+    assert gone.is_grave
+    assert gone.loss.first_offset == 0
+    assert f"offsets 0 to {gone.loss.last_offset} go" in gone.reason
+
+
+def test_a_copy_in_the_assigned_log_dir_replaces_the_live_one_and_what_it_lacks_goes(
+    dirs: list[Path],
+) -> None:
+    future = future_of(dirs)
+    (live,) = (path / "moving.topic-0" for path in dirs if (path / "moving.topic-0").is_dir())
+    other = live.parent / future.name
+    future.rename(live.parent / "kept-0")  # The names change places.
+    live.rename(other)
+    (live.parent / "kept-0").rename(future.parent / live.name)
+    (promoted,) = told(dirs, "promote")
+    assert promoted.path == other
+    assert told(dirs, "discard") == []  # What replaces it has all that it had.
+    for path in other.glob("*.log"):
+        path.write_bytes(b"")
+    (gone,) = told(dirs, "discard")
+    assert gone.path == future.parent / live.name
+    assert gone.loss.first_offset == 0
+
+
+def test_releases_before_directory_ids_want_the_same_file_in_all_log_dirs(
+    dirs: list[Path],
+) -> None:
+    assert Ensemble(members(dirs), (3, 7)).refuses is False
+    (verdict,) = Ensemble(members(dirs), (3, 3)).verdicts
+    assert verdict.finding.code == "meta-properties/mismatch"
+    assert verdict.finding.message.startswith(f"directory.id is {directory_id(dirs[1])}, but ")
+
+
+def test_log_dirs_of_several_brokers_are_told_apart_by_their_metadata_logs(
+    scenario: Copy, dirs: list[Path]
+) -> None:
+    home = scenario("4.3.1/replicas")
+    nodes = [home / f"node-{node}" for node in (1, 2, 3)]
+    found = ensemble.brokers(members(nodes), NEWEST)
+    assert [[one.path for one in broker.members] for broker in found] == [[path] for path in nodes]
+    assert not any(broker.verdicts for broker in found)
+    (alone,) = ensemble.brokers(members(dirs), NEWEST)
+    assert [one.path for one in alone.members] == dirs
+
+
+def test_another_node_id_beside_the_only_metadata_log_is_no_other_broker(dirs: list[Path]) -> None:
+    meta = dirs[1] / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
+    (broker,) = ensemble.brokers(members(dirs), NEWEST)
+    assert broker.refuses
+
+
+def test_when_every_log_dir_goes_offline_the_broker_does_not_start(dirs: list[Path]) -> None:
+    for log_dir in dirs:
+        meta = log_dir / "meta.properties"
+        meta.write_text(meta.read_text().replace("version=1", "version=9"))
+    assert {one.path.parent for one in told(dirs, "refuse")} == set(dirs)
