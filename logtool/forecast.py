@@ -365,8 +365,7 @@ class Forecast:
         on_progress: Callable[[int, int, Path], None] = lambda *_: None,
         ensemble: Ensemble | None = None,
     ) -> None:  # fmt: skip
-        """Take the paths for all there is of a broker; or some of `ensemble`, and say no more of
-        that as a whole."""
+        """Take the paths for all there is of a broker, or for some of its `ensemble`."""
         self._paths = paths
         self._settings = settings
         self._selection = selection or Selection()

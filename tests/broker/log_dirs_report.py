@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool.findings import catalogue
@@ -29,29 +31,42 @@ ids, so that there is nothing to change. Where the two differ, both stand there.
 """
 
 
+@dataclass
+class Column:
+    """What one release did, by fault."""
+
+    cells: dict[str, str] = field(default_factory=dict)
+    wrong: int = 0
+
+
+def of_release(version: str, work: Path) -> Column:
+    """Start a broker of one release on log dirs with each fault."""
+    column, base = Column(), work / f"base-{version}"
+    log_dirs.make_base(version, base)
+    for fault, home in log_dirs.cases(version, base, work):
+        told = log_dirs.foretold(version, home)
+        done = log_dirs.outcome(version, home)
+        same = told == log_dirs.without_error(done) and told.indexes == done.indexes
+        column.wrong += not same
+        column.cells[fault.name] = str(done) if same else f"**{done}**, foretold: {told}"
+        print(version, fault.name, column.cells[fault.name], flush=True)
+    return column
+
+
 def main() -> int:
     """Write the report; returns 1 where a broker did something else than was foretold."""
-    rows: dict[str, list[str]] = {fault.name: [fault.about] for fault in log_dirs.FAULTS}
-    starts = wrong = 0
-    with tempfile.TemporaryDirectory(prefix="logtool-log-dirs-") as temporary:
-        work = Path(temporary)
-        for column, version in enumerate(VERSIONS, 1):
-            base = work / f"base-{version}"
-            log_dirs.make_base(version, base)
-            for fault, home in log_dirs.cases(version, base, work):
-                told = log_dirs.foretold(version, home)
-                done = log_dirs.outcome(version, home)
-                same = told == log_dirs.without_error(done) and told.indexes == done.indexes
-                starts, wrong = starts + 1, wrong + (not same)
-                text = str(done) if same else f"**{done}**, foretold: {told}"
-                rows[fault.name].append(text)
-                print(version, fault.name, text, flush=True)
-            for cells in rows.values():
-                cells += ["-"] * (column + 1 - len(cells))
+    with (
+        tempfile.TemporaryDirectory(prefix="logtool-log-dirs-") as temporary,
+        ThreadPoolExecutor(len(VERSIONS)) as pool,
+    ):
+        columns = list(pool.map(lambda version: of_release(version, Path(temporary)), VERSIONS))
+    starts, wrong = sum(len(one.cells) for one in columns), sum(one.wrong for one in columns)
     titles = ("fault", *VERSIONS)
     lines = [_HEAD, f"{starts} starts, {wrong} foretold wrongly.\n"]
     lines += [f"| {' | '.join(titles)} |", "| --- " * len(titles) + "|"]
-    lines += ["| " + " | ".join(cells) + " |" for cells in rows.values()]
+    for fault in log_dirs.FAULTS:
+        cells = [one.cells.get(fault.name, "-") for one in columns]
+        lines.append(f"| {' | '.join([fault.about, *cells])} |")
     REPORT.parent.mkdir(exist_ok=True)
     REPORT.write_text("\n".join(lines) + "\n")
     return 1 if wrong else 0
