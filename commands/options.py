@@ -184,7 +184,7 @@ IndexInterval = Annotated[
     int | None,
     typer.Option(
         "--index-interval-bytes", metavar="N", min=0,
-        help="index.interval.bytes of all topics; by default what the metadata log in the log dir "
+        help="index.interval.bytes of all topics; by default what the metadata log of the broker "
         "says of each, else 4096. Give log.index.interval.bytes of the broker where it is set.",
     ),
 ]  # fmt: skip
@@ -192,7 +192,7 @@ IndexSize = Annotated[
     int | None,
     typer.Option(
         "--index-size-max-bytes", metavar="N", min=12,
-        help="segment.index.bytes of all topics; by default what the metadata log in the log dir "
+        help="segment.index.bytes of all topics; by default what the metadata log of the broker "
         "says of each, else 10485760. Give log.index.size.max.bytes of the broker where it is set.",
     ),
 ]  # fmt: skip

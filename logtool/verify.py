@@ -79,6 +79,8 @@ class Verification:
         self.progress = Progress(0, 0, Path())
         self._verdicts: dict[Path, list[Finding]] = {}
         """By log dir: what it does to a start, beside the others of its broker."""
+        self._topic_ids: dict[Path, root.TopicIds] = {}
+        """By log dir: one for all those of a broker."""
         self._neighbours: Neighbours = {}
         self._budget = budget or Budget()
         self._schedule = Schedule(self._budget, self._advance)
@@ -132,6 +134,8 @@ class Verification:
             except UnreadableError:
                 continue  # as is told when its files are checked
         for broker in ensemble.brokers(members, NEWEST):
+            topic_ids: root.TopicIds = {}
+            self._topic_ids |= {one.path: topic_ids for one in broker.members}
             for verdict in broker.verdicts:
                 self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
 
@@ -207,7 +211,7 @@ class Verification:
                 yield from root.check_missing_rows(*what)
 
         yield from self._partitions(jobs(), judged)
-        yield from root.check_topic_ids(home, facts)
+        yield from root.check_topic_ids(home, facts, self._topic_ids.setdefault(home.path, {}))
         # The metadata log is closed after the marker is written, and recovered at every start.
         logs = [one for directory, one in facts.items() if root.key_of(directory)]
         yield from root.check_marker(home, logs)

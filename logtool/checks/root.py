@@ -130,11 +130,17 @@ def check_marker(root: DataDir, all_facts: Sequence[PartitionFacts]) -> Iterator
         yield Finding("clean-shutdown/stale", text, path=marker.path)
 
 
+TopicIds = dict[str, tuple[str, PartitionDirectory]]
+"""By topic: its id, and the partition that says so."""
+
+
 def check_topic_ids(
-    root: DataDir, facts: Mapping[PartitionDirectory, PartitionFacts]
+    root: DataDir, facts: Mapping[PartitionDirectory, PartitionFacts], seen: TopicIds
 ) -> Iterator[Finding]:
-    """Yield partitions of one topic that claim different topic ids."""
-    seen: dict[str, tuple[str, PartitionDirectory]] = {}
+    """Yield partitions of one topic that claim different topic ids.
+
+    `seen` is what the log dirs of the broker said before, and is added to.
+    """
     for directory, one in facts.items():
         # A topic that was deleted and made anew leaves -delete and -stray directories of the old.
         if one.topic_id is None or directory.kind not in OF_TODAY:

@@ -858,7 +858,7 @@ SEVERAL = [
         [("meta-properties/duplicate-id", "dir-2/meta.properties", None)]),
     Row("another topic id in the second log dir", TWO,
         on("dir-2/staying.topic-1/partition.metadata", lambda d: d[:-22] + UUID.encode()),
-        [("partition-metadata/topic-id", "dir-2/staying.topic-2/partition.metadata", None)]),
+        [("partition-metadata/topic-id", "dir-2/staying.topic-1/partition.metadata", None)]),
 ]  # fmt: skip
 
 TABLE = [
