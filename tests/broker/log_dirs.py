@@ -143,7 +143,7 @@ def outcome(version: str, home: Home) -> Outcome:
             if is_moving:
                 _wait_for_moves(home, broker)
         except HarnessError as error:
-            if "ended with" not in str(error):
+            if "ended with" not in str(error) or "BindException" in broker.log:
                 raise
             starts = False
         log = broker.log
