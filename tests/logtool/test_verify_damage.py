@@ -699,7 +699,7 @@ NAMES = [
         all_of(remove(METADATA), on(META, lambda _: MOVED)),
         [("partition-metadata/missing", ".", None)]),
     Row("no partition.metadata beside a metadata log", "clean codec-none-0 __cluster_metadata-0",
-        all_of(remove(METADATA), on(META, lambda _: b"version=0\nbroker.id=1\n")),
+        all_of(remove(METADATA), on(META, lambda _: b"version=0\nbroker.id=1\ncluster.id=c\n")),
         [("partition-metadata/missing", ".", None)]),
     Row("no partition.metadata and no meta.properties", "clean codec-none-0 codec-none-1",
         all_of(remove(METADATA), lambda home: (home / META).unlink()),
@@ -1073,7 +1073,7 @@ def test_a_summary_counts_and_names_the_next_commands(log_dir):
     in_batch(3, 70)(home)
     offset(WATERMARK, "codec-none", 10**12)(home)
     summary = verify(home).summary.as_json()
-    assert summary["findings"] == {"error": 1, "warning": 1, "info": 0}
+    assert summary["findings"] == {"error": 2, "warning": 0, "info": 0}
     assert summary["codes"] == {"batch/crc": 1, "checkpoint/high-watermark-beyond-end": 1}
     assert summary["complete"] is True
     assert summary["batches"] == len(batches(home_of(home, "0.log")))
