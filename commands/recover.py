@@ -146,7 +146,8 @@ def recover(
 
     Exit status:
       0    with --apply: done; without: nothing to do
-      1    without --apply: there is something to do; with: a log does not load
+      1    without --apply: there is something to do; with: a log does not load, or a file of the
+           log dir still stops a broker or takes the log dir offline
       2    the command line makes no sense
       4    incomplete: nothing matched, or some input could not be read, or not be written
       5    refused: a broker holds the log dir, records would be lost without consent, a log dir
@@ -160,7 +161,7 @@ def recover(
     from logtool.data_dir import Inputs
     from logtool.forecast import PartitionForecast, Settings
     from logtool.plan import Action
-    from logtool.recover import Consent, Recover
+    from logtool.recover import HINDRANCES, Consent, Recover
     from logtool.summary import ActionSummary
     from logtool.workers import Pace, available_cpus
 
@@ -201,6 +202,8 @@ def recover(
                 printer.action(item)
                 changes += item.change is not None
                 summary.to_do |= item.action == "finish" and not apply
+                # Marking clean mends what it can, and refuses where more is wrong.
+                summary.to_do |= item.action in HINDRANCES and not mark_clean
             elif isinstance(item, PartitionForecast):
                 printer.partition(item)
                 changes += sum(action.change is not None for action in item.actions)

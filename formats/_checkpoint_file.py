@@ -13,11 +13,12 @@ fields. Source: ``CheckpointFile`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats.java_text import SPACE, Line, parse_int, split, split_lines
+from logtool.formats.refusal import Refusal
 
 VERSION = 0
 
@@ -85,6 +86,46 @@ def check(
             position=first.position,
             length=last.position + len(last.raw) - first.position,
         )
+
+
+def refusal(
+    file: CheckpointFile, fields: str, readers: Sequence[Callable[[str], int | None] | None]
+) -> Refusal | None:
+    """Return where Kafka's reader gives up; None where it takes the file.
+
+    `readers` has for each field of an entry what reads its number, None for a word. A number of an
+    entry that cannot be read is no I/O error, and neither is a negative count. Source:
+    ``CheckpointFile.CheckpointReadBuffer`` (Kafka 3.3 to 3.9).
+    """
+    for line in file.lines:
+        # Characters are decoded ahead of the lines.
+        if line.text is None:
+            return _refused(line, "UTF-8", is_io_error=True)
+    for line, expected in zip(file.lines, (f"version {VERSION}", "a count"), strict=False):
+        if parse_int(line.text or "") is None:
+            return _refused(line, expected, is_io_error=True)
+        if line.number == 1 and file.version != VERSION:
+            return _refused(line, expected, is_io_error=True)
+    if len(file.lines) < 2:
+        return None
+    if (file.count or 0) < 0:
+        return _refused(file.lines[1], "a count of at least 0", is_io_error=False)
+    for line in file.entries:
+        words = split_fields(line)
+        if len(words) != len(readers):
+            return _refused(line, fields, is_io_error=True)
+        for reader, word in zip(readers, words, strict=True):
+            if reader and reader(word) is None:
+                return _refused(line, fields, is_io_error=False)
+    if file.count != len(file.entries):
+        expected = f"a count of {len(file.entries)}, the lines that follow"
+        return _refused(file.lines[1], expected, is_io_error=True)
+    return None
+
+
+def _refused(line: Line, expected: str, *, is_io_error: bool) -> Refusal:
+    text = f"line {line.number}: expected {expected}, found {line.quoted}"
+    return Refusal(text, line.position, is_io_error)
 
 
 def split_fields(line: Line) -> list[str]:

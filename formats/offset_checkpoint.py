@@ -25,8 +25,10 @@ from logtool.findings import Finding
 from logtool.formats import _checkpoint_file
 from logtool.formats._checkpoint_file import CheckpointFile, line_finding, split_fields
 from logtool.formats.java_text import Line, parse_int, parse_long
+from logtool.formats.refusal import Refusal
 
 AREA = "checkpoint"
+_FIELDS = "topic, partition and offset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def check(checkpoint: OffsetCheckpoint) -> Iterator[Finding]:
         )
     readable = {row.line.number for row in checkpoint.rows}
     malformed = {line.number for line in file.entries} - readable
-    yield from _checkpoint_file.check(file, AREA, "topic, partition and offset", malformed)
+    yield from _checkpoint_file.check(file, AREA, _FIELDS, malformed)
     seen: dict[tuple[str, int], Row] = {}
     for row in checkpoint.rows:
         if row.partition < 0:
@@ -89,6 +91,11 @@ def check(checkpoint: OffsetCheckpoint) -> Iterator[Finding]:
                 f"no second entry after offset {before.offset} in line {before.line.number}",
             )
         seen[row.topic, row.partition] = row
+
+
+def refusal(checkpoint: OffsetCheckpoint) -> Refusal | None:
+    """Return where a broker's reader gives up; None where it takes the file."""
+    return _checkpoint_file.refusal(checkpoint.file, _FIELDS, (None, parse_int, parse_long))
 
 
 def build(offsets: Mapping[tuple[str, int], int]) -> OffsetCheckpoint:

@@ -5,8 +5,8 @@ Two lines of UTF-8, written without a line end after the second::
     version: 0
     topic_id: J8aAPcfLQt2bqs1JT_rMgQ
 
-Higher versions are read too, so that a downgrade works. Kafka up to 4.0 ignores what stands before
-the colon, later versions insist on the two words. What follows line 2 is ignored. Source:
+Higher versions are read too, so that a downgrade works, but not by Kafka 3.3. What stands before
+the colon is ignored up to 4.3, and so is what follows line 2. Source:
 ``PartitionMetadataFile``, ``PartitionMetadataReadBuffer`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 """
 
@@ -24,10 +24,14 @@ from logtool.formats.java_text import (
     split,
     split_lines,
 )
+from logtool.formats.refusal import Refusal
 
 KEYS = ("version", "topic_id")
 LOWEST_VERSION = 0
 
+_ONLY_VERSION_0 = (3, 3)
+"""The newest release known to take no other version."""
+_FORMS = ("'version: <number>'", "'topic_id: <UUID of 22 characters>'")
 _COLON = re.compile(f":{SPACE}+")
 
 
@@ -62,9 +66,8 @@ def encode(metadata: PartitionMetadata) -> bytes:
 
 def check(metadata: PartitionMetadata) -> Iterator[Finding]:
     """Yield every broken rule, in file order."""
-    forms = ("'version: <number>'", "'topic_id: <UUID of 22 characters>'")
     values = (metadata.version, metadata.topic_id)
-    for number, (key, form, value) in enumerate(zip(KEYS, forms, values, strict=True)):
+    for number, (key, form, value) in enumerate(zip(KEYS, _FORMS, values, strict=True)):
         if number >= len(metadata.lines):
             size = len(encode(metadata))
             yield Finding(
@@ -83,6 +86,39 @@ def check(metadata: PartitionMetadata) -> Iterator[Finding]:
         yield _finding("version", metadata.lines[0], f"a version of at least {LOWEST_VERSION}")
     if metadata.topic_id == ZERO_UUID:
         yield _finding("zero-id", metadata.lines[1], "a topic id other than zero")
+
+
+def refusal(metadata: PartitionMetadata, kafka: tuple[int, int]) -> Refusal | None:
+    """Return where the reader of a release gives up; None where it takes the file.
+
+    A line that is not there and an id that is no UUID are no I/O errors. Source:
+    ``PartitionMetadataReadBuffer`` (Kafka 3.3 to 4.3; 3.3 takes version 0 only).
+    """
+    for line in metadata.lines:
+        # Characters are decoded ahead of the lines.
+        if line.text is None:
+            return _refused(line, "UTF-8", is_io_error=True)
+    for number, form in enumerate(_FORMS):
+        if number >= len(metadata.lines):
+            text = f"line {number + 1}: expected {form}, found the end of the file"
+            return Refusal(text, len(encode(metadata)), is_io_error=False)
+        line = metadata.lines[number]
+        if _value((line,)) is None or (number == 0 and metadata.version is None):
+            return _refused(line, form, is_io_error=True)
+        if number == 0 and (metadata.version or 0) < LOWEST_VERSION:
+            return _refused(line, f"a version of at least {LOWEST_VERSION}", is_io_error=True)
+        if number == 0 and metadata.version and kafka <= _ONLY_VERSION_0:
+            return _refused(line, "version 0", is_io_error=True)
+    if metadata.topic_id is None:
+        return _refused(metadata.lines[1], _FORMS[1], is_io_error=False)
+    if metadata.topic_id == ZERO_UUID:
+        return _refused(metadata.lines[1], "a topic id other than zero", is_io_error=True)
+    return None
+
+
+def _refused(line: Line, expected: str, *, is_io_error: bool) -> Refusal:
+    text = f"line {line.number}: expected {expected}, found {line.quoted}"
+    return Refusal(text, line.position, is_io_error)
 
 
 def _value(lines: tuple[Line, ...]) -> str | None:

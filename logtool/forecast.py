@@ -303,17 +303,18 @@ class Home:
         return self.image.topic_number(topic, name, default, self.node_id)
 
     def _read(self, kind: FileKind) -> dict[Key, int]:
-        """Read one offset checkpoint; a broker goes on with none where it is malformed."""
+        """Read one offset checkpoint, and note what a broker does that cannot."""
         file = self.found.files.get(kind)
         if not file:
             return {}
-        value, found = small_files.check_file(file)
-        bad = next((f for f in found if f.severity is Severity.ERROR), None)
-        if bad:
-            text = f"is not read, every offset in it counts as 0: {bad.message}"
-            self.notes.append(Action("ignore", file.path, text, position=bad.position))
-            return {}
-        return {(row.topic, row.partition): row.offset for row in value.rows}
+        has_metadata_log = files.has_dir(self.found.path / metadata_image.DIRECTORY)
+        offsets = small_files.read_offsets(file, beside_metadata_log=has_metadata_log)
+        if isinstance(offsets, dict):
+            return offsets
+        self.notes.append(
+            Action(offsets.action, file.path, offsets.text, position=offsets.position)
+        )
+        return {}
 
     def _tell_of_metadata(self) -> None:
         """Note what the log dir, beside the others of its broker, does to a start."""

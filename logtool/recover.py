@@ -38,6 +38,8 @@ from logtool.plan import Action, Change, Kind, Stamp
 from logtool.workers import Pace
 
 Item = Action | PartitionForecast | LogtoolError
+HINDRANCES = ("refuse", "offline", "ignore")
+"""What is said of a log dir as a whole, and still holds for the next start after a recovery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,9 @@ def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:
     here = {home.found.path for home in homes}
     for home in homes:
         for note in home.notes:
-            if note.action in ("refuse", "offline"):
+            # Recovery points that are not read are written anew with the mark.
+            mended = note.path.name == FileKind.RECOVERY_POINT_CHECKPOINT.value
+            if note.action in HINDRANCES and not mended:
                 yield f"{note.path}: {note.reason}"
     for verdict in ensemble.verdicts:
         if verdict.effect is Effect.REFUSE and verdict.log_dir not in here:

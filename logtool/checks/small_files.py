@@ -1,6 +1,7 @@
 """Rules for the small files of one format each: parse, check, and say where."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from logtool import files, scan, shell
@@ -35,6 +36,16 @@ _FORMATS: dict[FileKind, Any] = {
     FileKind.CLEANER_CHECKPOINT: offset_checkpoint,
 }
 CHECKABLE = frozenset(_FORMATS)
+_UNNUMBERED = {
+    FileKind.RECOVERY_POINT_CHECKPOINT: "is not read, every offset in it counts as 0",
+    FileKind.LOG_START_CHECKPOINT: "is not read, every offset in it counts as 0",
+    FileKind.REPLICATION_CHECKPOINT:
+        "is not read: the broker starts, and does not lead or follow the partitions of this log "
+        "dir, perhaps none at all",
+    FileKind.CLEANER_CHECKPOINT:
+        "is not read: the broker starts, and its log cleaner ends at once: nothing is compacted",
+}  # fmt: skip
+"""What a broker does where a number cannot be read, which is no I/O error in its eyes."""
 _MAY_BE_EMPTY = (FileKind.LOG_START_CHECKPOINT, FileKind.CLEANER_CHECKPOINT)
 
 
@@ -47,6 +58,42 @@ def check_file(file: File) -> tuple[Any, list[Finding]]:
     if file.name.kind in _MAY_BE_EMPTY:
         found = [finding for finding in found if finding.code != "checkpoint/empty"]
     return value, found
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An offset checkpoint that a broker does not read, and what it does then."""
+
+    action: str
+    """``offline``, ``refuse`` or ``ignore``, as in `logtool.plan`."""
+    text: str
+    position: int
+
+
+def read_offsets(file: File, *, beside_metadata_log: bool) -> dict[tuple[str, int], int] | Unread:
+    """Return the offsets of a checkpoint, or what becomes of a broker that does not read it.
+
+    A log dir that holds the metadata log is one that a broker does not start without. Source:
+    ``LogManager.loadLogs``, ``ReplicaManager.handleLogDirFailure``, ``LogCleanerManager``.
+    """
+    checkpoint = offset_checkpoint.parse(files.read_small(file.path))
+    refusal = offset_checkpoint.refusal(checkpoint)
+    if not refusal:
+        return checkpoint.offsets
+    if not refusal.is_io_error:
+        text = f"{_UNNUMBERED[file.name.kind]}: {refusal.message}"
+        return Unread("ignore", text, refusal.position)
+    if beside_metadata_log:
+        text = (
+            "the broker does not start: it takes the log dir offline that holds its metadata log: "
+            f"{refusal.message}"
+        )
+        return Unread("refuse", text, refusal.position)
+    text = (
+        "the broker takes the log dir offline with all its partitions, and does not start if it "
+        f"has no other: {refusal.message}"
+    )
+    return Unread("offline", text, refusal.position)
 
 
 def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:

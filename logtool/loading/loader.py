@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from logtool import scan
-from logtool.formats import names, offset_index, time_index, transaction_index
+from logtool.formats import names, offset_index, partition_metadata, time_index, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState, Reception
 from logtool.loading import epochs
 from logtool.loading.epochs import EpochCache
@@ -39,6 +39,7 @@ from logtool.scan import Damage, Reason
 MAX_OFFSET = 2**63 - 1
 """A segment at this base offset is never recovered: the range of those that are ends before it."""
 _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
+_TOPIC_ID = FileKind.PARTITION_METADATA.value
 
 
 class Outcome(StrEnum):
@@ -133,6 +134,8 @@ class Loaded:
     log_end: int = 0
     recovery_point: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=list)
+    topic_id: str | None = None
+    """That of ``partition.metadata``; None where there is no such file."""
     bytes_scanned: int = 0
     bytes_replayed: int = 0
     """Read once more for the producer state."""
@@ -209,6 +212,7 @@ class Loader:
         self._epochs.truncate_from_start(start.log_start)
         self._write_epochs()
         self._settle_producers(manager)
+        self._read_topic_id()
 
     def _settle_producers(self, manager: ProducerManager) -> None:
         """Bring the producer state and its snapshots to the end of the log."""
@@ -260,6 +264,19 @@ class Loader:
             self._epochs = epochs.read(self._shadow.files[_EPOCHS].read())
         except (StartFailsError, OfflineError) as error:
             raise type(error)(f"{_EPOCHS}: {error}") from error
+
+    def _read_topic_id(self) -> None:
+        """Read ``partition.metadata`` where there is one, as the log does once it is loaded."""
+        if any(path.name == _TOPIC_ID for path in self._found.odd_entries):
+            raise OfflineError(f"{_TOPIC_ID} is no file")
+        if _TOPIC_ID not in self._shadow:
+            return
+        metadata = partition_metadata.parse(self._shadow.files[_TOPIC_ID].read())
+        refusal = partition_metadata.refusal(metadata, self._start.kafka)
+        if refusal:
+            error = OfflineError if refusal.is_io_error else StartFailsError
+            raise error(f"{_TOPIC_ID}: {refusal.message}")
+        self.loaded.topic_id = metadata.topic_id
 
     def _write_epochs(self) -> None:
         self.loaded.epochs = self._epochs.rows

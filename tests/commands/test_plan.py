@@ -240,7 +240,8 @@ def test_a_checkpoint_that_a_broker_cannot_read_is_named_with_its_path(run, kill
     damage_file(killed / POINTS, overwrite, 0, b"x")
     result = run("plan", killed)
     assert result.status == 1
-    assert result.lines[0].startswith(f"ignore    {killed / POINTS} @0: is not read, every offset")
+    told = f"refuse    {killed / POINTS} @0: the broker does not start: "
+    assert result.lines[0].startswith(told)
 
 
 def test_a_metadata_log_that_is_damaged_makes_no_log_stray(run, killed):

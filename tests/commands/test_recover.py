@@ -280,6 +280,34 @@ def test_version_interval_and_jobs_are_taken(run, killed):
     assert size > 48
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("replication-offset-checkpoint", b"x", "takes the log dir offline"),
+        ("cleaner-offset-checkpoint", b"0\n-1\n", "its log cleaner ends at once"),
+        ("partition.metadata", b"", "found the end of the file"),
+        ("partition.metadata", b"0", "expected 'version: <number>'"),
+    ],
+)
+def test_what_a_broker_does_not_survive_is_not_marked_clean(run, killed, name, content, says):
+    folder = logs(killed)[0].parent if name == "partition.metadata" else killed
+    (folder / name).write_bytes(content)
+    result = run("recover", "--mark-clean", "--apply", killed)
+    assert result.status == 5
+    assert "cannot be marked clean" in result.stderr
+    assert says in result.stderr
+    assert not (killed / MARKER).exists()
+
+
+def test_marking_writes_unreadable_recovery_points_anew(run, killed):
+    damage_file(killed / "recovery-point-offset-checkpoint", lambda _: b"x")
+    result = run("recover", "--mark-clean", "--apply", killed)
+    assert result.status == 0, result.stderr
+    again = run("plan", killed)
+    assert again.status == 0
+    assert "recovery-point" not in again.stdout
+
+
 def test_mark_clean_leaves_what_an_orderly_stop_leaves(run, killed):
     before = everything(killed)
     result = run("recover", "--apply", "--mark-clean", "-v", killed)

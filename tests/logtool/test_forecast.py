@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from damage import append_to_file, damage_file, overwrite, remove_file
 
+from logtool import data_dir
 from logtool.errors import UnreadableError
 from logtool.forecast import (
     Duration,
@@ -15,6 +16,7 @@ from logtool.forecast import (
     Settings,
     duration,
 )
+from logtool.formats.names import FileKind
 from logtool.loading.loader import Outcome, Start
 from logtool.plan import Action
 
@@ -65,15 +67,88 @@ def test_without_its_marker_it_is_read_from_the_recovery_points(
     assert one.request.start.recovery_point == one.log_end == one.recovery_point
 
 
+POINTS = "recovery-point-offset-checkpoint"
+# What each damage does was seen at starts of 3.3.2, 3.7.2, 3.9.2 and 4.3.1.
+CHECKPOINT_DAMAGE = [
+    ("0\n1\nplain 0 5\n", None),
+    ("", None),
+    ("0\n", None),
+    ("1\n1\nplain 0 5\n", "offline"),
+    ("0\n2\nplain 0 5\n", "offline"),
+    ("0\n1\nplain 0\n", "offline"),
+    ("0\n1\nplain 0 5\n\n", "offline"),
+    ("\0\0\0\0", "offline"),
+    ("0\n9999999999\nplain 0 5\n", "offline"),
+    ("0\n-1\nplain 0 5\n", "ignore"),
+    ("0\n1\nplain 0 99999999999999999999\n", "ignore"),
+    ("0\n1\nplain x 5\n", "ignore"),
+    # What is wrong first in the file counts; a count that is not kept is seen last.
+    ("0\n3\nplain 0\nplain x 5\n", "offline"),
+    ("0\n3\nplain x 5\nplain 0\n", "ignore"),
+]
+
+
+@pytest.mark.parametrize(("content", "action"), CHECKPOINT_DAMAGE)
+@pytest.mark.parametrize("kind", data_dir.OFFSET_CHECKPOINTS)
+def test_a_checkpoint_that_cannot_be_read_costs_the_log_dir_unless_it_is_a_number(
+    kind: FileKind, content: str, action: str | None, copy_of: Callable[[str], Path]
+) -> None:
+    home = copy_of("4.3.1/two-log-dirs") / "dir-2"
+    damage_file(home / kind.value, lambda _: content.encode())
+    told = [(note.action, note.path.name) for note in forecast(home)[1]]
+    assert told == [(action, kind.value)][: bool(action)]
+
+
+@pytest.mark.parametrize(("content", "action"), CHECKPOINT_DAMAGE)
+def test_a_broker_does_not_start_without_the_log_dir_of_its_metadata_log(
+    content: str, action: str | None, copy_of: Callable[[str], Path]
+) -> None:
+    home = copy_of("4.3.1/killed")
+    damage_file(home / POINTS, lambda _: content.encode())
+    expected = "refuse" if action == "offline" else action
+    assert [note.action for note in forecast(home)[1]] == [expected][: bool(expected)]
+
+
 def test_unreadable_recovery_points_count_as_none(copy_of: Callable[[str], Path]) -> None:
     home = copy_of("4.3.1/killed")
-    damage_file(home / "recovery-point-offset-checkpoint", overwrite, 0, b"x")
-    partitions, notes = forecast(home)
-    assert [(note.action, note.path.name) for note in notes] == [
-        ("ignore", "recovery-point-offset-checkpoint")
-    ]
-    one = partitions["small-segments-0"]
+    damage_file(home / POINTS, overwrite, 0, b"x")
+    one = forecast(home)[0]["small-segments-0"]
     assert one.recovered == one.segments
+
+
+ID = "J8aAPcfLQt2bqs1JT_rMgQ"
+# As above; 3.3 takes no other version than 0.
+METADATA_DAMAGE = [
+    ("", (Outcome.REFUSES, Outcome.REFUSES)),
+    ("version: 0\n", (Outcome.REFUSES, Outcome.REFUSES)),
+    ("version: 0\ntopic_id: AAAA", (Outcome.REFUSES, Outcome.REFUSES)),
+    (f"version: 0\ntopic_id: {ID}\0", (Outcome.REFUSES, Outcome.REFUSES)),
+    ("version: 0\ntopic_id: ", (Outcome.OFFLINE, Outcome.OFFLINE)),
+    ("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", (Outcome.OFFLINE, Outcome.OFFLINE)),
+    (f"version: 0\ntopic_id:{ID}", (Outcome.OFFLINE, Outcome.OFFLINE)),
+    (f"topic_id: {ID}\nversion: 0", (Outcome.OFFLINE, Outcome.OFFLINE)),
+    ("\0" * 43, (Outcome.OFFLINE, Outcome.OFFLINE)),
+    (f"version: -1\ntopic_id: {ID}", (Outcome.OFFLINE, Outcome.OFFLINE)),
+    (f"version: 1\ntopic_id: {ID}", (Outcome.OFFLINE, Outcome.LOADS)),
+    (f" Version: 0\ntopicId: {ID}\nmore\n", (Outcome.LOADS, Outcome.LOADS)),
+]
+
+
+@pytest.mark.parametrize(("content", "outcomes"), METADATA_DAMAGE)
+@pytest.mark.parametrize("suffix", ["", ".0123456789abcdef0123456789abcdef-delete"])
+def test_partition_metadata_is_read_once_a_log_is_loaded(
+    content: str, outcomes: tuple[Outcome, Outcome], suffix: str, copy_of: Callable[[str], Path]
+) -> None:
+    home = copy_of("4.3.1/clean")
+    path = (home / "codec-gzip-0").rename(home / f"codec-gzip-0{suffix}")
+    damage_file(path / "partition.metadata", lambda _: content.encode())
+    found = [forecast(path, settings=Settings(kafka))[0][path.name] for kafka in ((3, 3), (4, 3))]
+    assert tuple(one.outcome for one in found) == outcomes
+    assert all(
+        one.reason.startswith("partition.metadata: ")
+        for one in found
+        if one.outcome is not Outcome.LOADS
+    )
 
 
 def test_a_torn_tail_is_cut_with_its_place_and_size(scenario: Scenario) -> None:
