@@ -10,7 +10,7 @@ HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 
 .PHONY: help demo test explore test-broker healthy campaign test-spark test-spark-lowest bench \
-  log-dirs lint generate fixtures lock clean
+  log-dirs campaign-files lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,11 @@ healthy: $(VENV)/test.stamp  ## judge healthy log dirs of real brokers, many see
 
 campaign: $(VENV)/test.stamp  ## load thousands of damaged logs with real brokers, write a report
 	$(BIN)/python tests/broker/campaign.py $(CAMPAIGN_ARGS)
+
+CAMPAIGN_WORK ?= build/campaign-files
+campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, start brokers, write the report
+	$(BIN)/python tests/broker/campaign_files.py --work $(CAMPAIGN_WORK) \
+	  --report tests/broker/reports/files/REPORT.md
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)

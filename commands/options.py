@@ -173,10 +173,19 @@ MaxDuration = Annotated[
     ),
 ]
 NEWEST_KAFKA = "4.3"
+_KAFKA_VERSION = "3.3, 3.7, 3.9 or 4.3"
 KafkaVersion = Annotated[
+    str | None,
+    typer.Option(
+        "--kafka-version", metavar="X.Y",
+        help=f"Release of the broker that will start: {_KAFKA_VERSION}. By default the nearest to "
+        "that which registered last in the metadata log, else 4.3.",
+    ),
+]  # fmt: skip
+OneKafkaVersion = Annotated[
     str,
     typer.Option(
-        "--kafka-version", metavar="X.Y", help="Version of the broker that will start.",
+        "--kafka-version", metavar="X.Y", help=f"Release of the brokers: {_KAFKA_VERSION}.",
         show_default=True,
     ),
 ]  # fmt: skip
@@ -268,12 +277,26 @@ def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
     return {name: value for name, _, value in found}
 
 
+def kafka_version(value: str | None) -> tuple[int, int] | None:
+    """Return what `parse_kafka_version` does; None where none is given."""
+    return None if value is None else parse_kafka_version(value)
+
+
 def parse_kafka_version(value: str) -> tuple[int, int]:
-    """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``; at least 3.0."""
+    """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``.
+
+    UsageError for a release that was not held against its broker.
+    """
+    from logtool import releases
+
     found = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
-    if not found or int(found.group(1)) < 3:
-        raise UsageError(f"--kafka-version {value}: expected a version such as 3.9 or 4.3")
-    return int(found.group(1)), int(found.group(2))
+    release = (int(found.group(1)), int(found.group(2))) if found else None
+    if release not in releases.KNOWN:
+        raise UsageError(
+            f"--kafka-version {value}: what a start does is known of {_KAFKA_VERSION} alone, which "
+            "were held against their brokers; give the nearest that is not newer"
+        )
+    return release
 
 
 def selection(

@@ -49,7 +49,7 @@ def plan(
     topic: Topics = None,
     exclude_topic: ExcludeTopics = None,
     partition: Partitions = None,
-    kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
+    kafka_version: options.KafkaVersion = None,
     index_interval_bytes: options.IndexInterval = None,
     index_size_max_bytes: options.IndexSize = None,
     recovery_threads: Threads = 1,
@@ -120,9 +120,7 @@ def plan(
     report = Report(settings, actions_view.make(settings), summary, inputs)
     forecast = Forecast(
         inputs.paths,
-        Settings(
-            options.parse_kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes
-        ),
+        Settings(options.kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes),
         selection=inputs.selection,
         jobs=jobs or available_cpus(),
         pace=Pace.starting_now(

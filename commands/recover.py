@@ -108,7 +108,7 @@ def recover(
     full: Full = False,
     strategy: Strategy = StrategyChoice.REBUILD,
     cut_precisely: CutPrecisely = True,
-    kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
+    kafka_version: options.KafkaVersion = None,
     index_interval_bytes: options.IndexInterval = None,
     index_size_max_bytes: options.IndexSize = None,
     apply: options.Apply = False,
@@ -178,7 +178,7 @@ def recover(
     job = Recover(
         inputs.paths,
         Settings(
-            options.parse_kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes,
+            options.kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes,
             cut_precisely=cut_precisely, clean=False if full or from_offset else None,
             supplement=strategy is StrategyChoice.SUPPLEMENT,
         ),

@@ -81,7 +81,7 @@ def watermark(
     exclude_topic: ExcludeTopics = None,
     partition: Partitions = None,
     leader: Leader = None,
-    kafka_version: options.KafkaVersion = options.NEWEST_KAFKA,
+    kafka_version: options.OneKafkaVersion = options.NEWEST_KAFKA,
     fail_on: FailOn = Severity.WARNING,
     jobs: Jobs = None,
     max_rate: MaxRate = None,

@@ -21,8 +21,10 @@ from logtool.findings import Finding
 from logtool.formats import _checkpoint_file
 from logtool.formats._checkpoint_file import CheckpointFile, line_finding, split_fields
 from logtool.formats.java_text import Line, parse_int, parse_long
+from logtool.formats.refusal import Refusal
 
 AREA = "leader-epoch"
+_FIELDS = "leader epoch and start offset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,7 @@ def check(checkpoint: LeaderEpochCheckpoint) -> Iterator[Finding]:
     """
     readable = {row.line.number for row in checkpoint.rows}
     malformed = {line.number for line in checkpoint.file.entries} - readable
-    yield from _checkpoint_file.check(
-        checkpoint.file, AREA, "leader epoch and start offset", malformed
-    )
+    yield from _checkpoint_file.check(checkpoint.file, AREA, _FIELDS, malformed)
     before: Row | None = None
     for row in checkpoint.rows:
         if row.leader_epoch < 0 or row.start_offset < 0:
@@ -82,6 +82,14 @@ def check(checkpoint: LeaderEpochCheckpoint) -> Iterator[Finding]:
                 f"those of line {before.line.number}",
             )
         before = row
+
+
+def refusal(checkpoint: LeaderEpochCheckpoint) -> Refusal | None:
+    """Return where a broker's reader gives up; None where it takes the file.
+
+    A negative number is taken by the reader, and then by nobody: see `check`.
+    """
+    return _checkpoint_file.refusal(checkpoint.file, _FIELDS, (parse_int, parse_long))
 
 
 def build(epochs: Iterable[tuple[int, int]]) -> LeaderEpochCheckpoint:

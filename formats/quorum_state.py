@@ -32,6 +32,7 @@ from logtool.formats.java_text import (
     parse_uuid,
     split_lines,
 )
+from logtool.formats.refusal import Refusal
 
 VERSION_KEY = "data_version"
 
@@ -96,6 +97,30 @@ def check(state: QuorumState) -> Iterator[Finding]:
             yield _finding(
                 "malformed", line, f"{expected} {key}, found {_found(state.content, key)}"
             )
+
+
+def refusal(state: QuorumState, *, any_version: bool = False) -> Refusal | None:
+    """Return where a node's reader gives up; None where it takes the file.
+
+    No JSON, or no version in it, is an I/O error; all else is none. `any_version` takes each for 0,
+    as 3.3 does. Source: ``FileQuorumStateStore`` (Kafka 3.3 to 4.3).
+    """
+    line = state.lines[0] if state.lines else None
+    if line is None or state.content is None or VERSION_KEY not in state.content:
+        found = line.quoted if line else "an empty file"
+        expected = f"expected a JSON object with {VERSION_KEY}"
+        return Refusal(f"{expected}, found {found}", 0, is_io_error=True)
+    # What is no number counts as 0.
+    version = state.data_version if _is_int(state.content[VERSION_KEY]) else 0
+    if any_version:
+        version = 0
+    if version not in _KEYS:
+        return Refusal(f"expected {VERSION_KEY} 0 or 1, found {version}", 0, is_io_error=False)
+    for key, (expected, accepts) in _KEYS[version].items():
+        if key not in state.content or not accepts(state.content[key]):
+            text = f"expected {expected} {key}, found {_found(state.content, key)}"
+            return Refusal(text, 0, is_io_error=False)
+    return None
 
 
 def _is_int(value: Any) -> bool:

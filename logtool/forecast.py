@@ -5,14 +5,13 @@ written. The order of the output is that of the paths, whatever was done first.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from logtool import data_dir, files, metadata_image, partition
+from logtool import data_dir, metadata_image, partition, strays
 from logtool.checks import inventory, root, small_files
 from logtool.checks.ensemble import (
     WITH_STRAYS,
@@ -26,19 +25,19 @@ from logtool.checks.segment import Level, Task, check_segment
 from logtool.data_dir import DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Severity
-from logtool.formats import partition_metadata
 from logtool.formats.names import (
     CLUSTER_METADATA,
-    DirectoryKind,
     FileKind,
     PartitionDirectory,
 )
+from logtool.loading import metadata_log
 from logtool.loading.actions import actions
 from logtool.loading.loader import Loaded, Outcome, Start, load
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.supplement import supplement
 from logtool.plan import Action, Loss
 from logtool.schedule import WORTH_A_POOL
+from logtool.strays import Fate
 from logtool.workers import OutOfTimeError, Pace, Workers
 
 _WORTH_TIMING = 4 * 1024 * 1024
@@ -59,8 +58,9 @@ class Request:
     topic: str | None = None
     partition: int | None = None
     high_watermark: int | None = None
-    stray: str | None = None
-    """Why a broker puts the directory aside after it was loaded."""
+    fate: Fate | None = None
+    """What a broker does with the directory once it is loaded, and its metadata log does not know
+    it."""
     contents: bool = False
     """Whether the actions hold what would be written, to carry them out."""
     verify: bool = False
@@ -161,8 +161,8 @@ def forecast_partition(
         other_end = _other_end(found, loaded, request)
     except UnreadableError as error:
         return error
-    if loaded.outcome is Outcome.LOADS and request.stray:
-        done.append(Action("stray", request.path, request.stray))
+    if loaded.outcome is Outcome.LOADS and request.fate:
+        done.append(Action(request.fate.action, request.path, request.fate.text))
     return PartitionForecast(
         request, loaded.outcome, loaded.reason, loaded.log_start, loaded.log_end,
         loaded.recovery_point, len(found.segments), len(loaded.recovered), loaded.bytes_scanned,
@@ -221,8 +221,8 @@ def _unnoticed(
 class Settings:
     """What is assumed of the broker that will start."""
 
-    kafka: tuple[int, int]
-    """Its version."""
+    kafka: tuple[int, int] | None = None
+    """Its release; None: that which the log dirs show."""
     index_interval: int | None = None
     """Bytes, of all topics; None: what the metadata log says, else Kafka's default."""
     index_size: int | None = None
@@ -285,14 +285,14 @@ class Home:
                                          self._settings.index_interval, INDEX_INTERVAL),
             max_index_size=self._setting(directory.topic, "segment.index.bytes",
                                          self._settings.index_size, MAX_INDEX_SIZE),
-            kafka=self._settings.kafka, cut_precisely=self._settings.cut_precisely,
+            kafka=self.ensemble.kafka, cut_precisely=self._settings.cut_precisely,
         )  # fmt: skip
         watermark = None
         if directory.kind in data_dir.OF_TODAY:  # A row of that name is not about one that goes.
             watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
-        stray = self._stray(path, directory)
+        fate = self._fate(path, directory)
         settings = self._settings
-        return Request(path, start, *key, watermark, stray, settings.contents, settings.verify,
+        return Request(path, start, *key, watermark, fate, settings.contents, settings.verify,
                        settings.supplement)  # fmt: skip
 
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
@@ -307,8 +307,8 @@ class Home:
         file = self.found.files.get(kind)
         if not file:
             return {}
-        has_metadata_log = files.has_dir(self.found.path / metadata_image.DIRECTORY)
-        offsets = small_files.read_offsets(file, beside_metadata_log=has_metadata_log)
+        needed = self.ensemble.needs(self.found.path)
+        offsets = small_files.read_offsets(file, beside_metadata_log=needed)
         if isinstance(offsets, dict):
             return offsets
         self.notes.append(
@@ -330,27 +330,24 @@ class Home:
         if holder and holder.path == self.found.path:
             if self.ensemble.unread:
                 raise self.ensemble.unread
+            bootstrap = self.found.files.get(FileKind.BOOTSTRAP_CHECKPOINT)
+            for one in metadata_log.hindrances(holder.path, bootstrap, self.ensemble.kafka):
+                action = "refuse" if one.stops else "ignore"
+                self.notes.append(Action(action, one.path, one.text, position=one.position))
             if image and image.damage:
                 text = f"which logs are put aside as stray is not known: {image.damage}"
                 path = self.found.path / metadata_image.DIRECTORY
                 self.notes.append(Action("unknown", path, text))
 
-    def _stray(self, path: Path, directory: PartitionDirectory) -> str | None:
-        asked = data_dir.OF_TODAY
-        if not self.image or self.node_id is None or directory.kind not in asked:
+    def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:
+        """Return what becomes of a directory that the metadata log does not know."""
+        ensemble = self.ensemble
+        if directory.kind not in data_dir.OF_TODAY or not ensemble.is_stray(path, directory):
             return None
-        if self.image.damage:
-            return None
-        file = path / FileKind.PARTITION_METADATA.value
-        there = os.path.lexists(file)
-        topic_id = partition_metadata.parse(files.read_small(file)).topic_id if there else None
-        if not self.image.is_stray(directory.topic, directory.partition, topic_id, self.node_id):
-            return None
-        kind = DirectoryKind.STRAY if self._settings.kafka >= WITH_STRAYS else DirectoryKind.DELETE
-        return (
-            f"gets a name that ends in {kind}: the metadata log up to offset "
-            f"{self.image.offset} does not give topic id {topic_id} to node {self.node_id}"
-        )
+        fate = strays.fate(ensemble, path, directory)
+        if fate and fate.action == "stray" and ensemble.is_kafka_assumed:
+            return Fate(fate.action, f"{fate.text}, if the broker is 3.7 or later")
+        return fate
 
 
 class Forecast:
@@ -390,7 +387,7 @@ class Forecast:
                 requests.append(item)
             else:
                 yield item
-        if self._settings.kafka < WITH_STRAYS:
+        if self.ensemble.kafka < WITH_STRAYS:
             requests = _with_copies(requests)
         ahead = {request.path: _bytes_ahead(request) for request in requests}
         self._total = sum(ahead.values())
@@ -408,6 +405,7 @@ class Forecast:
                     yield result
         if self._given is None:
             yield from self._afterwards()
+            yield from self._cleaned_twice()
 
     def _afterwards(self) -> Iterator[Action]:
         """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""
@@ -417,7 +415,7 @@ class Forecast:
             copy, live = self._loaded.get(future.path), None
             if future.live:
                 live = self._loaded.get(future.live)
-            is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.stray
+            is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
             if copy and is_kept and not future.is_blocked:
                 yield from _future(future, copy, live)
         homes = {home.found.path: home for home in self.homes}
@@ -425,13 +423,33 @@ class Forecast:
                 if any(note.action == "offline" for note in home.notes)}  # fmt: skip
         gone |= {path.parent for path, one in self._loaded.items()
                  if one.outcome is Outcome.OFFLINE}  # fmt: skip
-        if homes and gone >= {one.path for one in whole.members}:
+        needed = next((path for path in sorted(gone) if whole.needs(path)), None)
+        if needed:
+            text = "goes offline with the metadata log: the broker does not start"
+            yield Action("refuse", needed, text)
+        elif homes and gone >= {one.path for one in whole.members}:
             text = "every log dir given goes offline: a broker that has no other does not start"
             yield Action("refuse", next(iter(homes)), text)
         holder = whole.metadata_log or next(iter(whole.members), None)
         if holder:
             for text in whole.limits:
                 yield Action("limits", holder.path, text)
+
+    def _cleaned_twice(self) -> Iterator[Action]:
+        """Yield a row that two log dirs have for the cleaner of 4.x, which does not survive it."""
+        seen: set[Key] = set()
+        for home in self.homes if self.ensemble.kafka >= (4, 0) else ():
+            rows = home.rows(FileKind.CLEANER_CHECKPOINT)
+            twice = seen & rows.keys()
+            if twice:
+                path = home.found.path / FileKind.CLEANER_CHECKPOINT.value
+                topic, number = min(twice)
+                text = (
+                    f"has a row of {topic}-{number} that another log dir has too: the broker "
+                    "starts, and its log cleaner ends at once: nothing is compacted"
+                )
+                yield Action("ignore", path, text, topic, number)
+            seen |= rows.keys()
 
     def _open(self) -> Iterator[Request | Action | UnreadableError]:
         """Yield what is to be loaded, and what is said of the log dirs as wholes."""
@@ -472,9 +490,13 @@ class Forecast:
 
 def _with_copies(requests: list[Request]) -> list[Request]:
     """Return the requests of a broker that deletes a partition by its name, wherever it lies."""
-    stray = {(one.topic, one.partition): one.stray for one in requests if one.stray}
+    fates = {
+        (one.topic, one.partition): one.fate
+        for one in requests
+        if one.fate and one.fate.action == "delete"
+    }
     return [
-        replace(one, stray=one.stray or stray.get((one.topic, one.partition)))
+        replace(one, fate=one.fate or fates.get((one.topic, one.partition)))
         if one.path.name == f"{one.topic}-{one.partition}" or one.path.name.endswith("-future")
         else one
         for one in requests

@@ -63,6 +63,8 @@ class MetadataImage:
     """By node id in decimal; that of the empty name is the default of all brokers."""
     broker_log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """By node id: ``directory.id`` of the log dirs that it had online when it registered last."""
+    metadata_versions: dict[int, int] = field(default_factory=dict)
+    """By node id: the highest ``metadata.version`` that it supported when it registered last."""
     offset: int = 0
     """Where reading ended: the offset behind the last record that was looked at."""
     damage: str | None = None
@@ -224,8 +226,11 @@ class _Builder:
                 self._change(found)
             case ConfigRecord():
                 self._configure(found)
-            case BrokerLogDirs(node_id, directories) if directories is not None:
-                image.broker_log_dirs[node_id] = directories
+            case BrokerLogDirs():
+                if found.directories is not None:
+                    image.broker_log_dirs[found.broker_id] = found.directories
+                if found.metadata_version is not None:
+                    image.metadata_versions[found.broker_id] = found.metadata_version
             case OtherRecord() if found.type in cluster_metadata.TYPES:
                 image.not_understood += 1
 

@@ -78,7 +78,18 @@ class Loss:
 
 
 GRAVE = frozenset(
-    {"refuse", "offline", "unknown", "stray", "ignore", "unnoticed", "discard", "lacks"}
+    {
+        "refuse",
+        "offline",
+        "unknown",
+        "stray",
+        "delete",
+        "keep",
+        "ignore",
+        "unnoticed",
+        "discard",
+        "lacks",
+    }
 )
 """What a broker does, or does not see, that a person should know of before it starts."""
 

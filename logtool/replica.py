@@ -137,8 +137,8 @@ def measure(
     except UnreadableError as error:
         return error
     outcome, reason = str(loaded.outcome), loaded.reason
-    if usable and request.stray:
-        outcome, reason = STRAY, request.stray
+    if usable and request.fate and request.fate.action in ("stray", "delete"):
+        outcome, reason = STRAY, request.fate.text
     first = found.segments[0].base_offset if found.segments else None
     made = found.fixed.get(FileKind.PARTITION_METADATA)
     return Replica(

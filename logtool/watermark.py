@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from logtool import data_dir, partition
+from logtool import data_dir, partition, releases
 from logtool.checks import root, small_files
 from logtool.checks.partition import PartitionFacts
 from logtool.data_dir import DataDir, PathKind, Selection
@@ -153,7 +153,10 @@ class Watermarks:
                 gone = any(one.code == _GONE for one in violations)
                 checkpointed = result.checkpointed or 0
                 replicas.append(replace(
-                    result, alone=_was_alone(result, work.broker, self._settings.kafka),
+                    result,
+                    alone=_was_alone(
+                        result, work.broker, self._settings.kafka or releases.KNOWN[-1]
+                    ),
                     acknowledged_gone=checkpointed - result.log_end if gone else 0,
                 ))  # fmt: skip
                 self.summary.to_do |= not result.usable
@@ -186,7 +189,9 @@ class Watermarks:
         before = (state.topic_id, state.partition_epoch - 1)
         older = (one.isr for _, one in found if (one.topic_id, one.partition_epoch) == before)
         in_sync = state.isr or next(older, ())
-        least = least_in_sync(image, state, replica.topic, state.leader, self._settings.kafka)
+        least = least_in_sync(
+            image, state, replica.topic, state.leader, self._settings.kafka or releases.KNOWN[-1]
+        )
         return replace(state, isr=in_sync), least
 
     def _advance(self, count: int) -> None:

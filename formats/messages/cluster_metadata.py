@@ -109,11 +109,13 @@ class RemoveTopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogDirs:
-    """Which log dirs a broker had, as it registered or said later."""
+    """Which log dirs a broker had, and its release, as it registered or said later."""
 
     broker_id: int
     directories: tuple[str, ...] | None
     """``directory.id`` of each that was online; None where a change is of something else."""
+    metadata_version: int | None = None
+    """The highest that it supports; None in a change, which does not say."""
 
 
 class Transaction(IntEnum):
@@ -219,12 +221,12 @@ def _register_broker(reader: Reader, version: int) -> Record:
     reader.uuid()
     reader.number(8)
     reader.array(_end_point)
-    reader.array(_feature)
+    features = dict(reader.array(_feature))
     reader.nullable_string()
     reader.take(2 if version >= 1 else 1)
     tagged = reader.tagged()
     found = tagged[_TAG_REGISTERED].array(Reader.uuid) if _TAG_REGISTERED in tagged else ()
-    return BrokerLogDirs(broker_id, found)
+    return BrokerLogDirs(broker_id, found, features.get("metadata.version"))
 
 
 def _end_point(reader: Reader) -> None:
@@ -234,10 +236,12 @@ def _end_point(reader: Reader) -> None:
     reader.tagged()
 
 
-def _feature(reader: Reader) -> None:
-    reader.string()
-    reader.take(2 + 2)  # lowest and highest version
+def _feature(reader: Reader) -> tuple[str, int]:
+    name = reader.string()
+    reader.number(2)  # the lowest version
+    highest = reader.number(2)
     reader.tagged()
+    return name, highest
 
 
 def _change_broker(reader: Reader, version: int) -> Record:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from logtool import files, metadata_image
+from logtool import files, metadata_image, releases
 from logtool.checks import small_files
 from logtool.data_dir import OF_TODAY, DataDir
 from logtool.errors import UnreadableError
@@ -134,10 +134,10 @@ def brokers(members: Sequence[Member], kafka: tuple[int, int]) -> list["Ensemble
 class Ensemble:
     """The log dirs of one broker: what their start knows before, and what it does to them."""
 
-    def __init__(self, members: Sequence[Member], kafka: tuple[int, int]) -> None:
+    def __init__(self, members: Sequence[Member], kafka: tuple[int, int] | None) -> None:
+        """Without a release of `kafka` it is that which the log dirs show."""
         self.members = tuple(members)
-        self._has_ids = kafka >= WITH_DIRECTORY_IDS
-        self._has_strays = kafka >= WITH_STRAYS
+        self._given = kafka
         self.unread: UnreadableError | None = None
         """Why the metadata log could not be opened, after `image`."""
 
@@ -172,6 +172,34 @@ class Ensemble:
         return None
 
     @cached_property
+    def shown(self) -> tuple[int, int] | None:
+        """Return the release of the broker that registered last; None where nothing tells it."""
+        if not self.image or self.node_id is None:
+            return None
+        level = self.image.metadata_versions.get(self.node_id)
+        return None if level is None else releases.of_feature(level)
+
+    @cached_property
+    def kafka(self) -> tuple[int, int]:
+        """Return the release whose start this is: the given, else the nearest to that shown."""
+        if self._given:
+            return self._given
+        return releases.nearest(self.shown) if self.shown else releases.KNOWN[-1]
+
+    @property
+    def is_kafka_assumed(self) -> bool:
+        """Return whether nothing tells the release."""
+        return not (self._given or self.shown)
+
+    @property
+    def _has_ids(self) -> bool:
+        return self.kafka >= WITH_DIRECTORY_IDS
+
+    @property
+    def _has_strays(self) -> bool:
+        return self.kafka >= WITH_STRAYS
+
+    @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what stops the broker, or takes a log dir of it offline."""
         known = self._by_themselves
@@ -185,6 +213,11 @@ class Ensemble:
         """Return the log dirs that the broker starts without, and of which it loads nothing."""
         known = self._by_themselves
         return frozenset(one.log_dir for one in known if one.effect is Effect.OFFLINE)
+
+    def needs(self, log_dir: Path) -> bool:
+        """Return whether the broker does not start without this log dir: not before 3.7."""
+        holder = self.metadata_log
+        return self._has_ids and holder is not None and holder.path == log_dir
 
     @property
     def refuses(self) -> bool:
@@ -209,6 +242,11 @@ class Ensemble:
     @property
     def limits(self) -> Iterator[str]:
         """Yield what cannot be said because not all log dirs of the broker were given."""
+        if not self._given and self.shown and self.shown != self.kafka:
+            yield (
+                f"the broker registered last with Kafka {releases.text(self.shown)}, which was not "
+                f"held against one: this is what {releases.text(self.kafka)} does"
+            )
         if self._is_kraft and self.metadata_log is None:
             yield (
                 "holds no metadata log: which partitions are put aside as stray, how topics are "

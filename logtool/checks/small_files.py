@@ -73,7 +73,7 @@ class Unread:
 def read_offsets(file: File, *, beside_metadata_log: bool) -> dict[tuple[str, int], int] | Unread:
     """Return the offsets of a checkpoint, or what becomes of a broker that does not read it.
 
-    A log dir that holds the metadata log is one that a broker does not start without. Source:
+    `beside_metadata_log` is a log dir that the broker does not start without. Source:
     ``LogManager.loadLogs``, ``ReplicaManager.handleLogDirFailure``, ``LogCleanerManager``.
     """
     checkpoint = offset_checkpoint.parse(files.read_small(file.path))

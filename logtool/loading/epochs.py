@@ -72,25 +72,14 @@ class EpochCache:
 def read(data: bytes) -> EpochCache:
     """Return the epochs of a ``leader-epoch-checkpoint``; what a broker does not read is an error.
 
-    A line of two words that are no numbers stops it; a line of another length, a wrong version or
-    count take the log dir offline (``CheckpointFile``).
+    A number that cannot be read or is negative stops it; all else that is wrong takes the log dir
+    offline (``CheckpointFile``).
     """
     checkpoint = leader_epoch_checkpoint.parse(data)
-    rows = {row.line.number: row for row in checkpoint.rows}
-    for finding in leader_epoch_checkpoint.check(checkpoint):
-        if finding.code == "leader-epoch/version":
-            raise OfflineError(finding.message)
-    count = checkpoint.file.count
-    if len(checkpoint.file.lines) > 1 and (count is None or count < 0):
-        error = OfflineError if count is None else StartFailsError
-        raise error(f"the count is {checkpoint.file.lines[1].quoted}")
-    for line in checkpoint.file.entries:
-        if line.number not in rows:
-            words = (line.text or "").split()
-            error = StartFailsError if len(words) == 2 else OfflineError
-            raise error(f"line {line.number} is {line.quoted}, two numbers are expected")
-    if len(checkpoint.file.lines) > 1 and count != len(rows):
-        raise OfflineError(f"the count is {count}, {len(rows)} lines follow")
-    if any(row.leader_epoch < 0 or row.start_offset < 0 for row in rows.values()):
+    refusal = leader_epoch_checkpoint.refusal(checkpoint)
+    if refusal:
+        raise (OfflineError if refusal.is_io_error else StartFailsError)(refusal.message)
+    rows = checkpoint.rows
+    if any(row.leader_epoch < 0 or row.start_offset < 0 for row in rows):
         raise StartFailsError("an epoch or an offset is negative")
-    return EpochCache((row.leader_epoch, row.start_offset) for row in rows.values())
+    return EpochCache((row.leader_epoch, row.start_offset) for row in rows)

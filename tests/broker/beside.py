@@ -36,7 +36,9 @@ CONFIG: Mapping[str, str] = {
 
 _DIRECTORY = re.compile(r"(?P<name>.+-\d+)\.[0-9a-f]{32}-(?P<kind>stray|delete)")
 _CLEANER_ENDS = re.compile(r"kafka-log-cleaner-thread-0.*(?:Error due to|[Uu]nexpected exception)")
-_OFFLINE = "Stopping serving logs in dir "
+_OFFLINE = re.compile(
+    r"(?:Stopping serving logs in dir|Failed to create or validate data directory) ([^ ]*dir-\d+)"
+)
 
 
 @dataclass(frozen=True)
@@ -185,12 +187,7 @@ def _produce(broker: Broker, homes: Mapping[str, str]) -> frozenset[str]:
 
 
 def _offline(log: str) -> set[str]:
-    names = set()
-    for line in log.splitlines():
-        _, found, rest = line.partition(_OFFLINE)
-        if found:
-            names.add(Path(rest.split(" ")[0].rstrip(".")).name)
-    return names
+    return {Path(found).name for found in _OFFLINE.findall(log)}
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 Damage = Callable[[bytes], bytes | None]
@@ -16,19 +17,47 @@ CHECKPOINTS = (
     "cleaner-offset-checkpoint",
 )
 
+OF_A_PARTITION = ("partition.metadata", "leader-epoch-checkpoint")
+METADATA = "__cluster_metadata-0"
+
 
 @dataclass(frozen=True)
 class Case:
     """One damaged file; a name such as ``partition.metadata: empty``."""
 
     file: str
+    """``.../`` before the name stands for a partition of the log dir."""
     damage: str
     change: Damage
+    suffix: str = ""
+    """What the directory of the partition ends in, if it is not in use: ``-stray``."""
+    alone: bool = False
+    """Whether others started with it could not be told apart from it."""
 
     @property
     def name(self) -> str:
         """Return what tells it from all others."""
-        return f"{self.file}: {self.damage}"
+        kind = f" of {self.suffix}" if self.suffix else ""
+        return f"{self.file}{kind}: {self.damage}"
+
+    def apply(self, log_dir: Path) -> None:
+        """Damage the file in a log dir."""
+        folder = log_dir
+        if self.file.startswith(METADATA):
+            folder = log_dir / METADATA
+        elif self.file in OF_A_PARTITION:
+            folder = sorted(path for path in log_dir.iterdir() if path.name[0] in "kc"
+                            and path.is_dir())[0]  # fmt: skip
+            if self.suffix:
+                folder = folder.rename(f"{folder}.{'0123456789abcdef' * 2}{self.suffix}")
+        path = folder / self.file.removeprefix(f"{METADATA}/")
+        if path.name.startswith("*"):
+            path = sorted(folder.glob(path.name))[-1]
+        data = path.read_bytes() if path.exists() else b""
+        path.unlink(missing_ok=True)  # KRaft snapshots may not be written
+        changed = self.change(data)
+        if changed is not None:
+            path.write_bytes(changed)
 
 
 def any_file(file: str) -> Iterator[Case]:
@@ -132,7 +161,7 @@ def meta_properties() -> Iterator[Case]:
 
 def quorum_state() -> Iterator[Case]:
     """Yield the damages of ``quorum-state``, a line of JSON."""
-    file = "quorum-state"
+    file = f"{METADATA}/quorum-state"
     yield from any_file(file)
     yield Case(file, "cut in the middle", lambda d: d[: len(d) // 2])
     for old, new, told in (
@@ -169,6 +198,59 @@ def clean_marker() -> Iterator[Case]:
     yield Case(file, "version 9", lambda d: b'{"version":9,"brokerEpoch":5}')
     yield Case(file, "no brokerEpoch", lambda d: b'{"version":0}')
     yield Case(file, "brokerEpoch no number", lambda d: b'{"version":0,"brokerEpoch":"x"}')
+
+
+def in_a_log_dir() -> Iterator[Case]:
+    """Yield what is tried in one log dir of several, that of the metadata log aside."""
+    for file in CHECKPOINTS:
+        yield from checkpoint(file, "topic partition offset")
+    yield from checkpoint("leader-epoch-checkpoint", "epoch offset")
+    yield from partition_metadata()
+    yield from meta_properties()
+    yield from clean_marker()
+    yield from any_file(".lock")
+    for suffix in ("-delete", "-stray", "-future"):
+        for case in partition_metadata():
+            if case.damage in ("another word for version", "another id", "empty", "a zero id"):
+                yield replace(case, suffix=suffix, alone=True)
+
+
+def in_the_only_log_dir() -> Iterator[Case]:
+    """Yield what is tried where there is one log dir."""
+    chosen = (
+        "empty", "version 1", "count too low", "no offset", "offset beyond a long",
+        "count negative", "random bytes",
+    )  # fmt: skip
+    for file in CHECKPOINTS:
+        for case in checkpoint(file, "topic partition offset"):
+            if case.damage in chosen:
+                yield case
+    for case in partition_metadata():
+        if case.damage in ("missing", "empty", "a zero id", "another id", "swapped lines"):
+            yield case
+    yield from quorum_state()
+    yield from binary_file("bootstrap.checkpoint")
+    yield from any_file(f"{METADATA}/partition.metadata")
+    yield from any_file(f"{METADATA}/leader-epoch-checkpoint")
+
+
+def in_the_first_log_dir() -> Iterator[Case]:
+    """Yield what is tried in the log dir of the metadata log, beside others."""
+    for file in CHECKPOINTS:
+        for case in checkpoint(file, "topic partition offset"):
+            if case.damage in ("version 1", "offset no number"):
+                yield case
+    yield from (case for case in partition_metadata() if case.damage == "a zero id")
+
+
+def after_a_kill() -> Iterator[Case]:
+    """Yield what is tried where all logs are recovered from their first segment."""
+    for file in CHECKPOINTS[:2]:
+        for case in checkpoint(file, "topic partition offset"):
+            if case.damage in ("version 1", "offset no number"):
+                yield case
+    chosen = ("a zero id", "missing", "NUL bytes", "another id", "empty")
+    yield from (case for case in partition_metadata() if case.damage in chosen)
 
 
 def _cut(data: bytes, count: int) -> bytes:

@@ -190,6 +190,48 @@ def test_a_partition_that_waits_for_its_deletion_lacks_nothing(scenario: Scenari
     assert all(one.lost_acknowledged in (0, None) for one in partitions.values())
 
 
+def fates(home: Path, kafka: tuple[int, int]) -> dict[str, str]:
+    """Return what becomes of directories that the metadata log does not know."""
+    partitions, _ = forecast(home, settings=Settings(kafka))
+    kinds = ("stray", "delete", "adopt", "keep")
+    return {
+        name: action.action
+        for name, one in partitions.items() for action in one.actions if action.action in kinds
+    }  # fmt: skip
+
+
+OTHER_ID = b"version: 0\ntopic_id: CCCCCCCCCCCCCCCCCCCCCA"
+
+
+def test_another_topic_id_sets_aside_and_deletes_before_3_6(copy_of: Callable[[str], Path]) -> None:
+    home = copy_of("3.9.2/clean")
+    damage_file(home / "codec-gzip-0" / "partition.metadata", lambda _: OTHER_ID)
+    assert fates(home, (3, 9)) == {"codec-gzip-0": "stray"}
+    assert fates(home, (3, 3)) == {"codec-gzip-0": "delete"}
+
+
+def test_without_its_file_a_log_gets_its_id_by_name_in_3_3(copy_of: Callable[[str], Path]) -> None:
+    home = copy_of("3.9.2/clean")
+    remove_file(home / "codec-gzip-0" / "partition.metadata")
+    assert fates(home, (3, 7)) == {"codec-gzip-0": "stray"}
+    assert fates(home, (3, 3)) == {"codec-gzip-0": "adopt"}
+    # No such topic is known: then 3.3 deletes nothing at all.
+    (home / "codec-gzip-0").rename(home / "no-such-topic-0")
+    damage_file(home / "codec-lz4-0" / "partition.metadata", lambda _: OTHER_ID)
+    assert fates(home, (3, 3)) == {"no-such-topic-0": "keep", "codec-lz4-0": "keep"}
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+def test_the_release_is_that_of_the_broker_that_registered_last(
+    release: str, scenario: Scenario
+) -> None:
+    found = Forecast([scenario(f"{release}/clean")], Settings())
+    assert [item for item in found if isinstance(item, UnreadableError)] == []
+    major, minor, _ = release.split(".")
+    assert found.ensemble.kafka == found.ensemble.shown == (int(major), int(minor))
+    assert not found.ensemble.is_kafka_assumed
+
+
 def test_a_partition_of_another_node_is_stray(copy_of: Callable[[str], Path]) -> None:
     home = copy_of("4.3.1/killed")
     damage_file(

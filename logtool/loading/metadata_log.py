@@ -1,0 +1,99 @@
+"""What stops a start in the log dir of the metadata log: the files that only a KRaft node reads.
+
+The metadata log is loaded as after a kill, from its first segment, whatever checkpoints and the
+marker say, and a broker does not start without it. Source: ``KafkaMetadataLog``,
+``FileQuorumStateStore``, ``QuorumState.initialize``, ``BootstrapDirectory``, ``BatchFileReader``
+(Kafka 3.3 to 3.9; 4.3 by its behaviour).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool import files, partition
+from logtool.errors import FormatError
+from logtool.formats import compression, quorum_state, record
+from logtool.formats.messages import cluster_metadata
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.formats.record_batch import CODEC_MASK, CONTROL, HEADER_SIZE, MAGIC
+from logtool.loading.loader import Outcome, Start, load
+from logtool.loading.reading import Header, StartFailsError, headers
+from logtool.loading.shadow import ShadowFile
+from logtool.partition import File
+
+DIRECTORY = f"{CLUSTER_METADATA}-0"
+_FEATURE_LEVEL = 12
+"""Type of the record that a bootstrap file is there for."""
+_ATTRIBUTES = 21
+"""Position of the attributes in the header of a batch."""
+_TAKES_ANY_VERSION = (3, 3)
+"""The newest release known to read a quorum-state of any version as one of version 0."""
+_KEEPS_BAD_STATE = (3, 9)
+"""The first release that does not delete a quorum-state which it cannot read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """One file that stops a start, or that a broker deletes to start without it."""
+
+    path: Path
+    text: str
+    position: int | None = None
+    stops: bool = True
+
+
+def hindrances(
+    log_dir: Path, bootstrap: File | None, kafka: tuple[int, int]
+) -> Iterator[Hindrance]:
+    """Yield what stops a broker in a log dir that holds the metadata log."""
+    if bootstrap:
+        try:
+            _read_bootstrap(files.read_small(bootstrap.path))
+        except (StartFailsError, FormatError) as error:
+            yield Hindrance(bootstrap.path, str(error))
+    found = partition.read(log_dir / DIRECTORY)
+    loaded = load(found, Start(clean=False, kafka=kafka))
+    if loaded.outcome not in (Outcome.LOADS, Outcome.UNKNOWN):
+        yield Hindrance(found.path, f"the metadata log does not load: {loaded.reason}")
+    state = found.fixed.get(FileKind.QUORUM_STATE)
+    if not state:
+        return
+    value = quorum_state.parse(files.read_small(state.path))
+    refusal = quorum_state.refusal(value, any_version=kafka <= _TAKES_ANY_VERSION)
+    if refusal and refusal.is_io_error and kafka < _KEEPS_BAD_STATE:
+        text = f"is deleted, and the node forgets its vote: {refusal.message}"
+        yield Hindrance(state.path, text, refusal.position, stops=False)
+    elif refusal:
+        yield Hindrance(state.path, refusal.message, refusal.position)
+
+
+def _read_bootstrap(data: bytes) -> None:
+    """Read ``bootstrap.checkpoint`` as a broker does: by size fields alone, to the last batch.
+
+    StartFailsError or FormatError where it cannot, or where no feature level is in it.
+    """
+    file = ShadowFile(None, len(data), data)
+    found = [kind for header in headers(file, 0, len(data)) for kind in _types(data, header)]
+    if _FEATURE_LEVEL not in found:
+        raise StartFailsError("no feature level of metadata.version is in it")
+
+
+def _types(data: bytes, header: Header) -> Iterator[int]:
+    """Yield the type of each metadata record of a batch."""
+    batch = memoryview(data)[header.position : header.position + header.size]
+    if header.magic != MAGIC:
+        raise StartFailsError(
+            f"magic {header.magic} at byte {header.position}, {MAGIC} is expected"
+        )
+    attributes = int.from_bytes(batch[_ATTRIBUTES : _ATTRIBUTES + 2], "big")
+    if attributes & CONTROL:
+        return
+    payload = compression.decompress(attributes & CODEC_MASK, batch[HEADER_SIZE:])
+    count = int.from_bytes(batch[HEADER_SIZE - 4 : HEADER_SIZE], "big")
+    records, wrong = record.parse(payload, count)
+    if wrong:
+        raise wrong
+    columns = records.value_position.tolist(), records.value_length.tolist()
+    for start, size in zip(*columns, strict=True):
+        told = cluster_metadata.parse(payload[start : start + max(size, 0)])
+        yield getattr(told, "type", -1)

@@ -1,0 +1,29 @@
+"""Releases of Kafka whose start is known, and which of them a log dir shows.
+
+A release is known once what `logtool plan` says of it was held against its broker: the campaigns in
+tests/broker. A node registers with the highest ``metadata.version`` that it supports, which tells
+its release.
+"""
+
+KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3))
+"""Held against brokers of 3.3.2, 3.7.2, 3.9.2 and 4.3.1."""
+_NEWEST_FEATURE = {
+    (3, 3): 7, (3, 4): 8, (3, 5): 11, (3, 6): 14, (3, 7): 19, (3, 8): 20, (3, 9): 21, (4, 0): 25,
+    (4, 1): 27, (4, 2): 29, (4, 3): 30,
+}  # fmt: skip
+"""The highest ``metadata.version`` that a broker of each release offers (``MetadataVersion``)."""
+
+
+def text(release: tuple[int, int]) -> str:
+    """Return a release as it is written: ``3.9``."""
+    return ".".join(map(str, release))
+
+
+def of_feature(level: int) -> tuple[int, int]:
+    """Return the release that offers this ``metadata.version``; the newest for a higher one."""
+    return next((r for r, newest in _NEWEST_FEATURE.items() if level <= newest), (4, 3))
+
+
+def nearest(release: tuple[int, int]) -> tuple[int, int]:
+    """Return the newest known release that is not newer, or the oldest."""
+    return max((known for known in KNOWN if known <= release), default=KNOWN[0])
