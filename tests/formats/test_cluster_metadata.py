@@ -76,7 +76,9 @@ def as_kafka_says(kind, data):
         case "REMOVE_TOPIC_RECORD":
             return RemoveTopicRecord(data["topicId"])
         case "REGISTER_BROKER_RECORD":
-            return BrokerLogDirs(data["brokerId"], of("logDirs") or ())
+            features = {one["name"]: one["maxSupportedVersion"] for one in data["features"]}
+            metadata_version = features.get("metadata.version")
+            return BrokerLogDirs(data["brokerId"], of("logDirs") or (), metadata_version)
         case "BROKER_REGISTRATION_CHANGE_RECORD":
             return BrokerLogDirs(data["brokerId"], of("logDirs"))
         case "BEGIN_TRANSACTION_RECORD" | "END_TRANSACTION_RECORD" | "ABORT_TRANSACTION_RECORD":
