@@ -208,7 +208,7 @@ def last_lines(
     )  # fmt: skip
     if found and summary.complete and not bad:
         line += ": no sound record is lost" if printer.cut else ": nothing is lost"
-    yield _state(summary) + line
+    yield text.state(summary) + line
 
 
 def recovered_lines(
@@ -240,7 +240,7 @@ def recovered_lines(
         line = "nothing was changed"
     else:
         line = f"{files} made" if all_made else f"{job.made:,} of {files} made"
-    yield _state(summary) + line
+    yield text.state(summary) + line
 
 
 def _losses(printer: Printer, verb: str) -> Iterator[str]:
@@ -269,14 +269,6 @@ def _stopped_in_order(found: Sequence["PartitionForecast"]) -> "Iterator[Path]":
 
 
 _NONE = "no partition is there"
-
-
-def _state(summary: ActionSummary) -> str:
-    if summary.interrupted:
-        return "interrupted: "
-    if summary.out_of_budget:
-        return "incomplete, the time is over: "
-    return "" if summary.complete else "incomplete: "
 
 
 def undo_object(path: object) -> dict[str, Any]:

@@ -93,8 +93,9 @@ class Printer:
         parts = [f"{count} {_WORDS[status]}" for status, count in found]
         total = text.count(self._summary.partitions, "partition")
         line = f"{total}: {', '.join(parts)}" if parts else total
-        state = "" if self._summary.complete else "incomplete: "
-        self._report.note(state + line, "error" if self._summary.to_do else None)
+        self._report.note(
+            text.state(self._summary) + line, "error" if self._summary.to_do else None
+        )
         if compared:
             self._report.note(self._extent())
 

@@ -234,6 +234,6 @@ def conclude(report: output.Report) -> None:
         text.count(summary.records, "record"),
         text.size(summary.bytes),
     ]
-    state = "" if summary.complete else "incomplete: "
+    state = text.state(summary)
     harm = f"; {text.count(damage, 'damaged place')}" if damage else ""
     report.note(f"{state}{', '.join(parts)}{harm}", "error" if harm or state else "dim")

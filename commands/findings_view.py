@@ -97,7 +97,7 @@ def verdict(summary: Summary) -> str:
         f"{text.count(summary.batches, 'batch', 'batches')}, {text.size(summary.bytes)} "
         f"in {text.duration(seconds)}{rate}"
     )
-    return f"{_state(summary)}{_found(summary)} in {read}"
+    return f"{text.state(summary)}{_found(summary)} in {read}"
 
 
 def _found(summary: Summary) -> str:
@@ -109,14 +109,6 @@ def _found(summary: Summary) -> str:
     if not (summary.severities[Severity.ERROR] or summary.severities[Severity.WARNING]):
         found = ["no errors, no warnings", *found]
     return ", ".join(found)
-
-
-def _state(summary: Summary) -> str:
-    if summary.interrupted:
-        return "interrupted: "
-    if summary.unreadable:
-        return f"incomplete, {text.count(summary.unreadable, 'input')} could not be read: "
-    return "" if summary.complete else "incomplete, the time is over: "
 
 
 def _info_lines(summary: Summary) -> Iterable[str]:

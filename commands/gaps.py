@@ -226,6 +226,6 @@ def gaps(
         summary.to_do = totals.all["losses"] > 0
         for obj in totals.topics():
             report.item(obj)
-    for line in gaps_view.last_lines(totals.all):
-        report.note(line, "error" if summary.to_do else "good")
+    for line in gaps_view.last_lines(totals.all, summary):
+        report.note(line, "error" if summary.to_do else "good" if summary.complete else "warning")
     raise typer.Exit(report.exit_status())

@@ -6,6 +6,7 @@ from pathlib import Path
 from logtool.commands import output, text
 from logtool.commands.output import Settings, View
 from logtool.commands.writers import Object, columns
+from logtool.summary import Summary
 
 SCHEMA = "logtool.gaps/1"
 _GAP = columns(
@@ -45,12 +46,18 @@ def make(settings: Settings) -> View:
     )
 
 
-def last_lines(total: Object) -> Iterator[str]:
+def last_lines(total: Object, summary: Summary) -> Iterator[str]:
     """Yield what is said in the end, for people."""
     losses = total["losses"]
-    verdict = f"{text.count(losses, 'gap')} that may mean loss" if losses else "no gap means loss"
+    if losses:
+        verdict = f"{text.count(losses, 'gap')} that may mean loss"
+    elif summary.complete:
+        verdict = "no gap means loss"
+    else:
+        verdict = "no gap of what was read means loss"
+    missing = f"{total['missing']:,} of {text.count(total['offsets'], 'offset')} missing"
     yield (
-        f"{verdict}; {total['missing']:,} of {text.count(total['offsets'], 'offset')} missing"
+        f"{text.state(summary)}{verdict}; {missing}"
         f"{_percent(total['missing_share'])} in {text.count(total['partitions'], 'partition')}"
     )
 

@@ -49,12 +49,13 @@ def run(job: "Rebuild", report: Report, summary: ActionSummary) -> Exit:
 
 
 def _last_line(job: "Rebuild", counts: Counter[str], status: Exit) -> str:
-    looked = f"{text.count(job.summary.segments, 'segment')} looked at"
+    segments = text.count(job.summary.segments, "segment")
+    looked = f"{text.state(job.summary)}{segments} looked at"
     files = text.count(counts["built"], "file")
     blocked = counts["blocked"]
     tail = f"; {text.count(blocked, 'obstacle')}, see above" if blocked else ""
     if not counts["built"]:
-        return f"{looked}, nothing to build{tail}"
+        return f"{looked}, nothing to build{'' if job.summary.complete else ' there'}{tail}"
     if job.consent.output is not None:
         return f"{looked}, {files} built in {job.consent.output}{tail}"
     if job.undo_dirs:

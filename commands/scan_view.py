@@ -81,11 +81,8 @@ def last_line(job: "Scan") -> str:
     summary = job.summary
     seconds = summary.elapsed_s
     rate = f" ({text.size(summary.bytes / seconds)}/s)" if seconds > 0 else ""
-    state = "" if summary.complete else (
-        f"incomplete, {text.count(summary.unreadable, 'input')} could not be read: "
-    )  # fmt: skip
     return (
-        f"{state}run {job.run_id}: {text.count(sum(job.rows.values()), 'row')} in "
+        f"{text.state(summary)}run {job.run_id}: {text.count(sum(job.rows.values()), 'row')} in "
         f"{text.count(len(job.rows), 'table')}, {text.size(sum(job.sizes.values()))} written, "
         f"{text.size(summary.bytes)} of logs read in {text.duration(seconds)}{rate}"
     )

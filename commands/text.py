@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from logtool.summary import Summary
 
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -72,3 +75,12 @@ def _escape_one(char: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def state(summary: "Summary") -> str:
+    """Return how the last line of a command begins that did not come to its end, else nothing."""
+    if summary.interrupted:
+        return "interrupted: "
+    if summary.unreadable:
+        return f"incomplete, {count(summary.unreadable, 'input')} could not be read: "
+    return "" if summary.complete else "incomplete, the time is over: "

@@ -86,7 +86,7 @@ class Printer:
         parts += [text.count(findings, "finding")] if findings else []
         complete = self._report.summary.complete
         style = "good" if complete and not (hanging or findings) else "warning"
-        yield ("" if complete else "incomplete: ") + ", ".join(parts), style
+        yield text.state(self._report.summary) + ", ".join(parts), style
 
 
 def _partition(one: "PartitionTransactions") -> dict[str, Any]:

@@ -409,7 +409,7 @@ def test_a_path_that_is_not_there_is_named_and_the_rest_is_looked_at(run, clean,
     assert len(result.of_type("partition")) == 3
     assert_valid(result.objects)
     assert result.objects[-1]["complete"] is False
-    assert last_line(result).startswith("incomplete: ")
+    assert last_line(result).startswith("incomplete, 1 input could not be read: ")
     assert "nothing is lost" not in result.stderr
 
 
@@ -447,7 +447,7 @@ def test_a_file_of_the_log_dir_that_may_not_be_read_is_named(cut, name):
     (cut / name).chmod(0)
     status, said, complaints = as_nobody("plan", cut)
     assert (status, said) == (4, "")
-    assert f"{cut / name}: Permission denied\nincomplete: 0 partitions\n" in complaints
+    assert f"{cut / name}: Permission denied\nincomplete, 1 input could not be read: 0 partitions\n" in complaints
 
 
 @pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.timeindex"])

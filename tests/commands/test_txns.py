@@ -107,4 +107,4 @@ def test_what_is_no_log_is_one_clear_line(run, killed):
 def test_time_that_runs_out_is_said(run, scenario):
     result = run("txns", "--max-duration", "0.0001s", scenario("4.3.1/killed"))
     assert result.status == 6
-    assert result.stderr.splitlines()[-1].startswith("incomplete: ")
+    assert result.stderr.splitlines()[-1].startswith("incomplete, the time is over: ")
