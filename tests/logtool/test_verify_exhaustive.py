@@ -172,13 +172,17 @@ def test_cuts_of_a_time_index(victim):
 
 
 def test_flips_of_a_transaction_index(victim):
-    """The last stable offset alone cannot be held against anything, unless it is negative."""
+    """The last stable offset cannot be held against anything, unless it is negative.
+
+    Nor can a first offset that is too low: a broker always compacts this topic, so the first
+    batches of the transaction may be gone.
+    """
     index = victim("*.txnindex")
     at = transaction_index.ENTRY_SIZE - 8
     sign = (at, 128)
-    assert index.unseen_flips() == {
-        (byte, mask) for byte in range(at, transaction_index.ENTRY_SIZE) for mask in MASKS
-    } - {sign}
+    stable = {(byte, mask) for byte in range(at, transaction_index.ENTRY_SIZE) for mask in MASKS}
+    lower = {(byte, mask) for byte in range(10, 18) for mask in MASKS if index.sound[byte] & mask}
+    assert index.unseen_flips() == (stable - {sign}) | lower
 
 
 def test_cuts_of_a_transaction_index(victim):
