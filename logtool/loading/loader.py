@@ -425,14 +425,20 @@ class Loader:
         self._write_aborted(segment, result)
 
     def _leave(self, segment: LoadedSegment, recovery: Recovery) -> None:
-        """Leave indexes as they are in the middle of a recovery, as long as they can be."""
+        """Leave indexes as they are in the middle of a recovery, as long as they can be.
+
+        New entries were written over the old ones from the start; behind them the old ones still
+        stand (``AbstractIndex.resize`` keeps what the file holds).
+        """
         offsets, times = recovery.indexes
         most = self._start.max_index_size
         for kind, content, entry in (
             (FileKind.OFFSET_INDEX, offsets, offset_index.ENTRY_SIZE),
             (FileKind.TIME_INDEX, times, time_index.ENTRY_SIZE),
         ):
-            self._shadow.write(segment.name(kind), content.ljust(most // entry * entry, b"\0"))
+            name, size = segment.name(kind), most // entry * entry
+            old = self._shadow.files[name].read() if name in self._shadow else b""
+            self._shadow.write(name, (content + old[len(content) : size]).ljust(size, b"\0"))
         self._write_aborted(segment, recovery.result)
 
     def _write_aborted(self, segment: LoadedSegment, result: Recovered) -> None:
