@@ -28,7 +28,7 @@ explore: $(VENV)/dev.stamp  ## try the properties in the tests with new draws, f
 	  -o timeout=3600 $(PYTEST_ARGS)
 
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
-	$(BIN)/python -m pytest -m broker $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m broker -n 2 --dist loadfile $(PYTEST_ARGS)
 
 healthy: $(VENV)/test.stamp  ## judge healthy log dirs of real brokers, many seeds (Java 17, Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.healthy_campaign $(HEALTHY_ARGS)

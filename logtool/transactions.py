@@ -39,6 +39,9 @@ class Producer:
     """First offset of the open transaction."""
     intruding: bool = False
     """Whether its last batch was a plain one inside its open transaction."""
+    transaction_has_records: bool = field(default=True, compare=False)
+    """Whether a batch of the open transaction holds a record, also where that is not known;
+    compaction leaves empty ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class AbortedTransaction:
     last_stable_offset: int = NONE
     """When the marker was written: first offset of the oldest transaction then open of another
     producer, else that behind the marker."""
+    has_records: bool = True
+    """Whether a batch of it holds a record that a reader could take for committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,8 @@ class ProducerState:
                 offset = int(rows.base_offset[row])
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
                     stable = self.oldest_open(none=offset + 1)
-                    aborted.append(AbortedTransaction(producer_id, first, offset, stable))
+                    held = state.transaction_has_records
+                    aborted.append(AbortedTransaction(producer_id, first, offset, stable, held))
                 elif first != NONE and self.committed is not None:
                     self.committed.append(CommittedTransaction(producer_id, first, offset))
                 continue
@@ -107,6 +113,8 @@ class ProducerState:
             state.offset_delta = int(rows.last_offset[row] - rows.base_offset[row])
             if transactional[row] and state.transaction_first_offset == NONE:
                 state.transaction_first_offset = int(rows.base_offset[row])
+                state.transaction_has_records = False
+            state.transaction_has_records |= bool(rows.record_count[row] > 0)
             inside = not transactional[row] and state.transaction_first_offset != NONE
             if inside and not state.intruding:
                 intruders.append(row)
@@ -123,8 +131,8 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
     """Return the rows of `table` without which a replay would end differently, in file order.
 
     Of each producer: every end-transaction marker, the last batch before and the first behind each
-    marker, change of epoch or of kind, the first and the last batch. `cuts` are offsets at which
-    the state is wanted too: no row stands for batches on both sides of one.
+    marker, change of epoch, of kind or to batches without records, the first and the last. `cuts`
+    are offsets at which the state is wanted too: no row stands for batches on both sides of one.
     """
     if not len(table) or int(table.producer_id.max()) < 0:
         return empty_table()
@@ -154,10 +162,12 @@ def _significant(table: BatchTable) -> BatchTable:
     if not len(rows):
         return table[:0]
     rows = rows[np.argsort(table.producer_id[rows], kind="stable")]
+    held = table.record_count > 0
     changes = (
         (table.producer_id[rows[1:]] != table.producer_id[rows[:-1]])
         | (table.producer_epoch[rows[1:]] != table.producer_epoch[rows[:-1]])
         | (table.is_transactional[rows[1:]] != table.is_transactional[rows[:-1]])
+        | (held[rows[1:]] != held[rows[:-1]])
         | marker[rows[1:]]
         | marker[rows[:-1]]
     )

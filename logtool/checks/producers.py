@@ -72,6 +72,8 @@ def _aborted_finding(
         f"{transaction.last_offset}"
     )
     span = (transaction.first_offset, transaction.last_offset)
+    if row == NONE and not transaction.has_records:
+        return None  # of empty batches, which compaction leaves, nobody reads anything
     if row == NONE:
         text = f"{what}, but {'the index has no such entry' if has_file else 'there is no index'}"
         return Finding("transaction-index/missing-entry", text, None, None, *span)

@@ -447,7 +447,10 @@ def test_a_file_of_the_log_dir_that_may_not_be_read_is_named(cut, name):
     (cut / name).chmod(0)
     status, said, complaints = as_nobody("plan", cut)
     assert (status, said) == (4, "")
-    assert f"{cut / name}: Permission denied\nincomplete, 1 input could not be read: 0 partitions\n" in complaints
+    assert (
+        f"{cut / name}: Permission denied\nincomplete, 1 input could not be read: 0 partitions\n"
+        in complaints
+    )
 
 
 @pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.timeindex"])

@@ -12,18 +12,20 @@ from logtool.formats.record_batch import HEADER, BatchTable
 from logtool.transactions import AbortedTransaction, Producer, ProducerState
 
 DATA, TRANSACTIONAL, MARKER = 0, 0x10, 0x30
+EMPTY = -2
+"""In place of a control type: a data batch that compaction left without records."""
 
 
 def table(*rows: tuple) -> BatchTable:
     """Return batches of two offsets each: (producer id, epoch, attributes, control type)."""
     headers = np.zeros(len(rows), HEADER)
-    for number, (producer_id, epoch, attributes, _) in enumerate(rows):
+    for number, (producer_id, epoch, attributes, kind) in enumerate(rows):
         headers[number] = (
             number * 2, 100, 0, 2, 0, attributes, 1, 1000 + number, 1000 + number, producer_id,
-            epoch, number * 2 if producer_id >= 0 else -1, 2,
+            epoch, number * 2 if producer_id >= 0 else -1, 0 if kind == EMPTY else 2,
         )  # fmt: skip
     made = record_batch.from_headers(headers, np.arange(len(rows), dtype=np.int64) * 112)
-    made.control_type[:] = [kind for *_, kind in rows]
+    made.control_type[:] = [max(kind, -1) for *_, kind in rows]
     return made
 
 
@@ -39,7 +41,7 @@ batch_rows = st.lists(
             [
                 (*who, DATA, -1),
                 (*who, TRANSACTIONAL, -1),
-                (*who, TRANSACTIONAL, -1),
+                (*who, TRANSACTIONAL, EMPTY),
                 (*who, MARKER, ABORT),
                 (*who, MARKER, COMMIT),
                 (*who, MARKER, -1),
@@ -84,6 +86,17 @@ def test_an_abort_ends_a_transaction():
     assert state[5].transaction_first_offset == transactions.NONE
     assert state[5].last_offset == 3
     assert not intruders
+
+
+@pytest.mark.parametrize(
+    ("kinds", "held"),
+    [((EMPTY,), False), ((EMPTY, EMPTY), False), ((EMPTY, -1), True), ((-1, EMPTY, EMPTY), True)],
+)
+def test_a_transaction_of_empty_batches_alone_holds_no_records(kinds, held):
+    batches = [(5, 0, TRANSACTIONAL, kind) for kind in kinds]
+    rows = transactions.significant(table(*batches, (5, 0, MARKER, ABORT)))
+    (aborted,) = replayed(rows)[1]
+    assert aborted.has_records is held
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])

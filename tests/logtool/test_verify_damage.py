@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -365,6 +366,18 @@ def marker_type(number: int, kind: bytes, log: str) -> Damage:
     return with_sound_crc(number, lambda data, end: overwrite(data, end - 10, kind), log)
 
 
+def aborted_without(*values: bytes) -> Callable[[int], bytes]:
+    """Return a maker of an aborted transaction of a producer that is in no index."""
+    fields: dict[str, Any] = {"attributes": 0x10, "producer_id": 9000, "producer_epoch": 0}
+    fields |= {"base_sequence": 0, "last_offset_delta": 0}
+
+    def make(at: int) -> bytes:
+        abort = marker(at + 1, b"\0\0\0\0", b"\0\0\0\0\0\0")
+        return new_batch(at, *values, **fields) + abort
+
+    return make
+
+
 def in_snapshot(change: Callable[[bytes, BatchTable], bytes]) -> Damage:
     """Change the second snapshot of the metadata log by what its batches are."""
 
@@ -560,6 +573,12 @@ TRANSACTIONS = [
     Row("a transaction index cut in its entry", TXNS, on("1.txnindex", cut, 20),
         [("transaction-index/missing-entry", "1.txnindex", None),
          ("transaction-index/length", "1.txnindex", 0)]),
+    # Compaction leaves such empty batches. Nobody reads anything of them, with an entry or without.
+    Row("no entry for an aborted transaction of empty batches", TXNS, behind(aborted_without()),
+        [("checkpoint/recovery-point-behind", RECOVERY, row_of("tx.mixed"))]),
+    Row("no entry for an aborted transaction of a record", TXNS, behind(aborted_without(b"value")),
+        [("checkpoint/recovery-point-behind", RECOVERY, row_of("tx.mixed")),
+         ("transaction-index/missing-entry", "-1.log", None)]),
     Row("an ABORT marker turned into COMMIT", TXNS, marker_type(9, b"\0\1", "1.log"),
         [("transaction-index/no-marker", "1.txnindex", 0)]),
     Row("a COMMIT marker turned into ABORT", TXNS, marker_type(1, b"\0\0", "1.log"),
