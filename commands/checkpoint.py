@@ -103,7 +103,7 @@ def show(
       1    a file has lines that a broker cannot read
       2    the command line makes no sense
       4    some input could not be read, or nothing matched
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.checkpoints.view import show
@@ -164,7 +164,7 @@ def lint(
       1    findings at or above --fail-on
       2    the command line makes no sense
       4    some input could not be read, or nothing matched
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import findings_view
@@ -232,7 +232,7 @@ def rebuild(
       2    the command line makes no sense
       4    some input could not be read, or nothing matched; nothing was written
       5    refused: a broker holds the log dir, or a file changed meanwhile
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.checkpoints.rebuild import Rebuild
@@ -292,7 +292,7 @@ def set_row(
       2    the command line makes no sense
       4    the file could not be read
       5    refused: a broker holds the log dir, or cannot read the file as it is
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.checkpoints.carry_out import log_dir_of

@@ -100,7 +100,7 @@ def diff(
       4    incomplete: some input could not be read, or nothing matched
       5    refused: --digest names a file that is there, or one in a log dir
       6    --max-duration ran out; nothing said of the rest, no digest saved
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import diff_view

@@ -120,7 +120,7 @@ def dump(
       2    the command line makes no sense
       4    some input could not be read, or nothing matched
       5    --output exists or lies in what is dumped; nothing was written
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import dump_views, kafka_text, output

@@ -67,7 +67,7 @@ def dump_index(
       1    an index is damaged, or an entry is wrong
       2    the command line makes no sense
       4    some input could not be read, or nothing matched
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import dump_views

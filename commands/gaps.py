@@ -154,7 +154,7 @@ def gaps(
       4    incomplete: nothing matched, some input could not be read, or --output not be written
       5    refused: --output is there, lies among files of a broker, or would be no sound log
       6    --max-duration ran out; nothing said of the rest
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import gaps_view

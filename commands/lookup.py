@@ -70,7 +70,7 @@ def lookup(
       1    nothing is there, or index and scan disagree
       2    the command line makes no sense
       4    the log could not be read
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import lookup_view

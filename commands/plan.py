@@ -91,7 +91,7 @@ def plan(
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import actions_view

@@ -120,7 +120,7 @@ def rebuild_index(
       5    refused: a broker holds the log dir, --output is in use or in a log dir, or files changed
            meanwhile
       6    --max-duration ran out; nothing of the log dir at hand was changed
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import rebuild_view

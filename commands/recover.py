@@ -153,7 +153,7 @@ def recover(
       5    refused: a broker holds the log dir, records would be lost without consent, a log dir
            cannot be marked clean, or files changed meanwhile
       6    --max-duration ran out; nothing of the log dir at hand was done
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import actions_view

@@ -138,7 +138,7 @@ def sanity(
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; what was not finished is not printed
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import sanity_view

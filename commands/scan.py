@@ -143,7 +143,7 @@ def scan(
            run is left
       5    refused: the output holds something else, or tables of another version, or lies in a
            log dir; or another process works on a run of that ID
-      130  interrupted; nothing of the run is left
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); nothing of the run is left
 
     """
     from logtool.commands import scan_view

@@ -108,7 +108,7 @@ def stat(
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
-      130  interrupted; the summary says what was counted
+      130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was counted
 
     """
     from logtool.commands import stat_view

@@ -68,7 +68,7 @@ def undo(
       5    refused: a broker holds the log dir, a file was changed by somebody else, the
            directory is no undo directory, or somebody else than you and root owns it or may
            write there
-      130  interrupted; the same command goes on
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); the same command goes on
 
     """
     from logtool.apply import Journal

@@ -133,7 +133,7 @@ def verify(
            corruption
       5    refused: --resume names a file in a log dir
       6    --max-duration ran out; nothing said of the rest
-      130  interrupted; the summary says what was checked
+      130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was checked
 
     """
     from logtool.commands import findings_view

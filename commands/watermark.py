@@ -129,7 +129,7 @@ def watermark(
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import watermark_views
@@ -229,7 +229,7 @@ def simulate(
       0    all committed records are there, and no follower differs from its leader
       1    committed records are lost, or logs differ
       2    the command line or the scenario makes no sense
-      130  interrupted
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands import watermark_views
