@@ -1,5 +1,6 @@
 """Rules for the offset and the time index of a segment: by themselves, and against the log."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -7,9 +8,9 @@ import numpy as np
 
 from logtool import files, shell
 from logtool.findings import Finding
-from logtool.formats import offset_index, time_index
+from logtool.formats import names, offset_index, time_index
 from logtool.formats._columns import runs
-from logtool.formats.names import FileKind
+from logtool.formats.names import FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import Column
 from logtool.formats.time_index import TimeIndex
@@ -189,12 +190,30 @@ class TimeIndexRules:
 
 
 def missing(segment: Segment) -> Iterator[Finding]:
-    """Yield which of the two indexes a segment lacks."""
+    """Yield which of the two indexes a segment lacks.
+
+    A broker at work renames the files of a cleaned segment one after the other, the log first: an
+    index that was not there yet when the directory was listed is looked for again.
+    """
     kinds = {FileKind.OFFSET_INDEX: "offset-index", FileKind.TIME_INDEX: "time-index"}
     for kind, area in kinds.items():
-        if kind not in segment.indexes:
+        if kind in segment.indexes:
+            continue
+        if not _is_there_now(segment, kind):
             text = f"segment {segment.base_offset} has no {kind} file"
             yield Finding(f"{area}/missing", text, path=segment.log.path)
+
+
+def _is_there_now(segment: Segment, kind: FileKind) -> bool:
+    """Return whether an index that was not listed is there, under its name or to be renamed to it.
+
+    What waits to be renamed after a kill gets its name at the next start, before it is missed.
+    """
+    home = segment.log.path.parent
+    return not files.is_remote(home) and any(
+        os.path.lexists(home / names.format_partition_file(segment.base_offset, kind, state))
+        for state in (FileState.SWAP, FileState.LIVE)
+    )
 
 
 def _reconciled(

@@ -1,0 +1,43 @@
+"""An index that was not listed: gone, or renamed by a broker at work while the rest was listed."""
+
+from dataclasses import replace
+
+import pytest
+
+from logtool import partition
+from logtool.checks import indexes
+from logtool.formats.names import FileKind
+
+
+@pytest.fixture
+def home(copy_of):
+    return copy_of("4.3.1/clean") / "codec-none-0"
+
+
+def found_without_indexes(home):
+    """Return the codes for a listing that came before the indexes had their names."""
+    (segment,) = partition.read(home).segments
+    return [finding.code for finding in indexes.missing(replace(segment, indexes={}))]
+
+
+def test_what_is_there_now_is_not_missing(home):
+    assert found_without_indexes(home) == []
+
+
+def test_what_waits_to_be_renamed_is_not_missing(home):
+    for path in [*home.glob("*.index"), *home.glob("*.timeindex")]:
+        path.rename(f"{path}.swap")
+    assert found_without_indexes(home) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (FileKind.OFFSET_INDEX, "offset-index/missing"),
+        (FileKind.TIME_INDEX, "time-index/missing"),
+    ],
+)
+def test_what_is_gone_is_missing(home, kind, code):
+    (path,) = home.glob(f"*{kind}")
+    path.unlink()
+    assert found_without_indexes(home) == [code]
