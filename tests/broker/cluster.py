@@ -198,17 +198,6 @@ class Cluster:
             return False  # not there yet
         return len({end for one in found for end in (one.log_end, one.high_watermark)}) == 1
 
-    def wait_until_checkpointed(self, live: Mapping[tuple[str, int], protocol.Offsets]) -> None:
-        """Wait until high watermarks that do not change any more are on disk."""
-        for (topic, node), offsets in live.items():
-            workloads.wait_for(
-                lambda topic=topic, node=node, wanted=offsets.high_watermark: (  # type: ignore[misc]
-                    self.checkpointed(node, topic) == wanted
-                ),
-                60,
-                f"the high watermark of {topic} on node {node} to be on disk",
-            )
-
     def checkpointed(self, node: int, topic: str) -> int | None:
         """Return the high watermark that a node has on disk, None without a row."""
         path = self.log_dir(node) / "replication-offset-checkpoint"
