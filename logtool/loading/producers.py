@@ -5,6 +5,7 @@ and 4.3): when a snapshot is read, when one is written, and which are deleted.
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,13 @@ from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
-from logtool.transactions import NONE, Producer, ProducerState
+from logtool.transactions import (
+    NONE,
+    AbortedTransaction,
+    CommittedTransaction,
+    Producer,
+    ProducerState,
+)
 
 _EXPIRATION_MS = 86_400_000
 """Default of ``producer.id.expiration.ms``."""
@@ -176,7 +183,15 @@ class ProducerManager:
                 self.replay(log, begin, stop)
 
     def replay(self, log: IndexedLog, begin: int, stop: int) -> None:
-        """Replay the batches of a log from byte `begin` to `stop`."""
+        """Replay the batches of a log from byte `begin` to `stop`.
+
+        StartFailsError where two transactions that end there begin at one offset: a broker notes
+        all that begin, by that offset, before it takes out those that end
+        (``UnifiedLog.loadProducersFromRecords``, ``ProducerStateManager.completeTxn``).
+        """
+        ended: list[AbortedTransaction | CommittedTransaction] = []
+        committed: list[CommittedTransaction] = []
+        self.state.committed = committed
         for chunk in log.batches(begin, stop):
             self.bytes_replayed += int(chunk.table.size.sum())
             self.records_replayed += chunk.table.records
@@ -184,7 +199,11 @@ class ProducerManager:
                 row, error = chunk.control_errors[0]
                 offset = int(chunk.table.base_offset[row])
                 raise StartFailsError(f"control record at offset {offset}: {error.reason}")
-            replay(self.state, chunk.table)
+            ended += replay(self.state, chunk.table)
+        self.state.committed = None
+        for offset, count in Counter(one.first_offset for one in (*ended, *committed)).items():
+            if count > 1:
+                raise StartFailsError(f"the transaction that begins at offset {offset} ends twice")
 
 
 def encode(state: ProducerState) -> bytes:
