@@ -1,6 +1,5 @@
 """Rules for the offset and the time index of a segment: by themselves, and against the log."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -210,9 +209,13 @@ def _is_there_now(segment: Segment, kind: FileKind) -> bool:
     What waits to be renamed after a kill gets its name at the next start, before it is missed.
     """
     home = segment.log.path.parent
-    return not files.is_remote(home) and any(
-        os.path.lexists(home / names.format_partition_file(segment.base_offset, kind, state))
+    paths = (
+        home / names.format_partition_file(segment.base_offset, kind, state)
         for state in (FileState.SWAP, FileState.LIVE)
+    )
+    # What is no file was listed as such, and is none of a broker's.
+    return not files.is_remote(home) and any(
+        path.is_file() and not path.is_symlink() for path in paths
     )
 
 

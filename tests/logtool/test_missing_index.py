@@ -41,3 +41,10 @@ def test_what_is_gone_is_missing(home, kind, code):
     (path,) = home.glob(f"*{kind}")
     path.unlink()
     assert found_without_indexes(home) == [code]
+
+
+def test_what_is_no_file_is_missing(home):
+    for path in [*home.glob("*.index"), *home.glob("*.timeindex")]:
+        path.unlink()
+        path.mkdir()
+    assert found_without_indexes(home) == ["offset-index/missing", "time-index/missing"]
