@@ -131,7 +131,7 @@ def start(
         if broker.pid is None:
             return Started(False, errors=_reasons(broker.log))
         served = _produce(broker, homes)
-        limit = time.monotonic() + 8
+        limit = time.monotonic() + 30
         while broker.pid is not None and time.monotonic() < limit:
             log = broker.log
             gone = _offline(log)
