@@ -42,18 +42,18 @@ campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, s
 	  --report tests/broker/reports/files/REPORT.md
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
-	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "spark and not connector" $(PYTEST_ARGS)
 
 # pyspark 4.0 leaves it to the garbage collector to close its sockets.
 QUIET := -W "ignore:unclosed <socket:ResourceWarning"
 
 test-spark-lowest: $(LOWEST)/spark.stamp  ## the same in short on the lowest releases promised
-	$(LOWEST)/bin/python -m pytest -m lowest $(QUIET) tests/pipeline $(PYTEST_ARGS)
+	$(LOWEST)/bin/python -m pytest -m "lowest or connector" $(QUIET) tests/pipeline $(PYTEST_ARGS)
 
 bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
-KERNEL_TESTS := tests/formats tests/logtool/test_scan.py tests/logtool/test_verify_healthy.py
+KERNEL_TESTS := tests/formats tests/fuzz tests/logtool/test_scan.py tests/logtool/test_verify_healthy.py
 PLAIN := formats/_kernels.py formats/_rendering.py
 CHECKED := build/checked/_kernels.so build/checked/_rendering.so
 
@@ -72,6 +72,16 @@ build/checked/%.so: formats/%.py formats/%.pxd $(wildcard formats/_*.h) $(VENV)/
 	  -I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["include"])') \
 	  build/checked/$*.c -o $@
 
+FUZZ_ARGS ?= --seconds 60
+.PHONY: fuzz
+fuzz: $(VENV)/fuzz.stamp $(CHECKED)  ## look for bytes that break a parser, guided by coverage
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ_ARGS)
+
+MUTATE_ARGS ?= --runs 2000
+.PHONY: mutate
+mutate: $(VENV)/test.stamp  ## run commands on mutated log dirs, hold them against the contract
+	PYTHONPATH=tests $(BIN)/python -m fuzz.directories $(MUTATE_ARGS)
+
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -88,10 +98,12 @@ log-dirs: $(VENV)/test.stamp  ## start brokers on faulty log dirs, write tests/b
 fixtures: $(VENV)/test.stamp  ## make tests/data anew with real brokers (Java 17, Maven)
 	$(BIN)/python tests/broker/regenerate.py
 
-lock: $(VENV)/dev.stamp  ## resolve requirements.lock anew
+lock: $(VENV)/dev.stamp  ## resolve requirements.lock anew, with the hash of every file
 	$(BIN)/pip install -q uv
-	$(BIN)/uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.11 \
-	  --no-header --no-annotate --upgrade -o $(LOCK)
+	$(BIN)/python tests/locked.py --names build | $(BIN)/uv pip compile -q pyproject.toml - \
+	  --all-extras --universal --python-version 3.11 --no-header --generate-hashes --upgrade -o $(LOCK)
+	$(BIN)/uv pip compile -q requirements-lowest.txt --no-deps --universal --python-version 3.11 \
+	  --no-header --no-annotate --generate-hashes -o requirements-lowest.txt
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis \
@@ -107,26 +119,39 @@ $(BIN)/python:
 	  exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# What groups of requirements need is installed as locked, each file held to its hash; then logtool
+# itself, which has no hash, with nothing fetched for it. What builds is locked too, and comes first.
+PIP := pip install -q --disable-pip-version-check --no-build-isolation
+define install
+	$(1)/bin/python tests/locked.py build > $(1)/locked-build.txt
+	$(1)/bin/$(PIP) --require-hashes -r $(1)/locked-build.txt
+	$(1)/bin/python tests/locked.py $(2) > $(1)/locked.txt
+	$(1)/bin/$(PIP) --require-hashes -r $(1)/locked.txt
+	$(1)/bin/$(PIP) --no-deps -e .
+endef
+
 $(VENV)/run.stamp: $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e .
+	$(call install,$(VENV),run)
 	@touch $@
 
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test]'
+	$(call install,$(VENV),run test)
 	@touch $@ $(VENV)/run.stamp
 
 $(VENV)/spark.stamp: $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,spark,test-spark]'
+	$(call install,$(VENV),run test spark test-spark)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
 
 # All that the extra `spark` names, in the lowest release that it promises; the rest as locked.
 $(LOWEST)/spark.stamp: pyproject.toml $(LOCK) requirements-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
-	sed -E '/^(numpy|pandas|py4j|pyarrow|pyspark)==/d' $(LOCK) > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/pip install -q --disable-pip-version-check -c requirements-lowest.txt \
-	  -c $(LOWEST)/constraints.txt -e '.[test,spark,test-spark]'
+	$(call install,$(LOWEST),run test spark test-spark --instead requirements-lowest.txt)
 	@touch $@
 
 $(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/pip install -q --disable-pip-version-check -c $(LOCK) -e '.[test,spark,dev]'
+	$(call install,$(VENV),run test spark dev)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
+
+$(VENV)/fuzz.stamp: $(BIN)/python pyproject.toml $(LOCK)
+	$(call install,$(VENV),run test spark dev fuzz)
+	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp $(VENV)/dev.stamp

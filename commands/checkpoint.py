@@ -6,24 +6,10 @@ from typing import Annotated
 
 import typer
 
-from logtool import shell
 from logtool.commands import options
-from logtool.commands.lazy_group import help_text, new_app
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FailOn,
-    Format,
-    FormatOption,
-    Jobs,
-    LocalPaths,
-    Partitions,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program.lazy_group import help_text, new_app
+from logtool.commands.program.spread import Without, spread
+from logtool.disk import shell
 from logtool.findings import Severity
 
 File = Annotated[
@@ -53,18 +39,8 @@ Offset = Annotated[
     str | None, typer.Argument(metavar="[OFFSET]", help="The new offset.", show_default=False)
 ]
 Delete = Annotated[bool, typer.Option("--delete", help="Remove the row; without ROW, the file.")]
-Apply = Annotated[
-    bool, typer.Option("--apply", help="Do it; without this nothing is written, only shown.")
-]
-UndoDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--undo-dir",
-        metavar="DIR",
-        parser=options.local_path,
-        help="Where to keep what is needed to go back; by default beside the log dir.",
-    ),
-]
+Listed = Annotated[options.LocalInputs, Without("files_from", "null")]
+Chosen = Annotated[options.LocalInputs, Without("paths", "files_from", "null")]
 
 
 def checkpoint() -> None:
@@ -76,22 +52,17 @@ def checkpoint() -> None:
     """
 
 
+@spread
 def show(
-    paths: LocalPaths = None,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    *,
+    inputs: Listed,
+    printing: options.StillPrinting,
 ) -> None:
     """Print the offsets of partitions, side by side.
 
-    Of a log dir, each partition has a line with its recovery point, high watermark, log start,
-    cleaner offset and last leader epoch; a partition without directory is one that is gone. Of a
-    partition dir, the leader epochs are printed.
+    For a log dir, prints a line for each partition, with its recovery point, high watermark, log
+    start, cleaner offset and last leader epoch. A partition without a directory is gone. For a
+    partition dir, prints the leader epochs.
 
     Examples:
       logtool checkpoint show /var/lib/kafka/data
@@ -107,25 +78,23 @@ def show(
 
     """
     from logtool.checkpoints.view import show
-    from logtool.commands import checkpoint_views
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
+    from logtool.commands.views import checkpoint as checkpoint_views
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
-    from logtool.summary import Summary
+    from logtool.running.summary import Summary
 
-    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    inputs = Inputs(
-        options.local_paths(paths, None, False),
-        options.selection(topic, exclude_topic, partition),
-    )
-    with Report(settings, checkpoint_views.of_rows(), Summary(), inputs) as report:
-        for path in inputs.paths:
+    settings = printing.settings()
+    given = inputs.resolved()
+    report = Report(settings, checkpoint_views.of_rows(), Summary(), given)
+    with report:
+        for path in given.paths:
             try:
-                for item in show(path, inputs.selection):
+                for item in show(path, given.selection):
                     if isinstance(item, UnreadableError):
-                        raise item
-                    if isinstance(item, Finding):
+                        report.summary.add(item)
+                        report.unreadable(item)
+                    elif isinstance(item, Finding):
                         report.summary.add(item)
                         report.note(f"{item.path}: {item.message}", str(item.severity))
                     else:
@@ -137,23 +106,18 @@ def show(
     raise typer.Exit(report.exit_status())
 
 
+@spread
 def lint(
-    paths: LocalPaths = None,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    fail_on: FailOn = Severity.WARNING,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    *,
+    inputs: Listed,
+    fail_on: options.FailOn = Severity.WARNING,
+    printing: options.StillPrinting,
 ) -> None:
     """Check the small text files of log dirs.
 
-    Their offsets are held against the ends of the logs. Says what 'logtool verify' would say of
-    them: whether the leader epochs are those of the batches is left to 'logtool verify' and
-    'logtool checkpoint rebuild'.
+    Compares their offsets with the ends of the logs, and reports what 'logtool verify' would
+    report. Whether the leader epochs are those of the batches is checked only by 'logtool verify'
+    and 'logtool checkpoint rebuild'.
 
     Examples:
       logtool checkpoint lint /var/lib/kafka/data
@@ -167,59 +131,50 @@ def lint(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import findings_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
+    from logtool.commands.views import findings
     from logtool.verify import SMALL_FILES, Level, Verification
 
-    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    inputs = Inputs(
-        options.local_paths(paths, None, False),
-        options.selection(topic, exclude_topic, partition),
-    )
+    settings = printing.settings()
+    given = inputs.resolved()
     job = Verification(
-        inputs.paths,
+        given.paths,
         level=Level.QUICK,
-        selection=inputs.selection,
+        selection=given.selection,
         areas=SMALL_FILES,
     )
-    with Report(settings, findings_view.make(settings), job.summary, inputs) as report:
-        printer = findings_view.Printer(report, None)
+    with Report(settings, findings.make(settings), job.summary, given) as report:
+        printer = findings.Printer(report, None)
         for item in job:
             printer.show(item)
     printer.conclude(fail_on)
     raise typer.Exit(report.exit_status(fail_on))
 
 
+@spread
 def rebuild(
+    *,
     path: Target,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    apply: Apply = False,
-    undo_dir: UndoDir = None,
-    jobs: Jobs = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    inputs: Chosen,
+    apply: options.Apply = False,
+    undo_dir: options.UndoDir = None,
+    running: Annotated[options.Running, Without("max_rate", "max_duration")],
+    printing: options.StillPrinting,
 ) -> None:
     """Mend checkpoints by what the logs hold.
 
     Prints the difference that this makes; with --apply, makes it.
 
-    Leader epochs are made anew from the batches. Rows that no batch contradicts stay: epochs in
-    which nothing was written, and starts that compaction has removed from the log.
+    Rebuilds leader epochs from the batches. Rows that no batch contradicts stay: epochs in which
+    nothing was written, and starts that compaction has removed from the log.
 
     Of the other checkpoints, rows change only where no broker could mean them: a recovery point
-    beyond the end of the log comes down to it and never rises; a high watermark comes to lie
-    within the log; a log start beyond the end becomes the end; a cleaner offset outside of the log
-    becomes its start. Rows of partitions that are not there go. None is added, since a missing
+    beyond the end of the log comes down to it and never rises; a high watermark comes to lie within
+    the log; a log start beyond the end becomes the end; a cleaner offset outside of the log becomes
+    its start. Rows of partitions that are not there are removed. No row is added, since a missing
     row is always safe.
 
-    For one file of offsets, or of leader epochs, give that file: of the logs, only what that needs
-    is then read.
+    To rebuild one checkpoint, give that file; then only the logs that it needs are read.
 
     Examples:
       logtool checkpoint rebuild /var/lib/kafka/data
@@ -236,44 +191,51 @@ def rebuild(
 
     """
     from logtool.checkpoints.rebuild import Rebuild
-    from logtool.commands.checkpoint_views import Job
-    from logtool.data_dir import Inputs
+    from logtool.commands.views.checkpoint import Job
+    from logtool.disk.log_dir import Inputs
     from logtool.errors import UnreadableError
-    from logtool.schedule import Budget
-    from logtool.summary import ActionSummary
-    from logtool.workers import available_cpus
+    from logtool.running.run import Run
+    from logtool.running.schedule import Budget
+    from logtool.running.summary import ActionSummary
 
-    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    inputs = Inputs([path], options.selection(topic, exclude_topic, partition))
-    command = f"logtool checkpoint rebuild --apply {shell.path(path)}"
+    settings = printing.settings()
+    given = Inputs([path], inputs.selection)
     summary = ActionSummary()
+    job = Job(
+        settings=settings,
+        log_dir=path,
+        apply=False,
+        undo_dir=undo_dir,
+        command=f"logtool checkpoint rebuild --apply {shell.path(path)}",
+        summary=summary,
+    )
+    budget = Budget(running.threads)
     try:
-        found = Rebuild(path, inputs.selection, Budget(jobs or available_cpus()), summary)
+        found = Rebuild(
+            path=path, selection=given.selection, run=Run(budget=budget), summary=summary
+        )
     except UnreadableError as error:
         problems = [error]
-        nowhere = Job(settings, path, False, undo_dir, command, summary)
-        raise typer.Exit(nowhere.run(lambda: problems)) from error
-    job = Job(settings, found.log_dir, apply, undo_dir, command, summary, inputs)
+        raise typer.Exit(job.run(lambda: problems)) from error
+    job = replace(job, log_dir=found.log_dir, apply=apply, inputs=given)
     raise typer.Exit(job.run(lambda: found))
 
 
+@spread
 def set_row(
+    *,
     file: File,
     row: Row = None,
     offset: Offset = None,
     delete: Delete = False,
-    apply: Apply = False,
-    undo_dir: UndoDir = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    apply: options.Apply = False,
+    undo_dir: options.UndoDir = None,
+    printing: options.StillPrinting,
 ) -> None:
     """Set or remove one row of a checkpoint.
 
-    Prints the difference that this makes; with --apply, makes it. What is set is not held against
-    the log: 'logtool checkpoint lint' does that afterwards.
+    Prints the difference that this makes; with --apply, makes it. The new offset is not compared
+    with the log; 'logtool checkpoint lint' does that afterwards.
 
     Removing a partition's recovery point makes a broker read its whole log at the next start, and
     removing the file does so for all of them; but only if the start is an unclean one, so remove
@@ -297,10 +259,10 @@ def set_row(
     """
     from logtool.checkpoints.carry_out import log_dir_of
     from logtool.checkpoints.edit import Edit, remove, set_row
-    from logtool.commands.checkpoint_views import Job
+    from logtool.commands.views.checkpoint import Job
     from logtool.errors import UsageError
 
-    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
+    settings = printing.settings()
     if delete == (offset is not None) or (row is None and not delete):
         raise UsageError("give ROW and OFFSET, or ROW and --delete, or --delete alone")
 
@@ -311,7 +273,13 @@ def set_row(
     words = [word for word in (row, offset) if word]
     options_given = "--apply --delete" if delete else "--apply"
     command = f"logtool checkpoint set {options_given} {shell.path(file)} {_arguments(words)}"
-    job = Job(settings, log_dir_of(file), apply, undo_dir, command.strip())
+    job = Job(
+        settings=settings,
+        log_dir=log_dir_of(file),
+        apply=apply,
+        undo_dir=undo_dir,
+        command=command.strip(),
+    )
     if delete:
         missing = f"{file} is not there" if row is None else f"{file} has no row of {row}"
         job = replace(job, unchanged=f"{missing}; nothing to change")

@@ -1,45 +1,45 @@
 """``logtool diff``: the same partitions on several brokers. Writes nothing but ``--digest``."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
-Sources = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="DIR", show_default=False,
-        help="A broker's log dir, a partition dir, or a file of --digest; ID=DIR names its node.",
-    ),
-]  # fmt: skip
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.diff.run import Comparison
+    from logtool.running.summary import ActionSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Sources(options.Inputs):
+    """What is compared: DIR in place of PATH."""
+
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DIR",
+            show_default=False,
+            help="A broker's log dir, a partition dir, or a file of --digest; ID=DIR names its "
+            "node.",
+        ),
+    ] = None
+
+
 DigestFile = Annotated[
     Path | None,
     typer.Option(
-        "--digest", metavar="FILE", parser=options.local_path,
+        "--digest",
+        metavar="FILE",
+        parser=options.local_path,
         help="Save what was scanned of the one DIR, to be compared elsewhere.",
     ),
-]  # fmt: skip
+]
 Identical = Annotated[
     bool,
     typer.Option(
@@ -50,40 +50,31 @@ Identical = Annotated[
 ]
 
 
+@spread
 def diff(
-    sources: Sources = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
+    *,
+    inputs: Sources,
     identical: Identical = False,
     digest: DigestFile = None,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
     """Compare the copies of partitions on several brokers, batch by batch.
 
-    Says where two copies diverge first (offset, leader epoch, CRC), which one is a superset, which
-    are behind, what differs only as compaction at different times leaves it, where each copy is
-    damaged and which other one has those offsets sound. A copy is called by its node id, from
-    ID=DIR or meta.properties, else by its path. Partition dirs alone are copies of one partition,
-    whatever they are called. Partitions that are the same everywhere are shown with -v.
+    Says where two copies diverge for the first time (offset, leader epoch, CRC), which copy holds
+    all that the others hold, which copies are behind, what differs only because compaction ran at
+    different times, and where each copy is damaged, with the copies in which those offsets are
+    sound. A copy is called by its node id, from ID=DIR or meta.properties, else by its path.
+    Partition dirs are taken for copies of one partition, whatever they are called. Partitions that
+    are the same everywhere are shown with -v only.
 
-    Two copies of which one is shorter do not contradict each other: the exit status is 0. Who asks
-    whether a copy may be deleted takes --identical, with which all copies must have the same
-    batches, log start, log end and leader epochs. Indexes and producer snapshots are compared by
-    neither: a broker makes them from the log.
+    If one of two copies is merely shorter, they do not contradict each other, and the exit status
+    is 0. Before you delete a copy, ask with --identical: then all copies must have the same
+    batches, log start, log end and leader epochs. Indexes and producer snapshots are never
+    compared, because a broker makes them from the log.
 
-    A digest has offsets, epochs, CRCs, sizes and counts of batches, and no record; it is a zip of
-    NumPy arrays. It must not lie in a log dir and is never overwritten.
+    A digest holds offsets, epochs, CRCs, sizes and counts of batches, but no record. It is a zip of
+    NumPy arrays. It must not lie in a log dir, and an existing file is never overwritten.
 
     Examples:
       logtool diff /mnt/broker-1/data /mnt/broker-2/data /mnt/broker-3/data
@@ -103,39 +94,38 @@ def diff(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import diff_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.errors import UnreadableError
-    from logtool.replicas import Comparison, parse_source
-    from logtool.summary import ActionSummary
-    from logtool.workers import Pace, available_cpus
+    from logtool.commands.views import diff
+    from logtool.diff.run import Comparison
+    from logtool.disk.log_dir import Inputs
+    from logtool.running.summary import ActionSummary
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
+    settings = printing.settings()
     if identical and digest:
         raise UsageError("--identical compares copies, --digest saves the scan of one")
     summary = ActionSummary()
-    given = options.all_texts(sources, files_from, null)
-    inputs = Inputs(
-        [parse_source(text)[1] for text in given],
-        options.selection(topic, exclude_topic, partition),
-        files_select=True,
-    )
-    report = Report(settings, diff_view.make(settings), summary, inputs)
+    sources = inputs.node_dirs()
+    given = Inputs([one.path for one in sources], inputs.selection, files_select=True)
+    report = Report(settings, diff.make(settings), summary, given)
     job = Comparison(
-        given,
-        selection=inputs.selection,
-        jobs=jobs or available_cpus(),
-        pace=Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
+        sources,
+        selection=given.selection,
+        run=running.run(report.show),
         save=digest,
-        on_progress=report.show_progress,
     )
-    printer = diff_view.Printer(report, summary, identical=identical)
+    _print(report, job, summary, identical=identical)
+    if digest and not job.out_of_time and not summary.interrupted:
+        report.note(f"saved in {digest}", "good")
+    raise typer.Exit(report.exit_status())
+
+
+def _print(
+    report: "Report", job: "Comparison", summary: "ActionSummary", *, identical: bool
+) -> None:
+    from logtool.commands.views import diff
+    from logtool.errors import UnreadableError
+
+    printer = diff.Printer(report, summary, identical=identical)
     with report:
         for item in job:
             if isinstance(item, UnreadableError):
@@ -143,7 +133,4 @@ def diff(
             else:
                 printer.verdict(item)
         summary.out_of_budget = job.out_of_time
-    printer.conclude(compared=digest is None)
-    if digest and not job.out_of_time and not summary.interrupted:
-        report.note(f"saved in {digest}", "good")
-    raise typer.Exit(report.exit_status())
+    printer.conclude(compared=not job.saves)

@@ -2,70 +2,85 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    DumpFormat,
-    DumpFormatOption,
-    ExcludeTopics,
-    FilesFrom,
-    Null,
-    Partitions,
-    Paths,
-    Progress,
-    Quiet,
-    Topics,
-    ValuesChoice,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.exits import Exit
 
 if TYPE_CHECKING:
-    from logtool.commands.dump_parquet import ParquetFile
+    from logtool.commands.output import Report, View
+    from logtool.commands.printing.dump_parquet import ParquetFile
+    from logtool.disk.log_dir import Inputs
+    from logtool.dump.log import Filter
+    from logtool.dump.stream import Dump
 
-SCHEMA = "logtool.dump/1"
+SCHEMA = "logtool.dump/2"
 
-Records = Annotated[bool, typer.Option("--records", help="Print the records in each batch.")]
-ValuesOption = Annotated[
-    ValuesChoice,
-    typer.Option(
-        "--values",
-        help="How keys, values and headers are printed; utf8 falls back to base64 where bytes are "
-        "not UTF-8, len prints sizes alone.",
-    ),
-]
-Offset = Annotated[
-    str | None,
-    typer.Option(
-        "--offset",
-        metavar="A..B",
-        help="Print only offsets A to B, both included; either may be left out.",
-    ),
-]
-Timestamp = Annotated[
-    str | None,
-    typer.Option(
-        "--timestamp",
-        metavar="A..B",
-        help="Print only timestamps A to B: milliseconds, or RFC 3339 with a time zone.",
-    ),
-]
-Producer = Annotated[
-    int | None,
-    typer.Option("--producer", metavar="ID", help="Print only what producer ID wrote."),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", metavar="N", min=1, help="Stop after N batches, records and entries."),
-]
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of the files is printed, and how their bytes look."""
+
+    records: Annotated[bool, typer.Option("--records", help="Print the records in each batch.")] = (
+        False
+    )
+    values: Annotated[
+        options.ValuesChoice,
+        typer.Option(
+            "--values",
+            help="How keys, values and headers are printed; utf8 falls back to base64 where bytes "
+            "are not UTF-8, len prints sizes alone.",
+        ),
+    ] = options.ValuesChoice.UTF8
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            metavar="A..B",
+            help="Print only offsets A through B; either may be left out.",
+        ),
+    ] = None
+    timestamp: Annotated[
+        str | None,
+        typer.Option(
+            "--timestamp",
+            metavar="A..B",
+            help="Print only timestamps A through B: milliseconds, or RFC 3339 with a time zone.",
+        ),
+    ] = None
+    producer: Annotated[
+        int | None,
+        typer.Option("--producer", metavar="ID", help="Print only what producer ID wrote."),
+    ] = None
+    max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=1, help="Stop after N batches, records and entries."
+        ),
+    ] = None
+
+    def filter(self) -> "Filter":
+        """Return what of a log is meant; UsageError for a range that is none."""
+        from logtool.dump.log import Filter
+        from logtool.dump.values import EVERYTHING, parse_offsets, parse_timestamps
+
+        return Filter(
+            offsets=EVERYTHING if self.offset is None else parse_offsets(self.offset),
+            timestamps=EVERYTHING if self.timestamp is None else parse_timestamps(self.timestamp),
+            producer_id=self.producer,
+            records=self.records,
+            max_batch_memory=parsing.parse_batch_memory(self.max_batch_memory),
+        )
+
+
 Output = Annotated[
     str | None,
     typer.Option(
@@ -74,36 +89,23 @@ Output = Annotated[
 ]
 
 
+@spread
 def dump(
-    paths: Paths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    records: Records = False,
-    values: ValuesOption = ValuesChoice.UTF8,
-    offset: Offset = None,
-    timestamp: Timestamp = None,
-    producer: Producer = None,
-    limit: Limit = None,
-    format: DumpFormatOption = DumpFormat.TABLE,
+    *,
+    inputs: options.Inputs,
+    shown: Shown,
+    format: options.DumpFormatOption = options.DumpFormat.TABLE,
     output_file: Output = None,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    printing: Annotated[options.Printing, Without("format")],
 ) -> None:
     """Print what the files of a data directory hold, record by record where they hold records.
 
     Takes logs (also .deleted, .cleaned and .swap), KRaft snapshots, the three kinds of index,
     producer snapshots, offset checkpoints, leader epochs, partition.metadata, meta.properties,
-    quorum-state and the marker of a clean shutdown. Of a directory it prints everything in order;
-    with --records or a filter, its logs alone.
+    quorum-state and the marker of a clean shutdown. It prints all files of a directory in order;
+    with --records or a filter, only its logs.
 
-    Damage is printed in its place and the dump goes on behind it, at the next batch that is
-    provably sound.
+    Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
 
     --format parquet writes one table to --output: batches, or with --records records. Its columns
     are the fields of ndjson; keys, values and headers are binary, times are timestamps in UTC
@@ -118,66 +120,69 @@ def dump(
       0    everything was printed
       1    something is damaged; what could be read was printed
       2    the command line makes no sense
-      4    some input could not be read, or nothing matched
+      4    some input could not be read, or a batch is beyond --max-batch-memory, or nothing matched
       5    --output exists or lies in what is dumped; nothing was written
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import dump_views, kafka_text, output
-    from logtool.commands.output import Report, View
-    from logtool.data_dir import Inputs
-    from logtool.dump.blocks import Block
-    from logtool.dump.log import Filter
+    from logtool.commands.output import Report
+    from logtool.commands.views import dump
     from logtool.dump.stream import Dump
-    from logtool.dump.values import (
-        EVERYTHING,
-        Values,
-        parse_offsets,
-        parse_timestamps,
-        show_record,
-    )
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
+    settings = printing.settings(format)
     if (settings.format == "parquet") != (output_file is not None):
         raise UsageError("--format parquet and --output FILE need each other")
-    inputs = Inputs(
-        options.all_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
+    given = inputs.resolved()
     job = Dump(
-        inputs.paths,
-        Filter(
-            EVERYTHING if offset is None else parse_offsets(offset),
-            EVERYTHING if timestamp is None else parse_timestamps(timestamp),
-            producer,
-            records,
-        ),
-        inputs.selection,
-        limit,
+        paths=given.paths,
+        chosen=shown.filter(),
+        selection=given.selection,
+        limit=shown.limit,
     )
-    layouts = dump_views.Layouts(records=records)
-    lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
     table = None
     if output_file is not None:
-        table = _parquet_file(options.local_path(output_file), inputs.paths, records=records)
+        target = options.local_path(output_file)
+        table = _parquet_file(target, given.paths, records=shown.records)
+    report = Report(settings, _view(job, shown, table), job.summary, given)
+    _print(report, job, shown, table, given)
+    dump.conclude(report)
+    raise typer.Exit(report.exit_status())
+
+
+def _view(job: "Dump", shown: Shown, table: "ParquetFile | None") -> "View":
+    from logtool.commands import output
+    from logtool.commands.output import View
+    from logtool.commands.printing import kafka_text
+    from logtool.commands.views import dump
+
+    layouts = dump.Layouts(records=shown.records)
+    lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
+    if table:
         lines["parquet"] = table.item
-    view = View(
-        SCHEMA,
-        layouts.delimited(job.kinds()),
-        layouts.table,
-        lines,
-        dump_views.row_types(records=records),
+    return View(
+        schema=SCHEMA,
+        columns=layouts.delimited(job.kinds()),
+        layout=layouts.table,
+        lines=lines,
+        row_types=dump.row_types(records=shown.records),
     )
-    of_block = table.block if table else dump_views.block_lines(
-        settings.format, Values(values), view.columns
-    )  # fmt: skip
+
+
+def _print(
+    report: "Report", job: "Dump", shown: Shown, table: "ParquetFile | None", given: "Inputs"
+) -> None:
+    """Print what is dumped as it is read, in blocks of many objects where the format lets us."""
+    from logtool.commands.views import dump
+    from logtool.dump.blocks import Block
+    from logtool.dump.values import Values, show_record
+
+    values, chosen = Values(shown.values), report.settings.format
+    columns, safe = report.view.columns, report.settings.csv_safe
+    of_block = table.block if table else dump.block_lines(chosen, values, columns, csv_safe=safe)
     job.in_blocks = of_block is not None
-    raw = settings.format in view.lines
-    report = Report(settings, view, job.summary, inputs)
+    raw = chosen in report.view.lines
     with report, table.open() if table else nullcontext():
-        job.on_progress = report.show_progress
+        job.progress.on_progress = report.show
         for item in job:
             if isinstance(item, Exception):
                 report.unreadable(item)
@@ -185,11 +190,9 @@ def dump(
                 for content in of_block(item) if of_block else ():
                     report.lines(content)
             else:
-                report.item(item if raw else show_record(item, Values(values)))
+                report.item(item if raw else show_record(item, values))
         if table and job.summary.has_no_partition:
-            inputs.require()  # so that no empty table is left
-    dump_views.conclude(report)
-    raise typer.Exit(report.exit_status())
+            given.require()  # so that no empty table is left
 
 
 def _parquet_file(target: Path, paths: Sequence[Path], *, records: bool) -> "ParquetFile":
@@ -197,7 +200,7 @@ def _parquet_file(target: Path, paths: Sequence[Path], *, records: bool) -> "Par
     from logtool.commands import output
 
     try:
-        from logtool.commands import dump_parquet
+        from logtool.commands.printing import dump_parquet
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from logtool.commands import options, text
-from logtool.commands.options import AsJson, Color, ColorOption, Format, FormatOption
+from logtool.commands import options
 from logtool.commands.output import Report, View
-from logtool.commands.writers import Object, columns
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object, columns
+from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Rule, catalogue
-from logtool.summary import Summary
+from logtool.running.summary import Summary
 
 SCHEMA = "logtool.explain/1"
 WIDTH = 88
@@ -28,15 +29,15 @@ _LIST = columns("code", "severity", "broker", "title")
 _ALL = (*_LIST, *columns("meaning", "broker_does", "action"))
 
 
+@spread
 def explain(
+    *,
     code: Code = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
+    printing: Annotated[options.Printing, Without("progress", "quiet", "verbose")],
 ) -> None:
     """Explain what a finding means, what a broker does about it, and what to do.
 
-    Without a code, lists every code with its severity and what a broker does about it.
+    Without a code it lists every code, with its severity and whether a broker notices.
 
     Examples:
       logtool explain
@@ -48,10 +49,15 @@ def explain(
 
     """
     rules = [_find(code)] if code is not None else list(catalogue().values())
-    settings = options.settings(format, as_json, color)
     lines = {"table": _page} if code is not None else {}
-    view = View(SCHEMA, _LIST if code is None else _ALL, lambda _: _LIST, lines, _ROW_TYPES)
-    with Report(settings, view, Summary()) as report:
+    view = View(
+        schema=SCHEMA,
+        columns=_LIST if code is None else _ALL,
+        layout=lambda _: _LIST,
+        lines=lines,
+        row_types=_ROW_TYPES,
+    )
+    with Report(printing.settings(), view, Summary()) as report:
         for rule in rules:
             report.item(_as_json(rule))
     raise typer.Exit(report.exit_status())
@@ -98,9 +104,13 @@ def _page(obj: Object) -> str:
 def _filled(paragraphs: str) -> str:
     filled = [
         textwrap.fill(
-            " ".join(p.split()), WIDTH, initial_indent="  ", subsequent_indent="  ",
-            break_long_words=False, break_on_hyphens=False,
+            " ".join(p.split()),
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
         )
         for p in paragraphs.split("\n\n")
-    ]  # fmt: skip
+    ]
     return "\n\n".join(filled)

@@ -1,33 +1,25 @@
 """``logtool gaps``: every missing offset and why. Writes nothing but --output."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logtool import files
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Paths,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import spread
+from logtool.disk import files
 from logtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.commands.printing.writers import Object
+    from logtool.disk.log_dir import Inputs
+    from logtool.gaps.ghosts import Ghosts
+    from logtool.gaps.run import Result, Wanted
+    from logtool.running.summary import ActionSummary
 
 
 class LevelChoice(StrEnum):
@@ -51,94 +43,98 @@ class PolicyChoice(StrEnum):
     DELETE = "delete"
 
 
-LevelOption = Annotated[
-    LevelChoice,
-    typer.Option(
-        "--level",
-        help="batches: of a batch that lost records, how many; records: decode it and say which.",
-    ),
-]
-IsolationOption = Annotated[
-    IsolationChoice,
-    typer.Option(
-        "--isolation",
-        help="read_committed: list the offsets of markers and of aborted records too.",
-    ),
-]
-PolicyOption = Annotated[
-    PolicyChoice | None,
-    typer.Option(
-        "--cleanup-policy",
-        help="What the topics are, or were, set to; by default as the metadata log in the log dir "
-        "says.",
-    ),
-]
-GhostsOption = Annotated[
-    bool, typer.Option("--ghosts", help="Print the batches that would fill the gaps, one by one.")
-]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", metavar="FILE", parser=options.local_path,
-        help="Write one partition with its gaps filled as a log of its own; must not exist.",
-    ),
-]  # fmt: skip
-FollowerOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--follower", metavar="DIR", parser=files.path_of,
-        help="Show what the replica in the partition dir DIR would be sent from PATH, and how it "
-        "would number it without ghosts.",
-    ),
-]  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of the gaps is looked for and shown."""
+
+    level: Annotated[
+        LevelChoice,
+        typer.Option(
+            "--level",
+            help="batches: of a batch that lost records, how many; records: decode it and say "
+            "which.",
+        ),
+    ] = LevelChoice.BATCHES
+    isolation: Annotated[
+        IsolationChoice,
+        typer.Option(
+            "--isolation",
+            help="read_committed: list the offsets of markers and of aborted records too.",
+        ),
+    ] = IsolationChoice.READ_UNCOMMITTED
+    max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY
+    cleanup_policy: Annotated[
+        PolicyChoice | None,
+        typer.Option(
+            "--cleanup-policy",
+            help="What the topics are, or were, set to; by default as the metadata log in the log "
+            "dir says.",
+        ),
+    ] = None
+    ghosts: Annotated[
+        bool,
+        typer.Option("--ghosts", help="Print the batches that would fill the gaps, one by one."),
+    ] = False
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            parser=options.local_path,
+            help="Write one partition with its gaps filled as a log of its own; must not exist.",
+        ),
+    ] = None
+    follower: Annotated[
+        Path | None,
+        typer.Option(
+            "--follower",
+            metavar="DIR",
+            parser=files.path_of,
+            help="Show what the replica in the partition dir DIR would be sent from PATH, and how "
+            "it would number it without ghosts.",
+        ),
+    ] = None
+
+    def wanted(self) -> "Wanted":
+        """Return what the engine is to find out."""
+        from logtool.gaps.run import Wanted
+
+        return Wanted(
+            exact=self.level is LevelChoice.RECORDS,
+            isolation=self.isolation is IsolationChoice.READ_COMMITTED,
+            policy=None if self.cleanup_policy is None else str(self.cleanup_policy),
+            max_batch_memory=parsing.parse_batch_memory(self.max_batch_memory),
+        )
 
 
+@spread
 def gaps(
-    paths: Paths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    level: LevelOption = LevelChoice.BATCHES,
-    isolation: IsolationOption = IsolationChoice.READ_UNCOMMITTED,
-    cleanup_policy: PolicyOption = None,
-    ghosts: GhostsOption = False,
-    output: OutputOption = None,
-    follower: FollowerOption = None,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    *, inputs: options.Inputs, shown: Shown, running: options.Running, printing: options.Printing
 ) -> None:
     """List every missing offset of log dirs, partition dirs or logs, with the reason.
 
-    From the log start to the log end, each offset is visible, a marker of a transaction
-    ("control"), or missing: before the first batch, between batches or segments, or inside a batch
-    whose records compaction removed. Reasons are compaction, retention (below the log start),
-    segment-missing, truncation-hole, damage and unknown; the last four may mean loss. Whether a
-    topic is compacted is told by the metadata log in the same log dir, the cleaner's checkpoint and
-    what only the cleaner leaves in batches.
+    From the log start to the log end, each offset is visible, is the marker of a transaction
+    ("control"), or is missing: before the first batch, between batches or segments, or inside a
+    batch whose records compaction removed. Reasons are compaction, retention (below the log start),
+    segment-missing, truncation-hole, damage and unknown; the last four may mean loss. Three things
+    show that a topic is compacted: the metadata log in the same log dir, the cleaner's checkpoint,
+    and what only the cleaner leaves in batches.
 
-    The table shows each partition, and of its gaps those that may mean loss; -v shows all.
+    The table shows each partition with the gaps that may mean loss; -v shows all gaps.
 
-    Ghosts are the batches of [base, last] that would fill the gaps, as Redpanda's Raft recovery
-    sends them: 61 bytes each, none behind the last batch. A ghost has the leader epoch that
-    leader-epoch-checkpoint gives its offsets where that is sound, else that of the batch behind.
+    Ghosts are the empty batches that would fill the gaps, as Redpanda's Raft recovery sends them: a
+    header of 61 bytes that covers the offsets from a first through a last one. There is none behind
+    the last batch. A ghost has the leader epoch that leader-epoch-checkpoint gives its offsets
+    where that is sound, else that of the batch behind.
 
-    --output writes the log of one partition with them as one segment that 'logtool verify' accepts
-    and whose offsets have no gap; every real batch stays byte by byte as it is, and what is damaged
-    is left out. Kafka has no type for ghosts: they are written as what its cleaner leaves of an
+    --output writes the log of one partition, filled with ghosts, as one segment without gaps that
+    'logtool verify' accepts. Every real batch stays byte for byte as it is, and what is damaged is
+    left out. Kafka has no type for ghosts: they are written as what its cleaner leaves of an
     emptied batch, a header with 0 records, here of no producer and no time, which every broker and
     client reads and steps over. FILE is called by its first offset, as a segment is.
 
-    --follower tells what a replica that numbers batches as they arrive, as Redpanda's does, would
-    make of the log. A Kafka follower keeps the leader's offsets and needs no ghosts.
+    --follower shows what becomes of the log in a replica that numbers batches as they arrive, as
+    Redpanda's does. A Kafka follower keeps the leader's offsets and needs no ghosts.
 
     Examples:
       logtool gaps /var/lib/kafka/data
@@ -157,75 +153,96 @@ def gaps(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import gaps_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.errors import UnreadableError
-    from logtool.gaps import fill, objects
-    from logtool.gaps import ghosts as ghosts_of
-    from logtool.gaps.run import Gaps, Wanted
-    from logtool.summary import ActionSummary
-    from logtool.workers import Pace, available_cpus
+    from logtool.commands.views import gaps
+    from logtool.running.summary import ActionSummary
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
-    summary = ActionSummary()
-    inputs = Inputs(
-        options.all_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
-    report = Report(settings, gaps_view.make(settings), summary, inputs)
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    report = Report(settings, gaps.make(settings), summary, given)
+    _list(report, summary, given, shown, running)
+    raise typer.Exit(report.exit_status())
+
+
+def _list(
+    report: "Report",
+    summary: "ActionSummary",
+    given: "Inputs",
+    shown: Shown,
+    running: options.Running,
+) -> None:
+    """Print the gaps of all partitions, partition by partition, and in the end the sums."""
+    from logtool.commands.views import gaps
+    from logtool.errors import UnreadableError
+    from logtool.gaps import fill
+    from logtool.gaps.run import Gaps
+
     job = Gaps(
-        inputs.paths,
-        Wanted(
-            level is LevelChoice.RECORDS,
-            isolation is IsolationChoice.READ_COMMITTED,
-            None if cleanup_policy is None else str(cleanup_policy),
-        ),
-        selection=inputs.selection,
-        jobs=jobs or available_cpus(),
-        pace=Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
-        on_progress=report.show_progress,
+        given.paths,
+        shown.wanted(),
+        selection=given.selection,
+        run=running.run(report.show),
     )
-    if output:
-        fill.check_target(output)
-    totals = objects.Totals()
-    brief = settings.format == "table" and not verbose
+    if shown.output:
+        fill.check_target(shown.output)
+    printer = _Printer(report, shown)
     with report:
-        if (output or follower) and job.partitions > 1:
+        if (shown.output or shown.follower) and job.partitions > 1:
             raise UsageError(f"--output and --follower take one partition, not {job.partitions}")
-        replica = job.log_end_of(follower) if follower else None
+        replica = job.log_end_of(shown.follower) if shown.follower else None
         for item in job:
             if isinstance(item, UnreadableError):
                 summary.add(item)
                 report.unreadable(item)
-                continue
-            found = ghosts_of.of(item.ledger, item.subject.facts)
-            about = objects.partition_object(item, found)
-            totals.add(about)
-            report.item(about)
-            for obj in objects.gap_objects(item, found, losses_only=brief):
-                report.item(obj)
-            for obj in objects.ghost_objects(item, found) if ghosts else ():
-                report.item(obj)
-            for obj in () if replica is None else objects.stretch_objects(item, found, replica):
-                report.item(obj)
-            if output:
-                size = fill.write(item, found, output)
-                report.note(gaps_view.written(output, size, about))
-            summary.partitions += 1
-            summary.segments += item.segments
-            summary.batches += item.ledger.batches
-            summary.records += item.records
-            summary.bytes += item.bytes
+            else:
+                printer.partition(item, replica)
         summary.out_of_budget = job.out_of_time
-        summary.to_do = totals.all["losses"] > 0
-        for obj in totals.topics():
+        summary.to_do = printer.totals.all["losses"] > 0
+        for obj in printer.totals.topics():
             report.item(obj)
-    for line in gaps_view.last_lines(totals.all, summary):
-        report.note(line, "error" if summary.to_do else "good" if summary.complete else "warning")
-    raise typer.Exit(report.exit_status())
+    style = "error" if summary.to_do else "good" if summary.complete else "warning"
+    for line in gaps.last_lines(printer.totals.all, summary):
+        report.note(line, style)
+
+
+class _Printer:
+    """Prints partitions as they come, and adds them up."""
+
+    def __init__(self, report: "Report", shown: Shown) -> None:
+        from logtool.gaps.objects import Totals
+
+        self._report = report
+        self._shown = shown
+        self.totals = Totals()
+
+    def partition(self, found: "Result", replica: int | None) -> None:
+        """Take one partition; `replica` is where the log of --follower ends."""
+        from logtool.gaps import ghosts, objects
+
+        report, settings = self._report, self._report.settings
+        brief = settings.format == "table" and not settings.verbose
+        fillers = ghosts.of(found.ledger, found.subject.facts)
+        about = objects.partition_object(found, fillers)
+        self.totals.add(about)
+        report.item(about)
+        for obj in objects.gap_objects(found, fillers, losses_only=brief):
+            report.item(obj)
+        for obj in objects.ghost_objects(found, fillers) if self._shown.ghosts else ():
+            report.item(obj)
+        if replica is not None:
+            for obj in objects.stretch_objects(found, fillers, replica):
+                report.item(obj)
+        if self._shown.output:
+            self._write(self._shown.output, found, fillers, about)
+        summary = report.summary
+        summary.partitions += 1
+        summary.segments += found.segments
+        summary.batches += found.ledger.batches
+        summary.records += found.records
+        summary.bytes += found.bytes
+
+    def _write(self, target: Path, found: "Result", fillers: "Ghosts", about: "Object") -> None:
+        from logtool.commands.views import gaps
+        from logtool.gaps import fill
+
+        size = fill.write(found, fillers, target)
+        self._report.note(gaps.written(target, size, about))

@@ -5,16 +5,8 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    Format,
-    FormatOption,
-    Progress,
-    Quiet,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
 LARGEST = 2**63 - 1
@@ -32,33 +24,32 @@ Offset = Annotated[
 Timestamp = Annotated[
     str | None,
     typer.Option(
-        "--timestamp", metavar="T",
+        "--timestamp",
+        metavar="T",
         help="Look for the first record of this time or a later one: milliseconds or RFC 3339; or "
         "for the earliest or the latest offset.",
     ),
-]  # fmt: skip
+]
 
 
+@spread
 def lookup(
+    *,
     partition_dir: PartitionDir,
     offset: Offset = None,
     timestamp: Timestamp = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
+    printing: options.Printing,
 ) -> None:
     """Find the segment, the batch and the record of an offset or a timestamp in a partition dir.
 
-    It is looked for twice: by the indexes, by the steps of a broker, and by reading the log from
-    its start, which leaves out what is damaged. Where the two lead to different records, consumers
-    get other records than there are, or miss some.
+    Searches twice: through the indexes, by the steps of a broker, and by reading the log from its
+    start, which passes over what is damaged. If the two lead to different records, consumers get
+    wrong records or miss some.
 
     A timestamp gives the first offset whose record has it or a later one, as a broker answers
-    offsetsForTimes; earliest is the log start offset, latest the one behind the last record. That
-    a broker does not answer beyond its high watermark is left out of account.
+    offsetsForTimes; earliest is the log start offset, and latest is the offset behind the last
+    record. A broker does not answer beyond its high watermark; this command does.
 
     Examples:
       logtool lookup --offset 1200 data/orders-0
@@ -73,17 +64,16 @@ def lookup(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import lookup_view
     from logtool.commands.output import Report
-    from logtool.dump.values import parse_time
-    from logtool.lookup import Asked, Lookup
-    from logtool.summary import ActionSummary
+    from logtool.commands.views import lookup
+    from logtool.lookup.run import Asked, Lookup
+    from logtool.running.progress import Progress
+    from logtool.running.summary import ActionSummary
+    from logtool.times import parse_time
 
     if (offset is None) == (timestamp is None):
         raise UsageError("give one of --offset and --timestamp")
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
+    settings = printing.settings()
     asked, value = Asked.OFFSET, offset
     if timestamp in (Asked.EARLIEST, Asked.LATEST):
         asked = Asked(timestamp)
@@ -94,11 +84,13 @@ def lookup(
                 f"--timestamp {timestamp}: expected milliseconds, RFC 3339 with a time zone, "
                 "earliest or latest"
             )
-    (path,) = options.all_paths([partition_dir], None, False)
+    (path,) = options.Inputs([partition_dir]).given()
     summary = ActionSummary()
-    with Report(settings, lookup_view.make(settings), summary) as report:
-        answer = Lookup(path, summary, report.show_progress).find(asked, value)
+    with Report(settings, lookup.make(settings), summary) as report:
+        limit = parsing.parse_batch_memory(max_batch_memory)
+        progress = Progress(on_progress=report.show)
+        answer = Lookup(path, summary, progress, limit=limit).find(asked, value)
         summary.to_do = not (answer.is_there and answer.agree)
-        for obj in lookup_view.objects(answer):
+        for obj in lookup.objects(answer):
             report.item(obj)
     raise typer.Exit(report.exit_status())

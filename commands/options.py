@@ -1,29 +1,34 @@
 """The options that commands share: the same name and meaning everywhere.
 
-A command takes only those that it honours. Each is a type for a parameter; a default is given
-where the parameter stands.
+`Inputs`, `Running`, `Printing` and the like are groups that `spread` puts into the signature of a
+command; one that does not honour an option leaves it out with `Without`. What stands alone is a
+type for a parameter.
 """
 
-import os
-import re
-import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logtool import files
 from logtool.commands.output import Settings
-from logtool.errors import LogtoolError, UsageError
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import Without
+from logtool.disk import files
+from logtool.errors import UsageError
 from logtool.findings import Severity
 
 if TYPE_CHECKING:
-    from logtool.data_dir import Selection
+    from collections.abc import Callable
 
-_SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
+    from logtool.disk import log_dir
+    from logtool.disk.log_dir import Selection
+    from logtool.disk.node_dir import NodeDir
+    from logtool.running.progress import Progress as RunProgress
+    from logtool.running.run import Run
+    from logtool.running.workers import Pace
+    from logtool.startup.assumed import Assumed
 
 
 def local_path(text: str) -> Path:
@@ -93,44 +98,52 @@ FilesFrom = Annotated[
     typer.Option(
         "--files-from",
         metavar="FILE",
-        help="Take more paths from FILE, one a line; - is standard input.",
+        help="Take more paths from FILE, one on each line; - is standard input.",
     ),
 ]
 Null = Annotated[
-    bool, typer.Option("--null", help="In --files-from, paths end with NUL, not with a line end.")
+    bool, typer.Option("--null", help="Paths in --files-from end with NUL instead of a line end.")
 ]
 Topics = Annotated[
     list[str] | None,
     typer.Option(
-        "--topic", metavar="GLOB", help="Of a log dir, take only topics that match; repeatable."
+        "--topic", metavar="GLOB", help="Take only the topics of a log dir that match; repeatable."
     ),
 ]
 ExcludeTopics = Annotated[
     list[str] | None,
     typer.Option(
-        "--exclude-topic", metavar="GLOB", help="Leave out topics that match; repeatable."
+        "--exclude-topic", metavar="GLOB", help="Leave out the topics that match; repeatable."
     ),
 ]
 Partitions = Annotated[
     list[int] | None,
     typer.Option(
-        "--partition", metavar="N", help="Of a log dir, take only partitions N; repeatable."
+        "--partition", metavar="N", help="Take only the partitions N of a log dir; repeatable."
     ),
 ]
 FormatOption = Annotated[
-    Format, typer.Option("-f", "--format", help="How standard output looks.", show_default=True)
+    Format, typer.Option("-f", "--format", help="Format of standard output.", show_default=True)
 ]
 DumpFormatOption = Annotated[
     DumpFormat,
     typer.Option(
         "-f",
         "--format",
-        help="How standard output looks; kafka prints the lines of kafka-dump-log.sh, parquet "
+        help="Format of standard output; kafka prints the lines of kafka-dump-log.sh, parquet "
         "writes --output and prints nothing.",
         show_default=True,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+CsvSafe = Annotated[
+    bool,
+    typer.Option(
+        "--csv-safe",
+        help="In CSV and TSV, put an apostrophe before a text that a spreadsheet would run as a "
+        "formula: one that begins with =, +, -, @, a tab or a carriage return.",
+    ),
+]
 FailOn = Annotated[
     Severity,
     typer.Option("--fail-on", help="Lowest severity that makes the exit status 1."),
@@ -138,32 +151,53 @@ FailOn = Annotated[
 MaxFindings = Annotated[
     int | None,
     typer.Option(
-        "--max-findings", metavar="N", min=0, help="Print at most N findings; count them all."
+        "--max-findings",
+        metavar="N",
+        min=0,
+        help="Print at most N findings, but count all of them.",
     ),
 ]
 ColorOption = Annotated[
     Color,
-    typer.Option("--color", help="auto: on a terminal, unless NO_COLOR is set or TERM is dumb."),
+    typer.Option(
+        "--color", help="auto: colour on a terminal, unless NO_COLOR is set or TERM is dumb."
+    ),
 ]
 Progress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Show progress on standard error; by default if that is a terminal.",
+        help="Show progress on standard error; by default if it is a terminal.",
     ),
 ]
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "-j", "--jobs", metavar="N", min=1, help="Threads; by default one for each processor."
+        "-j",
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="Number of threads; by default one for each processor.",
     ),
 ]
 MaxRate = Annotated[
     str | None,
     typer.Option(
-        "--max-rate", metavar="SIZE", help="Read at most SIZE a second, such as 200M, in all."
+        "--max-rate",
+        metavar="SIZE",
+        help="Read at most SIZE a second, such as 200M, with all threads together.",
     ),
 ]
+MaxBatchMemory = Annotated[
+    str,
+    typer.Option(
+        "--max-batch-memory", metavar="SIZE",
+        help="Read no records of a batch that decompresses to more than SIZE, such as 64M; what "
+        "is left out is told.",
+    ),
+]  # fmt: skip
+MAX_BATCH_MEMORY = "256M"
+"""Above the 100 MiB that brokers and consumers take for one fetch."""
 MaxDuration = Annotated[
     str | None,
     typer.Option(
@@ -173,179 +207,239 @@ MaxDuration = Annotated[
     ),
 ]
 NEWEST_KAFKA = "4.3"
-_KAFKA_VERSION = "3.3, 3.7, 3.9 or 4.3"
 KafkaVersion = Annotated[
     str | None,
     typer.Option(
-        "--kafka-version", metavar="X.Y",
-        help=f"Release of the broker that will start: {_KAFKA_VERSION}. By default the nearest to "
-        "that which registered last in the metadata log, else 4.3.",
+        "--kafka-version",
+        metavar="X.Y",
+        help=f"Release of the broker that will start: {parsing.KAFKA_VERSIONS}. By default the "
+        "nearest to that which registered last in the metadata log, else 4.3.",
     ),
-]  # fmt: skip
+]
 OneKafkaVersion = Annotated[
     str,
     typer.Option(
-        "--kafka-version", metavar="X.Y", help=f"Release of the brokers: {_KAFKA_VERSION}.",
+        "--kafka-version",
+        metavar="X.Y",
+        help=f"Release of the brokers: {parsing.KAFKA_VERSIONS}.",
         show_default=True,
     ),
-]  # fmt: skip
+]
 IndexInterval = Annotated[
     int | None,
     typer.Option(
-        "--index-interval-bytes", metavar="N", min=0,
+        "--index-interval-bytes",
+        metavar="N",
+        min=0,
         help="index.interval.bytes of all topics; by default what the metadata log of the broker "
         "says of each, else 4096. Give log.index.interval.bytes of the broker where it is set.",
     ),
-]  # fmt: skip
+]
 IndexSize = Annotated[
     int | None,
     typer.Option(
-        "--index-size-max-bytes", metavar="N", min=12,
+        "--index-size-max-bytes",
+        metavar="N",
+        min=12,
         help="segment.index.bytes of all topics; by default what the metadata log of the broker "
         "says of each, else 10485760. Give log.index.size.max.bytes of the broker where it is set.",
     ),
-]  # fmt: skip
+]
 Apply = Annotated[
-    bool, typer.Option("--apply", help="Do it; without this nothing is written, only shown.")
+    bool,
+    typer.Option(
+        "--apply",
+        help="Do it. Without this option nothing is written, and what would be done is shown.",
+    ),
 ]
 UndoDir = Annotated[
     Path | None,
     typer.Option(
-        "--undo-dir", metavar="DIR", parser=local_path,
-        help="Where to keep what is needed to go back; by default beside the log dir.",
+        "--undo-dir",
+        metavar="DIR",
+        parser=local_path,
+        help="Directory for what undo needs; by default beside the log dir.",
     ),
-]  # fmt: skip
+]
 Master = Annotated[
     str | None,
     typer.Option(
-        "--master", metavar="URL",
-        help="Of Spark: where it runs; by default this machine, with a core for each processor.",
+        "--master",
+        metavar="URL",
+        help="Where Spark runs; by default on this machine, with a core for each processor.",
     ),
-]  # fmt: skip
+]
 Conf = Annotated[
     list[str] | None,
     typer.Option(
-        "--conf", metavar="NAME=VALUE", help="A setting of Spark, spark.NAME=VALUE; repeatable."
+        "--conf",
+        metavar="NAME=VALUE",
+        help="A setting of Spark, such as spark.NAME=VALUE; repeatable.",
     ),
 ]
-Quiet = Annotated[
-    bool, typer.Option("-q", "--quiet", help="On standard error, print errors and nothing else.")
-]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more for people.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on standard error.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more details for people.")]
 
 
-def settings(
-    chosen: StrEnum,
-    as_json: bool,
-    color: Color,
-    *,
-    quiet: bool = False,
-    verbose: bool = False,
-    progress: bool | None = None,
-) -> Settings:
-    """Return what the options say about printing; UsageError where they contradict each other."""
-    if as_json and chosen not in ("table", "json"):
-        raise UsageError(f"--json and --format {chosen} contradict each other")
-    if quiet and verbose:
-        raise UsageError("--quiet and --verbose contradict each other")
-    return Settings("json" if as_json else str(chosen), str(color), quiet, verbose, progress)
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a command is to look at."""
 
+    paths: Paths = None
+    files_from: FilesFrom = None
+    null: Null = False
+    topic: Topics = None
+    exclude_topic: ExcludeTopics = None
+    partition: Partitions = None
 
-def parse_size(option: str, text: str) -> int:
-    """Return bytes for ``4096``, ``200M`` or ``1.5G`` (powers of 1024)."""
-    return int(_parse_scaled(option, text, _SIZES, "a size such as 4096, 200M or 1.5G"))
+    @property
+    def selection(self) -> "Selection":
+        """Return which partitions of log dirs are meant."""
+        from logtool.disk.log_dir import Selection
 
-
-def parse_duration(option: str, text: str) -> float:
-    """Return seconds for ``90``, ``90s``, ``10m`` or ``2h``."""
-    return _parse_scaled(option, text, _DURATIONS, "a time such as 90s, 10m or 2h")
-
-
-def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
-    if not found or found.group(2) not in units or float(found.group(1)) <= 0:
-        raise UsageError(f"{option} {text}: expected {expected}")
-    return float(found.group(1)) * units[found.group(2)]
-
-
-def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
-    """Return the settings of Spark."""
-    found = [setting.partition("=") for setting in settings or ()]
-    for name, _, value in found:
-        if not name.startswith("spark.") or not value:
-            raise UsageError(f"--conf {name}: expected spark.NAME=VALUE")
-    return {name: value for name, _, value in found}
-
-
-def kafka_version(value: str | None) -> tuple[int, int] | None:
-    """Return what `parse_kafka_version` does; None where none is given."""
-    return None if value is None else parse_kafka_version(value)
-
-
-def parse_kafka_version(value: str) -> tuple[int, int]:
-    """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``.
-
-    UsageError for a release that was not held against its broker.
-    """
-    from logtool import releases
-
-    found = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
-    release = (int(found.group(1)), int(found.group(2))) if found else None
-    if release not in releases.KNOWN:
-        raise UsageError(
-            f"--kafka-version {value}: what a start does is known of {_KAFKA_VERSION} alone, which "
-            "were held against their brokers; give the nearest that is not newer"
+        return Selection(
+            topics=tuple(self.topic or ()),
+            exclude_topics=tuple(self.exclude_topic or ()),
+            partitions=tuple(self.partition or ()),
         )
-    return release
+
+    def texts(self) -> list[str]:
+        """Return the paths given and those that --files-from names, as `parsing.all_texts` does."""
+        return parsing.all_texts(self.paths, self.files_from, self.null)
+
+    def path_of(self, text: str) -> Path:
+        """Return the path that a text names; UsageError for a URL that leads nowhere."""
+        return files.path_of(text)
+
+    def given(self) -> list[Path]:
+        """Return the paths of `texts`; UsageError for one that the command does not take."""
+        return [self.path_of(text) for text in self.texts()]
+
+    def node_dirs(self) -> "list[NodeDir]":
+        """Return the paths of `texts` where ``ID=DIR`` says whose each is; UsageError as above."""
+        from logtool.disk import node_dir
+
+        return [node_dir.parse(text, self.path_of) for text in self.texts()]
+
+    def resolved(self) -> "log_dir.Inputs":
+        """Return the paths with the selection."""
+        from logtool.disk import log_dir
+
+        return log_dir.Inputs(self.given(), self.selection)
 
 
-def selection(
-    topics: Sequence[str] | None, exclude_topics: Sequence[str] | None,
-    partitions: Sequence[int] | None,
-) -> "Selection":  # fmt: skip
-    """Return which partitions of log dirs are meant."""
-    from logtool.data_dir import Selection
+@dataclass(frozen=True, slots=True)
+class LocalInputs(Inputs):
+    """The same for a command that cannot do its job behind a URL."""
 
-    return Selection(tuple(topics or ()), tuple(exclude_topics or ()), tuple(partitions or ()))
+    paths: LocalPaths = None
 
-
-def all_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
-    """Return the paths of `all_texts`; UsageError for a URL that leads nowhere."""
-    return [files.path_of(text) for text in all_texts(paths, files_from, null)]
-
-
-def local_paths(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[Path]:
-    """Return the paths of `all_texts` for a command that cannot do its job behind a URL."""
-    found = all_paths(paths, files_from, null)
-    for path in found:
+    def path_of(self, text: str) -> Path:
+        """Return the path that a text names; UsageError for a URL."""
+        path = files.path_of(text)
         if files.is_remote(path):
             raise UsageError(f"{path}: this command works on local paths, not behind a URL")
-    return found
+        return path
 
 
-def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[str]:
-    """Return the paths given and those that --files-from names; UsageError where there are none.
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How much of the machine a command takes."""
 
-    As text: a Path would make ``s3:/bucket`` of ``s3://bucket``.
-    """
-    if null and files_from is None:
-        raise UsageError("--null says how --files-from is read, which is missing")
-    listed = [] if files_from is None else _listed(files_from, b"\0" if null else b"\n")
-    if paths and "" in paths:
-        raise UsageError("a PATH is empty")
-    found = [*(paths or []), *listed]
-    if not found:
-        where = f"{files_from} names none" if files_from else "give at least one"
-        raise UsageError(f"no PATH: {where}")
-    return found
+    jobs: Jobs = None
+    max_rate: MaxRate = None
+    max_duration: MaxDuration = None
+
+    @property
+    def threads(self) -> int:
+        """Return how many threads there are to be."""
+        from logtool.running.workers import available_cpus
+
+        return self.jobs or available_cpus()
+
+    def run(self, on_progress: "Callable[[RunProgress], None]") -> "Run":
+        """Return a run that begins now; UsageError for a rate or a time that is none."""
+        from logtool.running.run import Run
+        from logtool.running.schedule import Budget
+
+        return Run(on_progress=on_progress, budget=Budget(self.threads, self.pace()))
+
+    def pace(self) -> "Pace":
+        """Return how fast may be read from now on, and how long; UsageError for what is neither."""
+        from logtool.running.workers import Pace
+
+        return Pace.starting_now(
+            parsing.parse_size("--max-rate", self.max_rate) if self.max_rate else None,
+            parsing.parse_duration("--max-duration", self.max_duration)
+            if self.max_duration
+            else None,
+        )
 
 
-def _listed(files_from: str, end: bytes) -> list[str]:
-    if files_from == "-" and sys.stdin is None:
-        raise LogtoolError("cannot read --files-from -: standard input is closed")
-    try:
-        data = sys.stdin.buffer.read() if files_from == "-" else Path(files_from).read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"cannot read --files-from {files_from}: {reason}") from error
-    return [os.fsdecode(name) for name in data.split(end) if name]
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How what is found is printed."""
+
+    format: FormatOption = Format.TABLE
+    csv_safe: CsvSafe = False
+    as_json: AsJson = False
+    color: ColorOption = Color.AUTO
+    progress: Progress = None
+    quiet: Quiet = False
+    verbose: Verbose = False
+
+    def settings(self, chosen: StrEnum | None = None) -> Settings:
+        """Return what the options say; UsageError where they contradict each other.
+
+        `chosen` is the format of a command that has others than `format`.
+        """
+        chosen = self.format if chosen is None else chosen
+        if self.as_json and chosen not in ("table", "json"):
+            raise UsageError(f"--json and --format {chosen} contradict each other")
+        if self.csv_safe and (self.as_json or chosen not in ("csv", "tsv")):
+            raise UsageError("--csv-safe is for --format csv and tsv")
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose contradict each other")
+        return Settings(
+            format="json" if self.as_json else str(chosen),
+            color=str(self.color),
+            quiet=self.quiet,
+            verbose=self.verbose,
+            progress=self.progress,
+            csv_safe=self.csv_safe,
+        )
+
+
+StillPrinting = Annotated[Printing, Without("progress")]
+"""Of a command that shows no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """Where Spark runs."""
+
+    master: Master = None
+    conf: Conf = None
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of Spark; UsageError for what is none."""
+        return parsing.parse_conf(self.conf)
+
+
+@dataclass(frozen=True, slots=True)
+class StartingBroker:
+    """What is known of the broker that will start."""
+
+    kafka_version: KafkaVersion = None
+    index_interval_bytes: IndexInterval = None
+    index_size_max_bytes: IndexSize = None
+
+    def assumed(self) -> "Assumed":
+        """Return what is assumed of it; UsageError for a release that is not known."""
+        from logtool.startup.assumed import Assumed
+
+        return Assumed(
+            parsing.kafka_version(self.kafka_version),
+            self.index_interval_bytes,
+            self.index_size_max_bytes,
+        )

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from logtool.commands import text
-from logtool.commands.interrupts import Interrupts
-from logtool.commands.progress import ProgressBar
-from logtool.commands.streams import discard_stdout, problem_of_stdout
-from logtool.commands.writers import (
+from logtool.commands.printing import text
+from logtool.commands.printing.interrupts import Interrupts
+from logtool.commands.printing.progress import ProgressBar
+from logtool.commands.printing.streams import discard_stdout, problem_of_stdout
+from logtool.commands.printing.writers import (
     Columns,
     DelimitedWriter,
     JsonWriter,
@@ -38,10 +38,11 @@ from logtool.errors import (
 )
 from logtool.exits import Exit
 from logtool.findings import Severity
-from logtool.summary import Summary
+from logtool.running.summary import Summary
 
 if TYPE_CHECKING:
-    from logtool.data_dir import Inputs
+    from logtool.disk.log_dir import Inputs
+    from logtool.running.progress import Progress
 
 FLUSH_SECONDS = 0.2
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
@@ -61,6 +62,8 @@ class Settings:
     verbose: bool = False
     progress: bool | None = None
     """None: a bar if stderr is a terminal."""
+    csv_safe: bool = False
+    """Whether no cell of CSV and TSV may be taken for a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Report:
         self.summary = summary
         self._inputs = inputs
         self._closed = False
-        self._view = view
+        self.view = view
         self._out = _utf8(sys.stdout)
         self._pipe_closed = False
         self._interrupts = Interrupts()
@@ -105,7 +108,7 @@ class Report:
         if self._writer is None:
             self._writer = self._make_writer()
         tabular = isinstance(self._writer, DelimitedWriter)
-        if not tabular or obj["type"] in self._view.row_types:
+        if not tabular or obj["type"] in self.view.row_types:
             self._writer.item(obj)
         elif obj["type"] == "error":
             error(describe_error(obj))
@@ -119,12 +122,16 @@ class Report:
         if self.settings.format in ("json", "ndjson"):
             self.item(
                 {
-                    "type": "error", "path": str(problem.path), "position": None, "length": None,
-                    "reason": "nothing-matched" if isinstance(problem, NothingMatchedError)
+                    "type": "error",
+                    "path": str(problem.path),
+                    "position": None,
+                    "length": None,
+                    "reason": "nothing-matched"
+                    if isinstance(problem, NothingMatchedError)
                     else "unreadable",
                     "message": problem.reason,
                 }
-            )  # fmt: skip
+            )
         self._hide_progress()
         error(str(problem))
 
@@ -133,10 +140,14 @@ class Report:
         if self.settings.format in ("json", "ndjson"):
             self.item(
                 {
-                    "type": "error", "path": None, "position": None, "length": None,
-                    "reason": reason, "message": str(problem),
+                    "type": "error",
+                    "path": None,
+                    "position": None,
+                    "length": None,
+                    "reason": reason,
+                    "message": str(problem),
                 }
-            )  # fmt: skip
+            )
         self._hide_progress()
         error(str(problem))
 
@@ -147,6 +158,11 @@ class Report:
         if self._progress is None:
             self._progress = ProgressBar(sys.stderr, wanted=self._progress_wanted())
         self._progress.update(done, total, str(name), at_once=at_once)
+
+    def show(self, progress: "Progress") -> None:
+        """Update the progress bar, with what a run says of itself."""
+        done = min(progress.bytes_done, progress.bytes_total)
+        self.show_progress(done, progress.bytes_total, progress.path)
 
     def note(self, message: str, style: str | None = None) -> None:
         """Print a line for people on stderr, unless -q was given or nobody reads any more.
@@ -167,9 +183,11 @@ class Report:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         try:
             return self._close(error)
         except BrokenPipeError:
@@ -225,7 +243,7 @@ class Report:
                 self._flushed = time.monotonic()
 
     def _make_writer(self) -> Writer:
-        chosen, view = self.settings.format, self._view
+        chosen, view = self.settings.format, self.view
         if chosen in view.lines:
             return LineWriter(self._emit, view.lines[chosen])
         if chosen == "ndjson":
@@ -233,7 +251,8 @@ class Report:
         if chosen == "json":
             return JsonWriter(self._emit, view.schema)
         if chosen in ("csv", "tsv"):
-            return DelimitedWriter(self._emit, view.columns, "," if chosen == "csv" else "\t")
+            delimiter = "," if chosen == "csv" else "\t"
+            return DelimitedWriter(self._emit, view.columns, delimiter, safe=self.settings.csv_safe)
         return TableWriter(self._emit, view.layout, markdown=chosen == "markdown")
 
     def _progress_wanted(self) -> bool:
@@ -241,7 +260,7 @@ class Report:
             return self.settings.progress
         if self.settings.quiet or not sys.stderr.isatty():
             return False
-        return self._view.sparse or not self._out.isatty()
+        return self.view.sparse or not self._out.isatty()
 
     def _hide_progress(self) -> None:
         if self._progress:

@@ -1,83 +1,64 @@
 """``logtool plan``: what a broker does at its next start. Writes nothing."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    LocalPaths,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import spread
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.running.summary import ActionSummary
+    from logtool.startup.forecast import Forecast
 
 Threads = Annotated[
     int,
     typer.Option(
-        "--recovery-threads", metavar="N", min=1,
-        help="num.recovery.threads.per.data.dir of the broker.", show_default=True,
+        "--recovery-threads",
+        metavar="N",
+        min=1,
+        help="num.recovery.threads.per.data.dir of the broker.",
+        show_default=True,
     ),
-]  # fmt: skip
+]
 ReadRate = Annotated[
     str | None,
     typer.Option(
-        "--read-rate", metavar="SIZE",
-        help="Bytes a second that the broker gets through, such as 200M; measured by default.",
+        "--read-rate",
+        metavar="SIZE",
+        help="How many bytes the broker reads in a second, such as 200M; by default measured.",
     ),
-]  # fmt: skip
+]
 
 
+@spread
 def plan(
-    paths: LocalPaths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    kafka_version: options.KafkaVersion = None,
-    index_interval_bytes: options.IndexInterval = None,
-    index_size_max_bytes: options.IndexSize = None,
+    *,
+    inputs: options.LocalInputs,
+    broker: options.StartingBroker,
     recovery_threads: Threads = 1,
     read_rate: ReadRate = None,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
     """Say what a broker will do to log dirs or partition dirs at its next start, and how long.
 
-    Each log is loaded as a broker loads it, on a picture of its directory: what is deleted,
-    renamed, read again, cut (with the byte, the offset and the records that go, and whether they
-    were acknowledged), which indexes are written anew and which bad ones nobody notices, and
-    what stops the start. A partition dir is judged by the checkpoints of the log dir it stands in.
+    Loads each log as a broker loads it, but in memory: nothing on the disk changes. Says which
+    files are deleted, renamed, read again or cut (with the byte, the offset, the records that are
+    lost, and whether they were acknowledged), which indexes are rebuilt, which bad indexes the
+    broker does not notice, and what stops the start. A partition dir is judged by the checkpoints
+    of the log dir that holds it.
 
-    Log dirs given together are those of one broker. The metadata log of one of them says for all
-    which partitions are stray and how topics are set; a meta.properties that does not fit the
-    others, a partition in two log dirs or a copy on its way from one to another is judged as the
-    start judges it. What cannot be said without a log dir that was not given is said last.
+    Log dirs given together are those of one broker. The metadata log in one of them says for all of
+    them which partitions are stray and which settings the topics have. A meta.properties that does
+    not fit the others, a partition in two log dirs, or a copy on its way from one to another is
+    judged as the start judges it. The last lines say what depends on a log dir that was not given.
 
-    The time is that of reading at the rate measured here, one thread for each log. With -v the
-    files that follow from the rest (indexes, snapshots) are printed too.
+    The time is that of reading at the rate measured here, with one thread for each log. With -v,
+    indexes and snapshots that are rebuilt or removed along with a log are printed too.
 
     Examples:
       logtool plan /var/lib/kafka/data
@@ -94,43 +75,42 @@ def plan(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import actions_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.forecast import (
-        Forecast,
-        PartitionForecast,
-        Settings,
-        duration,
-        measured_rate,
-    )
-    from logtool.plan import Action
-    from logtool.summary import ActionSummary
-    from logtool.workers import Pace, available_cpus
+    from logtool.commands.views import actions
+    from logtool.running.summary import ActionSummary
+    from logtool.startup.forecast import Forecast
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
-    rate = options.parse_size("--read-rate", read_rate) if read_rate else None
+    settings = printing.settings()
+    rate = parsing.parse_size("--read-rate", read_rate) if read_rate else None
     summary = ActionSummary()
-    inputs = Inputs(
-        options.local_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
-    report = Report(settings, actions_view.make(settings), summary, inputs)
+    given = inputs.resolved()
+    report = Report(settings, actions.make(settings), summary, given)
     forecast = Forecast(
-        inputs.paths,
-        Settings(options.kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes),
-        selection=inputs.selection,
-        jobs=jobs or available_cpus(),
-        pace=Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
-        on_progress=report.show_progress,
+        given.paths,
+        broker.assumed(),
+        selection=given.selection,
+        run=running.run(report.show),
     )
-    printer = actions_view.Printer(report, summary)
-    found: list[PartitionForecast] = []
+    _print(report, forecast, summary, threads=recovery_threads, rate=rate)
+    raise typer.Exit(report.exit_status())
+
+
+def _print(
+    report: "Report",
+    forecast: "Forecast",
+    summary: "ActionSummary",
+    *,
+    threads: int,
+    rate: float | None,
+) -> None:
+    """Print what happens as it is known, then how long `threads` need at `rate` bytes a second."""
+    from logtool.actions import Action
+    from logtool.commands.views import actions
+    from logtool.startup.duration import duration, measured_rate
+    from logtool.startup.partition import PartitionForecast
+
+    printer = actions.Printer(report, summary)
+    partitions: list[PartitionForecast] = []
     time = None
     with report:
         for item in forecast:
@@ -138,16 +118,15 @@ def plan(
                 printer.action(item)
             elif isinstance(item, PartitionForecast):
                 printer.partition(item)
-                found.append(replace(item, actions=()))
+                partitions.append(replace(item, actions=()))
             else:
                 printer.problem(item)
         summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
-        speed = rate or measured_rate(found)
+        speed = rate or measured_rate(partitions)
         if speed:
-            time = duration(found, recovery_threads, speed)
+            time = duration(partitions, threads, speed)
             report.item(time.as_json())
     style = "good" if report.exit_status() == 0 else None
-    for line in actions_view.last_lines(printer, found, time, summary):
+    for line in actions.last_lines(printer, partitions, time, summary):
         report.note(line, style)
-    raise typer.Exit(report.exit_status())

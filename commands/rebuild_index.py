@@ -7,27 +7,9 @@ from typing import Annotated
 
 import typer
 
-from logtool import shell
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    LocalPaths,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program.spread import Without, spread
+from logtool.disk import shell
 from logtool.errors import UsageError
 
 
@@ -57,53 +39,45 @@ OnlyBad = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", metavar="DIR", parser=options.local_path,
+        "--output",
+        metavar="DIR",
+        parser=options.local_path,
         help="Write what is built into DIR, a folder for each partition, and nothing in place.",
     ),
-]  # fmt: skip
+]
 
 
+@spread
 def rebuild_index(
-    paths: LocalPaths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
+    *,
+    inputs: options.LocalInputs,
     kind: Kinds = None,
     only_bad: OnlyBad = True,
-    index_interval_bytes: options.IndexInterval = None,
-    index_size_max_bytes: options.IndexSize = None,
+    broker: Annotated[options.StartingBroker, Without("kafka_version")],
     apply: options.Apply = False,
     undo_dir: options.UndoDir = None,
     output: Output = None,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
     """Build indexes and producer snapshots anew, byte by byte as a broker's recovery would.
 
     Takes log dirs, partition dirs, or single logs, indexes and snapshots; an index that is missing
-    may be named too. Without --apply or --output nothing is written: what would be is printed.
+    may be named too. Without --apply or --output it writes nothing and prints what it would do.
 
-    A log itself is never changed. Where it is damaged, an index reaches up to the damage, as it
-    would after recovery, and the damage is told: 'logtool recover' is for that. Where damage hides
-    which transactions were open, no transaction index and no snapshot is built behind it, up to
-    the next snapshot that is sound.
+    The log itself is never changed. If it is damaged, the index ends at the damage, as it would
+    after recovery, and the damage is reported; 'logtool recover' repairs it. Where damage hides
+    which transactions were open, no transaction index and no snapshot is built behind it, up to the
+    next snapshot that is sound.
 
-    Producer snapshots are built that are bad, and those that are missing where a broker has them:
-    at the base of the last two segments, and at the end of a log that was stopped in order. One
-    that is bad and outside of the log is removed. A transaction index is made only where a
+    Producer snapshots are built where they are bad, and where they are missing although a broker
+    would have them: at the base of the last two segments, and at the end of a log that was stopped
+    in order. A bad snapshot outside of the log is removed. A transaction index is made only where a
     transaction was aborted.
 
-    With --apply, Kafka's own lock is held, what is replaced is kept in an undo directory beside
-    the log dir, and what a kill interrupts, the same command finishes or 'logtool undo' puts back.
+    With --apply it takes Kafka's own lock and keeps what it replaces in an undo directory beside
+    the log dir. If it is killed, the same command finishes the work, or 'logtool undo' puts
+    everything back.
 
     Examples:
       logtool rebuild-index /var/lib/kafka/data
@@ -123,39 +97,24 @@ def rebuild_index(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import rebuild_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
+    from logtool.commands.views import rebuild
     from logtool.rebuild import KINDS, Consent, Indexing, Rebuild, Wanted
-    from logtool.schedule import Budget
-    from logtool.summary import ActionSummary
-    from logtool.workers import Pace, available_cpus
+    from logtool.running.summary import ActionSummary
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
+    command = shell.join(["logtool", *sys.argv[1:]])
+    consent = Consent(apply=apply, undo_dir=undo_dir, output=output, command=command)
     if output and (apply or undo_dir):
         raise UsageError("--output writes elsewhere, --apply and --undo-dir are for in place")
-    summary = ActionSummary()
-    inputs = Inputs(
-        options.local_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
-    report = Report(settings, rebuild_view.make(settings), summary, inputs)
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    report = Report(settings, rebuild.make(settings), summary, given)
     job = Rebuild(
-        inputs.paths,
-        Wanted(frozenset(KINDS[one] for one in kind or KINDS), not only_bad),
-        Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
-        inputs.selection,
-        Indexing(index_interval_bytes, index_size_max_bytes),
-        Budget(
-            jobs or available_cpus(),
-            Pace.starting_now(
-                options.parse_size("--max-rate", max_rate) if max_rate else None,
-                options.parse_duration("--max-duration", max_duration) if max_duration else None,
-            ),
-        ),
-        report.show_progress,
-        summary,
+        paths=given.paths,
+        wanted=Wanted(frozenset(KINDS[name] for name in kind or KINDS), not only_bad),
+        consent=consent,
+        selection=given.selection,
+        indexing=Indexing(broker.index_interval_bytes, broker.index_size_max_bytes),
+        run=running.run(report.show),
+        summary=summary,
     )
-    raise typer.Exit(rebuild_view.run(job, report, summary))
+    raise typer.Exit(rebuild.run(job, report, summary))

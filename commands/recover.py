@@ -1,68 +1,89 @@
 """``logtool recover``: what a broker would do at its next start, done now; with --apply only."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logtool import shell
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    LocalPaths,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program.spread import spread
+from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_int, parse_long
 
 if TYPE_CHECKING:
-    from logtool.data_dir import Selection
-    from logtool.forecast import Key, Points
+    from logtool.commands.output import Report
+    from logtool.disk.log_dir import Selection
+    from logtool.formats.names import TopicPartition
+    from logtool.running.summary import ActionSummary
+    from logtool.startup.home import Points
+    from logtool.startup.recover import Consent, Recover
 
 
 class StrategyChoice(StrEnum):
-    """How a log is recovered; see `logtool.forecast.Strategy`."""
+    """How a log is recovered; see `logtool.startup.assumed`."""
 
     REBUILD = "rebuild"
     SUPPLEMENT = "supplement"
 
 
-FromCheckpoint = Annotated[
-    bool,
-    typer.Option(
-        "--from-checkpoint",
-        help="From the segment that holds the recovery point of recovery-point-offset-checkpoint; "
-        "0 without a row. The default.",
-    ),
-]
-FromOffset = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--from-offset", metavar="[TOPIC-PARTITION=]N",
-        help="From the segment that holds offset N, whatever the marker and the checkpoint say; "
-        "repeatable. Without a name it is for the one partition that is selected.",
-    ),
-]  # fmt: skip
-Full = Annotated[
-    bool, typer.Option("--full", help="From the first segment of every log, whatever they say.")
-]
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Where recovery begins."""
+
+    from_checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--from-checkpoint",
+            help="From the segment that holds the recovery point of "
+            "recovery-point-offset-checkpoint; 0 without a row. The default.",
+        ),
+    ] = False
+    from_offset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-offset",
+            metavar="[TOPIC-PARTITION=]N",
+            help="From the segment that holds offset N, whatever the marker and the checkpoint "
+            "say; repeatable. Without a name it is for the one partition that is selected.",
+        ),
+    ] = None
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="From the first segment of every log, whatever marker and checkpoint say.",
+        ),
+    ] = False
+
+    @property
+    def clean(self) -> bool | None:
+        """Return False where the marker of a clean shutdown says nothing, else None."""
+        return False if self.full or self.from_offset else None
+
+    def points(self, selection: "Selection") -> "tuple[Points, Selection]":
+        """Return where recovery begins, and the selection narrowed to what was named."""
+        if sum((self.from_checkpoint, self.from_offset is not None, self.full)) > 1:
+            raise UsageError("--from-checkpoint, --from-offset and --full exclude each other")
+        if self.full:
+            return lambda key, row: 0, selection
+        if self.from_offset is None:
+            return lambda key, row: row or 0, selection
+        named = dict(_pair(text) for text in self.from_offset)
+        if len(named) < len(self.from_offset):
+            raise UsageError("--from-offset is given twice for one partition")
+        alone = named.pop(None, None)
+        if alone is not None:
+            if named:
+                raise UsageError(
+                    "--from-offset N is for one partition; name each: TOPIC-PARTITION=N"
+                )
+            return _One(alone), selection
+        return lambda key, row: named[key], replace(selection, keys=frozenset(filter(None, named)))
+
+
 Strategy = Annotated[
     StrategyChoice,
     typer.Option(
@@ -79,64 +100,69 @@ CutPrecisely = Annotated[
         "out of order.",
     ),
 ]
-AcceptLoss = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--accept-loss", metavar="TOPIC-PARTITION",
-        help="With --apply: let this partition lose the records that the plan says; repeatable.",
-    ),
-]  # fmt: skip
-MarkClean = Annotated[
-    bool,
-    typer.Option(
-        "--mark-clean",
-        help="Check the logs that need no recovery too, then write recovery points and the "
-        "clean-shutdown marker, so that a broker recovers nothing.",
-    ),
-]
 
 
+@dataclass(frozen=True, slots=True)
+class Consented:
+    """What may be done."""
+
+    apply: options.Apply = False
+    accept_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-loss",
+            metavar="TOPIC-PARTITION",
+            help="With --apply: let this partition lose the records that the plan says; "
+            "repeatable.",
+        ),
+    ] = None
+    mark_clean: Annotated[
+        bool,
+        typer.Option(
+            "--mark-clean",
+            help="Check the logs that need no recovery too, then write recovery points and the "
+            "clean-shutdown marker, so that a broker recovers nothing.",
+        ),
+    ] = False
+    undo_dir: options.UndoDir = None
+
+    def consent(self) -> "Consent":
+        """Return it for the engine; UsageError for a name that is no partition."""
+        from logtool.startup.recover import Consent
+
+        return Consent(
+            apply=self.apply,
+            accepted=frozenset(_key("--accept-loss", name) for name in self.accept_loss or ()),
+            mark_clean=self.mark_clean,
+            undo_dir=self.undo_dir,
+            command=shell.join(["logtool", *sys.argv[1:]]),
+        )
+
+
+@spread
 def recover(
-    paths: LocalPaths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    from_checkpoint: FromCheckpoint = False,
-    from_offset: FromOffset = None,
-    full: Full = False,
+    *,
+    inputs: options.LocalInputs,
+    begin: Begin,
     strategy: Strategy = StrategyChoice.REBUILD,
     cut_precisely: CutPrecisely = True,
-    kafka_version: options.KafkaVersion = None,
-    index_interval_bytes: options.IndexInterval = None,
-    index_size_max_bytes: options.IndexSize = None,
-    apply: options.Apply = False,
-    accept_loss: AcceptLoss = None,
-    mark_clean: MarkClean = False,
-    undo_dir: options.UndoDir = None,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    broker: options.StartingBroker,
+    consented: Consented,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
-    """Recover log dirs or partition dirs as a broker would, with no broker; undoably.
+    """Recover log dirs or partition dirs as a broker would, without a broker; can be undone.
 
-    Without --apply nothing is written: what would be done is printed. With it, everything that is
-    changed is first saved in an undo directory beside the log dir, Kafka's own lock is held, and
-    a kill at any point leaves a log dir that the same command finishes or 'logtool undo' puts
-    back. Where records would be lost, nothing of that log dir is done without --accept-loss.
+    Without --apply it writes nothing and prints what it would do. With --apply it takes Kafka's own
+    lock and first saves whatever it changes in an undo directory beside the log dir. If it is
+    killed, the same command finishes the work, or 'logtool undo' puts everything back. If records
+    would be lost, it changes nothing in that log dir without --accept-loss.
 
-    A segment is recovered as a whole, from its first byte. A recovery point beyond the end of the
-    log lets the last segment be recovered, and is lowered to the end.
+    A segment is recovered as a whole, from its first byte. If the recovery point lies beyond the
+    end of the log, the last segment is recovered, and the recovery point is lowered to the end.
 
-    Log dirs given together are those of one broker. One that the broker would start without is
-    left alone, and none is marked clean where anything in one of them stops the broker.
+    Log dirs given together are those of one broker. A log dir without which the broker would start
+    is left alone. If anything in one of them stops the broker, none is marked clean.
 
     Examples:
       logtool recover /var/lib/kafka/data
@@ -156,92 +182,69 @@ def recover(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import actions_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.forecast import PartitionForecast, Settings
-    from logtool.plan import Action
-    from logtool.recover import HINDRANCES, Consent, Recover
-    from logtool.summary import ActionSummary
-    from logtool.workers import Pace, available_cpus
+    from logtool.commands.views import actions
+    from logtool.disk.log_dir import Inputs
+    from logtool.running.summary import ActionSummary
+    from logtool.startup.recover import Recover
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
+    settings, summary = printing.settings(), ActionSummary()
+    points, selection = begin.points(inputs.selection)
+    given = Inputs(inputs.given(), selection)
+    report = Report(settings, actions.make(settings), summary, given)
+    supplement = strategy is StrategyChoice.SUPPLEMENT
+    assumed = replace(
+        broker.assumed(), cut_precisely=cut_precisely, clean=begin.clean, supplement=supplement
     )
-    if sum((from_checkpoint, from_offset is not None, full)) > 1:
-        raise UsageError("--from-checkpoint, --from-offset and --full exclude each other")
-    selection = options.selection(topic, exclude_topic, partition)
-    points, selection = _points(from_offset, full, selection)
-    inputs = Inputs(options.local_paths(paths, files_from, null), selection)
-    summary = ActionSummary()
-    report = Report(settings, actions_view.make(settings), summary, inputs)
     job = Recover(
-        inputs.paths,
-        Settings(
-            options.kafka_version(kafka_version), index_interval_bytes, index_size_max_bytes,
-            cut_precisely=cut_precisely, clean=False if full or from_offset else None,
-            supplement=strategy is StrategyChoice.SUPPLEMENT,
-        ),
-        Consent(
-            apply, frozenset(_key("--accept-loss", name) for name in accept_loss or ()), mark_clean,
-            undo_dir, shell.join(["logtool", *sys.argv[1:]]),
-        ),
-        selection, points, jobs or available_cpus(),
-        Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
-        report.show_progress,
-    )  # fmt: skip
-    printer = actions_view.Printer(report, summary)
+        paths=given.paths,
+        assumed=assumed,
+        consent=consented.consent(),
+        selection=selection,
+        points=points,
+        run=running.run(report.show),
+    )
+    _print(report, job, summary)
+    raise typer.Exit(report.exit_status())
+
+
+def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
+    """Print what is done or would be, and in the end how to undo it."""
+    from logtool.actions import Action
+    from logtool.commands.views import actions
+    from logtool.startup.partition import PartitionForecast
+    from logtool.startup.recover import HINDRANCES
+
+    consent = job.consent
+    printer = actions.Printer(report, summary)
     changes = 0
-    found: list[PartitionForecast] = []
+    partitions: list[PartitionForecast] = []
     with report:
         for item in job:
             if isinstance(item, Action):
                 printer.action(item)
                 changes += item.change is not None
-                summary.to_do |= item.action == "finish" and not apply
+                summary.to_do |= item.action == "finish" and not consent.apply
                 # Marking clean mends what it can, and refuses where more is wrong.
-                summary.to_do |= item.action in HINDRANCES and not mark_clean
+                summary.to_do |= item.action in HINDRANCES and not consent.mark_clean
             elif isinstance(item, PartitionForecast):
                 printer.partition(item)
                 changes += sum(action.change is not None for action in item.actions)
-                found.append(replace(item, actions=()))
+                partitions.append(replace(item, actions=()))
                 summary.to_do |= item.outcome != "loads"
             else:
                 printer.problem(item)
         for undo in job.undo_dirs:
-            report.item(actions_view.undo_object(undo))
+            report.item(actions.undo_object(undo))
         summary.out_of_budget = job.out_of_time
-        summary.to_do |= changes > 0 and not apply
-    for line in actions_view.recovered_lines(printer, found, job, changes, summary):
+        summary.to_do |= changes > 0 and not consent.apply
+    for line in actions.recovered_lines(printer, partitions, job, changes, summary):
         report.note(line)
-    if summary.interrupted or settings.format in ("csv", "tsv", "markdown"):
+    if summary.interrupted or report.settings.format in ("csv", "tsv", "markdown"):
         for undo in job.undo_dirs:
-            report.note(actions_view.undo_line(undo))
+            report.note(actions.undo_line(undo))
     if summary.interrupted and job.undo_dirs:
         report.note("or go on with the same command")
-    raise typer.Exit(report.exit_status())
-
-
-def _points(
-    from_offset: Sequence[str] | None, full: bool, selection: "Selection"
-) -> "tuple[Points, Selection]":
-    """Return where recovery begins, and the selection narrowed to what was named."""
-    if full:
-        return lambda key, row: 0, selection
-    if from_offset is None:
-        return lambda key, row: row or 0, selection
-    named = dict(_pair(text) for text in from_offset)
-    if len(named) < len(from_offset):
-        raise UsageError("--from-offset is given twice for one partition")
-    alone = named.pop(None, None)
-    if alone is not None:
-        if named:
-            raise UsageError("--from-offset N is for one partition; name each: TOPIC-PARTITION=N")
-        return _One(alone), selection
-    return lambda key, row: named[key], replace(selection, keys=frozenset(filter(None, named)))
 
 
 class _One:
@@ -249,16 +252,16 @@ class _One:
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
-        self._key: Key | None = None
+        self._key: TopicPartition | None = None
 
-    def __call__(self, key: "Key", row: int | None) -> int:
+    def __call__(self, key: "TopicPartition", row: int | None) -> int:
         if self._key not in (None, key):
             raise UsageError("--from-offset N is for one partition; name it: TOPIC-PARTITION=N")
         self._key = key
         return self._offset
 
 
-def _pair(text: str) -> "tuple[Key | None, int]":
+def _pair(text: str) -> "tuple[TopicPartition | None, int]":
     name, _, number = text.rpartition("=")
     offset = parse_long(number)
     if offset is None or offset < 0:
@@ -266,7 +269,7 @@ def _pair(text: str) -> "tuple[Key | None, int]":
     return _key("--from-offset", name) if name else None, offset
 
 
-def _key(option: str, name: str) -> "Key":
+def _key(option: str, name: str) -> "TopicPartition":
     topic, _, number = name.rpartition("-")
     partition = parse_int(number)
     if not topic or partition is None or partition < 0:

@@ -2,28 +2,17 @@
 
 import re
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    LocalPaths,
-    MaxDuration,
-    Null,
-    Partitions,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.sanity.run import Sanity
 
 
 class ModeChoice(StrEnum):
@@ -43,19 +32,24 @@ ModeOption = Annotated[
 Threads = Annotated[
     int,
     typer.Option(
-        "--threads", metavar="N", min=1,
+        "--threads",
+        metavar="N",
+        min=1,
         help="num.recovery.threads.per.data.dir of the broker; they gain less here: only one at "
         "a time can wait for a page.",
         show_default=True,
     ),
-]  # fmt: skip
+]
 Repeat = Annotated[
     int,
     typer.Option(
-        "--repeat", metavar="N", min=1, help="Time each N times and take the median.",
+        "--repeat",
+        metavar="N",
+        min=1,
+        help="Time each N times and take the median.",
         show_default=True,
     ),
-]  # fmt: skip
+]
 Cold = Annotated[
     bool,
     typer.Option(
@@ -67,36 +61,38 @@ Cold = Annotated[
 FirstAccess = Annotated[
     int,
     typer.Option(
-        "--first-access", metavar="N", min=0,
+        "--first-access",
+        metavar="N",
+        min=0,
         help="Also time what the first N readers of inactive segments wait after a lazy start.",
     ),
-]  # fmt: skip
+]
 BackgroundThreads = Annotated[
     int,
     typer.Option(
-        "--background-threads", metavar="N", min=0,
+        "--background-threads",
+        metavar="N",
+        min=0,
         help="Also time the proposal of KIP-263: active segments first, the others in N threads, "
         "with the readers of --first-access meanwhile.",
     ),
-]  # fmt: skip
+]
 Project = Annotated[
     list[str] | None,
     typer.Option(
-        "--project", metavar="SIZE",
+        "--project",
+        metavar="SIZE",
         help="Also say how long a start would take at SIZE: segments=N, partitions=N or both, with "
         "a comma between; repeatable.",
     ),
-]  # fmt: skip
+]
 _SIZE = re.compile(r"(segments|partitions)=([1-9][0-9]{0,14})")
 
 
+@spread
 def sanity(
-    paths: LocalPaths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
+    *,
+    inputs: options.LocalInputs,
     mode: ModeOption = ModeChoice.BOTH,
     threads: Threads = 1,
     repeat: Repeat = 1,
@@ -104,26 +100,22 @@ def sanity(
     first_access: FirstAccess = 0,
     background_threads: BackgroundThreads = 0,
     project: Project = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    running: Annotated[options.Running, Without("jobs", "max_rate")],
+    printing: options.StillPrinting,
 ) -> None:
     """Time the sanity checks of indexes at a broker's start, eager and lazy; say what each misses.
 
     Brokers before 2.3 opened, mapped and checked every index at every start (eager). Since then
     (KIP-263, KAFKA-7283) they open those of active segments alone (lazy), and only transaction
-    indexes are checked; the rest is opened by its first reader. Both are done here on the real
-    files, with Kafka's own checks, and counted: files, bytes, page faults, time by kind of index.
-    The log files themselves, which every broker opens, are left alone.
+    indexes are checked; the rest is opened by its first reader. This command does both on the real
+    files, with the same checks as Kafka, and counts files, bytes, page faults, and the time for
+    each kind of index. The log files themselves, which every broker opens, are left alone.
 
-    From the partitions measured a sum is fitted (so much a partition, a segment, a byte looked at),
-    and --project extends it. The cluster of KIP-263 had 31,800 partitions, three replicas each, on
-    15 brokers: 6,360 a broker, here with 5 segments each.
+    From the measured partitions it calculates what a partition, a segment and a byte cost, and
+    --project uses this for other sizes. The cluster of KIP-263 had 31,800 partitions, three
+    replicas each, on 15 brokers: 6,360 a broker, here with 5 segments each.
 
-    What the checks pass over is then held against the index rules of `verify --level quick`.
+    Then the index rules of `verify --level quick` look for damage which the checks do not see.
 
     Examples:
       logtool sanity /var/lib/kafka/data
@@ -141,24 +133,19 @@ def sanity(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import sanity_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.errors import UnreadableError
+    from logtool.commands.views import sanity
     from logtool.sanity.model import Target
     from logtool.sanity.results import Mode
     from logtool.sanity.run import Sanity, Settings
-    from logtool.workers import Pace
 
-    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    inputs = Inputs(
-        options.local_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
+    settings = printing.settings()
+    given = inputs.resolved()
+    modes = (Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),)
     job = Sanity(
-        inputs.paths,
+        given.paths,
         Settings(
-            modes=(Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),),
+            modes=modes,
             threads=threads,
             repeat=repeat,
             cold=cold,
@@ -166,13 +153,18 @@ def sanity(
             background_threads=background_threads,
             targets=tuple(Target(**_parse_size(text)) for text in project or ()),
         ),
-        selection=inputs.selection,
-        pace=Pace.starting_now(
-            None, options.parse_duration("--max-duration", max_duration) if max_duration else None
-        ),
+        selection=given.selection,
+        pace=running.pace(),
     )
-    view = sanity_view.make(settings, models=bool(project))
-    report = Report(settings, view, job.summary, inputs)
+    report = Report(settings, sanity.make(settings, models=bool(project)), job.summary, given)
+    _print(report, job)
+    raise typer.Exit(report.exit_status())
+
+
+def _print(report: "Report", job: "Sanity") -> None:
+    from logtool.commands.views import sanity
+    from logtool.errors import UnreadableError
+
     said = []
     with report:
         for item in job:
@@ -181,9 +173,8 @@ def sanity(
                 continue
             said.append(item.as_json())
             report.item(said[-1])
-    for line in sanity_view.last_lines(said, report):
+    for line in sanity.last_lines(said, report):
         report.note(line, None if report.exit_status() else "good")
-    raise typer.Exit(report.exit_status())
 
 
 def _parse_size(given: str) -> dict[str, int]:

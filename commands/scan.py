@@ -1,6 +1,7 @@
 """``logtool scan``: log dirs as Parquet tables, by Spark. Writes only --output."""
 
 import secrets
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -8,29 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    Conf,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Master,
-    Null,
-    Partitions,
-    Paths,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from logtool.commands.output import Report
+    from logtool.commands.output import Report, Settings
+    from logtool.disk.log_dir import Inputs
     from logtool.exits import Exit
+
+
+class LevelChoice(StrEnum):
+    """How deep the findings go; see `logtool.verify.Level`."""
+
+    BATCHES = "batches"
+    RECORDS = "records"
 
 
 class PayloadChoice(StrEnum):
@@ -45,85 +37,154 @@ class PayloadChoice(StrEnum):
 Output = Annotated[
     str,
     typer.Option(
-        "--output", metavar="DIR", show_default=False,
+        "--output",
+        metavar="DIR",
+        show_default=False,
         help="Where the tables go: a directory, or a URL such as s3://bucket/tables.",
     ),
-]  # fmt: skip
-RunId = Annotated[
-    str | None,
-    typer.Option(
-        "--run-id", metavar="ID",
-        help="Name of this run in the tables; by default the time and six random digits. A "
-        "complete run of that name is replaced; one that is under way is not, and this is refused.",
-    ),
-]  # fmt: skip
-Tables = Annotated[
-    str | None,
-    typer.Option(
-        "--tables", metavar="NAME,...",
-        help="Which tables to write; by default all but records.",
-    ),
-]  # fmt: skip
-PayloadOption = Annotated[
-    PayloadChoice,
-    typer.Option(
-        "--payload",
-        help="Of the table records: what it tells of keys and values. hash is their CRC-32C.",
-    ),
 ]
 
 
-List = Annotated[
-    bool,
-    typer.Option(
-        "--list",
-        help="Only list the runs in --output: complete, under way, or left by a process that was "
-        "killed.",
-    ),
-]
-Clean = Annotated[
-    bool,
-    typer.Option(
-        "--clean",
-        help="Only remove from --output what killed processes left, and list it. Complete runs and "
-        "those under way stay.",
-    ),
-]
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What is written, and under which name."""
+
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            "--tables",
+            metavar="NAME,...",
+            help="Which tables to write; by default all but records.",
+        ),
+    ] = None
+    payload: Annotated[
+        PayloadChoice,
+        typer.Option(
+            "--payload",
+            help="Of the table records: what it tells of keys and values. hash is their CRC-32C.",
+        ),
+    ] = PayloadChoice.NONE
+    level: Annotated[
+        LevelChoice,
+        typer.Option(
+            "--level",
+            help="How deep the findings go, whatever the tables: those of logtool verify --level.",
+        ),
+    ] = LevelChoice.BATCHES
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run-id",
+            metavar="ID",
+            help="Name of this run in the tables; by default the time and six random digits. A "
+            "complete run of that name is replaced; one that is under way is not, and this is "
+            "refused.",
+        ),
+    ] = None
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="ID",
+            help="Read only segments that are new or changed since a complete run in --output, "
+            "and take the rows of all others from it. It gives the tables of a full run.",
+        ),
+    ] = None
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the tables; UsageError for one that there is not."""
+        from logtool.pipeline import tables as known
+
+        if self.tables is None:
+            return known.DEFAULT
+        names = tuple(dict.fromkeys(self.tables.split(",")))
+        for name in names:
+            if name not in known.NAMES:
+                raise UsageError(f"--tables {name}: expected some of {', '.join(known.NAMES)}")
+        return names
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What is asked of the runs in --output, in place of another run."""
+
+    list_runs: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="Only list the runs in --output: complete, under way, or left by a process that "
+            "was killed. With --tables, list the files of these tables instead, of all complete "
+            "runs or of --run-id.",
+        ),
+    ] = False
+    clean: Annotated[
+        bool,
+        typer.Option(
+            "--clean",
+            help="Only remove from --output what killed processes left, and list it. Complete "
+            "runs and those under way stay.",
+        ),
+    ] = False
+    remove: Annotated[
+        str | None,
+        typer.Option("--remove", metavar="ID", help="Only remove one complete run from --output."),
+    ] = None
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare",
+            metavar="ID ID",
+            show_default=False,
+            help="Only compare two complete runs in --output, the earlier one first: findings "
+            "that are new, gone, or still there (-v), growth by topic, replicas that fell behind "
+            "or diverged.",
+        ),
+    ] = None
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history",
+            help="Only list what each topic came to in each run in --output, the oldest first.",
+        ),
+    ] = False
+
+    def options(self) -> str | None:
+        """Return the options of the kind that is asked for; None where a run is."""
+        if self.compare or self.history:
+            return "--compare and --history"
+        if self.list_runs or self.clean or self.remove:
+            return "--list, --clean and --remove"
+        return None
+
+
+@spread
 def scan(
-    paths: Paths = None,
+    *,
     output: Output = "",
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
-    tables: Tables = None,
-    payload: PayloadOption = PayloadChoice.NONE,
-    run_id: RunId = None,
-    list_runs: List = False,
-    clean: Clean = False,
-    master: Master = None,
-    conf: Conf = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    inputs: options.Inputs,
+    written: Written,
+    runs: Runs,
+    spark: options.Spark,
+    printing: options.Printing,
 ) -> None:
     """Turn log dirs or partition dirs into Parquet tables, on Spark.
 
     The tables are segments, batches, gaps, producers, transactions, findings, replicas and, where
-    they are asked for, records. Findings are those of 'logtool verify'; what cannot be read is a
-    row among them. Replicas compares the log dirs of one run: give it all copies at once.
+    they are asked for, records. The table findings holds those of 'logtool verify' at --level,
+    whatever the tables, with a row for each input that cannot be read. The table replicas compares
+    the log dirs of one run, so give all copies at once.
 
-    Each run is a directory run_id=ID in each table, and is there as a whole or not at all: its
-    record in DIR/_runs is written last. What a killed run leaves shows with --list and goes with
+    A run is there as a whole or not at all: its manifest in DIR/_runs, written last, names its
+    files. Read these: 'scan --list --tables NAME' prints them, and so does the Python function
+    logtool.pipeline.manifest.files. What a killed run leaves shows with --list and goes with
     --clean, or with the next run of its ID. A run on another machine counts as killed after 15
-    minutes without a sign of life. What each column means, and in which unit, stands in the
-    schema of the files.
+    minutes without a sign of life. 'logtool schema TABLE' says what each column means, and in which
+    unit; so does the schema of the files.
+
+    With --since a segment is the same if size, time and inode (or ETag) of its log and indexes are,
+    and the CRC of its last batch; then no byte of it is read, so one that rotted in place is not
+    seen. What is said across segments, such as gaps, transactions and most findings, is worked out
+    anew. Files of the earlier run are linked, or copied inside the bucket: it may be removed.
 
     It needs pip install 'kafka-logtool[spark]' and Java 17. Without --master it runs on this
     machine.
@@ -133,107 +194,206 @@ def scan(
       logtool scan broker-*/data --output tables --run-id monday --tables segments,replicas
       logtool scan /data --output tables --tables records --payload hash --topic orders
       logtool scan s3://backup/broker-1 --output tables --master spark://10.0.0.1:7077
+      logtool scan broker-*/data --output tables --run-id tuesday --since monday
       logtool scan --output tables --list
+      logtool scan --output tables --list --tables findings --run-id monday -f csv
+      logtool scan --output tables --compare monday tuesday
+      logtool scan --output tables --history -f csv > history.csv
 
     Exit status:
       0    complete: the tables are written, whatever was found
+      1    with --compare: a finding of warning or error is new, or a replica fell behind or
+           diverged
       2    the command line makes no sense
       4    incomplete: some input could not be read, and the tables are complete but for that; or
            nothing matched, Spark cannot be had, or the output cannot be written, and nothing of the
            run is left
       5    refused: the output holds something else, or tables of another version, or lies in a
-           log dir; or another process works on a run of that ID
+           log dir; or another process works on a run of that ID; or there is no such run
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); nothing of the run is left
 
     """
-    from logtool.commands import scan_view
-    from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.exits import Exit
-    from logtool.summary import Summary
+    raise typer.Exit(_scan(output, inputs, written, runs, spark, printing))
 
-    chosen = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
+
+def _scan(
+    output: str,
+    inputs: options.Inputs,
+    written: Written,
+    runs: Runs,
+    spark: options.Spark,
+    printing: options.Printing,
+) -> "Exit":
+    """Do what is asked for; returns the exit status."""
+    from logtool.commands.output import Report
+    from logtool.commands.views import scan
+    from logtool.exits import Exit
+    from logtool.running.summary import Summary
+
+    settings = printing.settings()
     if not output:
         raise UsageError("--output is missing: the tables go there")
-    if list_runs or clean:
-        if paths or files_from:
-            raise UsageError("--list and --clean are about --output: they take no PATH")
-        raise typer.Exit(
-            _runs(Report(chosen, scan_view.make(runs=True), Summary()), output, clean=clean)
-        )
-    inputs = Inputs(
-        options.all_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
-    settings_of_spark = options.parse_conf(conf)
-    report = Report(chosen, scan_view.make(), Summary(), inputs)
+    if about := runs.options():
+        if inputs.paths or inputs.files_from:
+            raise UsageError(f"{about} are about --output: they take no PATH")
+        return _runs(settings, output, written, runs)
+    given, conf = inputs.resolved(), spark.settings()
+    report = Report(settings, scan.make(), Summary(), given)
     with report:
-        from logtool.pipeline.session import needed, session
-
-        needed()
-        from logtool.pipeline import tables as known
-        from logtool.pipeline.scan import Scan, check_output
-        from logtool.pipeline.storage import check
-        from logtool.pipeline.tables import Payload
-
-        wanted = known.DEFAULT if tables is None else tuple(dict.fromkeys(tables.split(",")))
-        for name in wanted:
-            if name not in known.NAMES:
-                raise UsageError(f"--tables {name}: expected some of {', '.join(known.NAMES)}")
-        if payload is not PayloadChoice.NONE and "records" not in wanted:
-            raise UsageError("--payload is about the table records: add it to --tables")
-        run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        check_output(output, inputs.paths)
-        check(output, run_id)
-        report.show_progress(0, 0, "Spark starts", at_once=True)
-        with session(master, settings_of_spark) as spark:
-            report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
-            job = Scan(
-                spark,
-                inputs.paths,
-                output,
-                run_id,
-                wanted,
-                Payload(payload),
-                inputs.selection,
-                on_progress=lambda p: report.show_progress(
-                    p.bytes_done, p.bytes_total, scan_view.reading(report.summary, p.path)
-                ),
-                on_step=lambda text: report.note(text) if verbose else None,
-                on_wait=lambda text: report.show_progress(
-                    report.summary.bytes, report.summary.bytes, text, at_once=True
-                ),
-                on_unreadable=report.unreadable,
-                summary=report.summary,
-            )
-            job.run()
-        for obj in scan_view.objects(job):
-            report.item(obj)
-        report.note(scan_view.last_line(job), "good" if report.summary.complete else "warning")
+        _write(report, output, given, written, spark.master, conf)
     status = report.exit_status()
-    raise typer.Exit(Exit.OK if status is Exit.FINDINGS else status)
+    return Exit.OK if status is Exit.FINDINGS else status
 
 
-def _runs(report: "Report", output: str, *, clean: bool) -> "Exit":
-    """List the runs of an output, or remove what killed processes left and list that."""
-    from logtool.commands import scan_view
+def _write(
+    report: "Report",
+    output: str,
+    given: "Inputs",
+    written: Written,
+    master: str | None,
+    conf: dict[str, str],
+) -> None:
+    """Write the tables; the report is open."""
+    from logtool.pipeline.session import needed, session
 
-    with report:
-        from logtool.pipeline.session import needed
+    needed()
+    from logtool.commands.views import scan
+    from logtool.pipeline.runs import check
+    from logtool.pipeline.scan import Scan, check_output, check_since
+    from logtool.pipeline.tables import Payload
+    from logtool.verify import Level
 
+    names, payload, summary = written.names(), Payload(written.payload), report.summary
+    if written.payload is not PayloadChoice.NONE and "records" not in names:
+        raise UsageError("--payload is about the table records: add it to --tables")
+    run_id = written.run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    check_output(output, given.paths)
+    check(output, run_id)
+    level = Level(written.level)
+    check_since(output, written.since, names, payload, level=level)
+    report.show_progress(0, 0, "Spark starts", at_once=True)
+    with session(master, conf) as spark:
+        report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
+        job = Scan(
+            spark,
+            given.paths,
+            output,
+            run_id,
+            names,
+            payload,
+            level,
+            given.selection,
+            on_progress=lambda p: report.show_progress(
+                p.bytes_done, p.bytes_total, scan.reading(summary, p.path)
+            ),
+            on_step=lambda text: report.note(text) if report.settings.verbose else None,
+            on_wait=lambda text: report.show_progress(
+                summary.bytes, summary.bytes, text, at_once=True
+            ),
+            on_unreadable=report.unreadable,
+            since=written.since,
+            summary=summary,
+        )
+        job.run()
+    for obj in scan.objects(job):
+        report.item(obj)
+    report.note(scan.last_line(job), "good" if summary.complete else "warning")
+
+
+def _runs(settings: "Settings", output: str, written: Written, runs: Runs) -> "Exit":
+    """Say what is asked of the runs, or remove some; returns the exit status."""
+    from logtool.commands.output import Report
+    from logtool.commands.views import scan
+    from logtool.pipeline.session import needed
+    from logtool.running.summary import Summary
+
+    if runs.compare:
+        return _compare(settings, output, runs.compare)
+    if runs.history:
+        return _history(settings, output)
+    of_files = runs.list_runs and bool(written.tables)
+    with Report(settings, scan.make("file" if of_files else "run"), Summary()) as report:
         needed()
-        from logtool.pipeline import storage
+        if of_files:
+            _list_files(report, output, written.names(), written.run_id)
+        elif runs.list_runs:
+            _list_runs(report, output)
+        else:
+            _remove(report, output, runs.remove)
+    return report.exit_status()
 
-        if not clean:
-            for record in storage.runs(output):
-                report.item(scan_view.run_object(record))
-        left = storage.clean(output) if clean else storage.staged(output)
-        for one in left:
-            report.item(scan_view.staged_object(one, removed=clean))
-        if clean and not left:
-            report.note("nothing to remove")
-        elif not clean and any(not one.lives for one in left):
-            report.note("a killed process left what logtool scan --clean --output removes")
+
+def _list_runs(report: "Report", output: str) -> None:
+    from logtool.commands.views import scan
+    from logtool.pipeline import manifest, runs
+
+    for run in manifest.complete(output):
+        report.item(scan.run_object(run))
+    left = runs.staged(output)
+    for one in left:
+        report.item(scan.staged_object(one, removed=False))
+    if any(not one.lives for one in left):
+        report.note("a killed process left what logtool scan --clean --output removes")
+
+
+def _list_files(report: "Report", output: str, wanted: tuple[str, ...], run_id: str | None) -> None:
+    from logtool.commands.views import scan
+    from logtool.pipeline import manifest
+
+    runs = manifest.complete(output) if run_id is None else [manifest.find(output, run_id)]
+    for run in runs:
+        for obj in scan.file_objects(run, output, wanted):
+            report.item(obj)
+
+
+def _remove(report: "Report", output: str, run_id: str | None) -> None:
+    """Remove a complete run, or what killed processes left, and list that."""
+    from logtool.commands.views import scan
+    from logtool.pipeline import manifest, runs
+
+    if run_id is not None:
+        known = manifest.find(output, run_id)
+        runs.remove(output, run_id)
+        report.item({**scan.run_object(known), "state": "removed"})
+        return
+    left = runs.clean(output)
+    for one in left:
+        report.item(scan.staged_object(one, removed=True))
+    if not left:
+        report.note("nothing to remove")
+
+
+def _compare(chosen: "Settings", output: str, runs: tuple[str, str]) -> "Exit":
+    from logtool.commands.output import Report
+    from logtool.commands.views import scan_runs
+    from logtool.exits import Exit
+    from logtool.pipeline.session import needed
+    from logtool.running.summary import Summary
+
+    with Report(chosen, scan_runs.comparison(verbose=chosen.verbose), Summary()) as report:
+        needed()
+        from logtool.pipeline import comparing
+
+        found = comparing.compare(output, *runs)
+        for obj in scan_runs.objects(found):
+            report.item(obj)
+        for table in found.skipped:
+            report.note(f"not compared: one of the runs has no table {table}", "warning")
+        report.note(scan_runs.last_line(found, *runs), "warning" if found.is_worse else "good")
+    status = report.exit_status()
+    return Exit.FINDINGS if status is Exit.OK and found.is_worse else status
+
+
+def _history(chosen: "Settings", output: str) -> "Exit":
+    from logtool.commands.output import Report
+    from logtool.commands.views import scan_runs
+    from logtool.pipeline.session import needed
+    from logtool.running.summary import Summary
+
+    with Report(chosen, scan_runs.history(), Summary()) as report:
+        needed()
+        from logtool.pipeline import history
+
+        for row in history.history(output):
+            report.item(scan_runs.history_object(row))
     return report.exit_status()

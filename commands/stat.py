@@ -6,30 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Paths,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import spread
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.statistics import Statistics
-    from logtool.survey import Surveyed
+    from logtool.stat.run import Surveyed
+    from logtool.stat.statistics import Statistics
 
 
 class StatLevel(StrEnum):
@@ -66,36 +49,28 @@ Level = Annotated[
     StatLevel,
     typer.Option("--level", help="records: also decompress, for the compression ratio."),
 ]
-Segments = Annotated[bool, typer.Option("--segments", help="A row for each segment too.")]
+Segments = Annotated[bool, typer.Option("--segments", help="Print a row for each segment too.")]
 Sort = Annotated[SortBy, typer.Option("--sort", help="Sort partitions, the largest first.")]
 
 
+@spread
 def stat(
-    paths: Paths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
+    *,
+    inputs: options.Inputs,
     level: Level = StatLevel.BATCHES,
     segments: Segments = False,
     sort: Sort = SortBy.PATH,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
     """Show sizes, counts, codecs, producers, time span and rate of partitions or segments.
 
-    Every batch is read and its CRC checked; damaged ranges are counted and what stands behind them
-    too. Batch sizes are least/median/largest in bytes; `over time` draws bytes by timestamp from
-    the first to the last, `by size` the batches by powers of two. A table ends with topics, the
-    sum, and the histogram of batch sizes; each copy of a partition counts.
+    Every batch is read and its CRC checked. Damaged ranges are counted, and so are the sound
+    batches behind them. Batch sizes are least/median/largest in bytes. The column `over time` draws
+    the bytes from the first timestamp to the last, and `by size` draws how many batches have which
+    size, by powers of two. Rows for the topics, the sum, and a histogram of batch sizes end the
+    table. Each copy of a partition counts.
 
     Examples:
       logtool stat /var/lib/kafka/data
@@ -111,34 +86,24 @@ def stat(
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was counted
 
     """
-    from logtool.commands import stat_view
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
+    from logtool.commands.views import stat
     from logtool.errors import UnreadableError
-    from logtool.summary import Summary
-    from logtool.survey import Survey
-    from logtool.workers import Pace, available_cpus
+    from logtool.running.summary import Summary
+    from logtool.stat.run import Survey
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
-    inputs = Inputs(
-        options.all_paths(paths, files_from, null),
-        options.selection(topic, exclude_topic, partition),
-    )
-    report = Report(settings, stat_view.make(segments=segments), Summary(), inputs)
+    settings = printing.settings()
+    given = inputs.resolved()
+    report = Report(settings, stat.make(segments=segments), Summary(), given)
+    unpack = level is StatLevel.RECORDS
     survey = Survey(
-        inputs.paths,
-        unpack=level is StatLevel.RECORDS,
-        selection=inputs.selection,
-        jobs=jobs or available_cpus(),
-        pace=Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
-        on_progress=report.show_progress,
+        given.paths,
+        unpack=unpack,
+        selection=given.selection,
+        limit=parsing.parse_batch_memory(max_batch_memory),
+        run=running.run(report.show),
     )
-    printer = _Printer(report, sort, segments=segments, unpacked=level is StatLevel.RECORDS)
+    printer = _Printer(report, sort, segments=segments, unpacked=unpack)
     with report:
         for item in survey:
             if isinstance(item, UnreadableError):
@@ -164,7 +129,7 @@ class _Printer:
 
     def partition(self, found: "Surveyed") -> None:
         """Take one partition."""
-        from logtool.survey import as_json
+        from logtool.stat.run import as_json
 
         summary, whole = self._report.summary, found.statistics
         summary.partitions += 1
@@ -187,8 +152,8 @@ class _Printer:
 
     def finish(self) -> None:
         """Print what waits, then topics and the sum of all."""
-        from logtool.statistics import merged
-        from logtool.survey import as_json
+        from logtool.stat.run import as_json
+        from logtool.stat.statistics import merged
 
         key = _KEYS.get(self._sort, "")
         self._waiting.sort(key=lambda waiting: -(waiting[0][key] or 0))

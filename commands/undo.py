@@ -6,22 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logtool.commands import options, text
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    Format,
-    FormatOption,
-    Quiet,
-)
+from logtool.commands import options
+from logtool.commands.printing import text
+from logtool.commands.program.spread import Without, spread
 
 if TYPE_CHECKING:
+    from logtool.actions import Action
     from logtool.apply import Journal
     from logtool.commands.output import Report
-    from logtool.commands.writers import Object
-    from logtool.plan import Action
-    from logtool.summary import ActionSummary
+    from logtool.commands.printing.writers import Object
+    from logtool.running.summary import ActionSummary
 
 UndoneDir = Annotated[
     Path,
@@ -34,25 +28,24 @@ UndoneDir = Annotated[
 ]
 
 
+@spread
 def undo(
+    *,
     undo_dir: UndoneDir,
     apply: options.Apply = False,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
+    printing: Annotated[options.Printing, Without("progress", "verbose")],
 ) -> None:
     """Put back what a command with --apply changed: every byte, name, mode, owner and time.
 
-    Without --apply nothing is written: what would be put back is printed. It works for a change
-    that was carried out and for one that was stopped half way, and if it is stopped itself, the
-    same command goes on.
+    Without --apply it writes nothing and prints what it would put back. It undoes a change that was
+    completed, and one that was stopped half way. If undo itself is stopped, run it again.
 
-    If a file is neither what it was nor what it became, somebody else has changed it, such as a
-    broker that was started meanwhile. Then nothing at all is put back.
+    If a file is neither what it was before the change nor what it was after it, something else has
+    changed it, such as a broker that was started meanwhile. Then undo puts nothing back at all.
 
-    What the undo directory says is done, so it must belong to you or to root, and nobody else may
-    write there. Nothing outside of its log dir is changed, and no link is followed there.
+    The command does what the undo directory says. Therefore the directory must belong to you or to
+    root, and nobody else may be able to write there. Nothing outside of its log dir is changed, and
+    no symbolic link is followed there.
 
     The undo directory stays, and can be removed afterwards.
 
@@ -72,14 +65,14 @@ def undo(
 
     """
     from logtool.apply import Journal
-    from logtool.commands import actions_view
     from logtool.commands.output import Report
+    from logtool.commands.views import actions
     from logtool.errors import RefusedError
-    from logtool.summary import ActionSummary
+    from logtool.running.summary import ActionSummary
 
-    settings = options.settings(format, as_json, color, quiet=quiet)
+    settings = printing.settings()
     summary = ActionSummary()
-    view = replace(actions_view.make(settings), lines={"table": _line})
+    view = replace(actions.make(settings), lines={"table": _line})
     report = Report(settings, view, summary)
     journal, count = None, 0
     with report:
@@ -119,7 +112,7 @@ def _conclude(report: "Report", journal: "Journal", summary: "ActionSummary", co
     if summary.to_do:
         changes = text.count(count, "change")
         what = f"{changes} of '{journal.command}' to take back in {journal.log_dir}"
-        report.note(f"{what}; nothing was written, --apply does it", "warning")
+        report.note(f"{what}; nothing was written; add --apply to do it", "warning")
         return
     if journal.state == "prepared":
         done = "no file was changed yet, there is nothing to put back"

@@ -3,36 +3,21 @@
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    Conf,
-    ExcludeTopics,
-    FailOn,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    Master,
-    MaxDuration,
-    MaxFindings,
-    MaxRate,
-    Null,
-    Partitions,
-    Paths,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.commands.views.findings import Printer
+    from logtool.running.schedule import Budget
+    from logtool.verify import Verification
 
 
 class LevelChoice(StrEnum):
@@ -72,52 +57,43 @@ Resume = Annotated[
         "--resume",
         metavar="FILE",
         parser=options.local_path,
-        help="Begin with what was checked least recently, by what earlier runs wrote to FILE.",
+        help="Begin with what was checked least recently; earlier runs wrote that to FILE.",
     ),
 ]
 DropCache = Annotated[
     bool,
     typer.Option(
-        "--drop-cache", help="Give pages back to the system once read; cools the broker's cache."
+        "--drop-cache",
+        help="Give pages back to the system once they are read; this cools the broker's cache.",
     ),
 ]
 
 
+@spread
 def verify(
-    paths: Paths = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
+    *,
+    inputs: options.Inputs,
     level: LevelOption = LevelChoice.BATCHES,
-    fail_on: FailOn = Severity.WARNING,
-    max_findings: MaxFindings = None,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
+    fail_on: options.FailOn = Severity.WARNING,
+    max_findings: options.MaxFindings = None,
+    max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
+    running: options.Running,
     resume: Resume = None,
     drop_cache: DropCache = False,
     engine: EngineOption = EngineChoice.LOCAL,
-    master: Master = None,
-    conf: Conf = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    spark: options.Spark,
+    printing: options.Printing,
 ) -> None:
     """Check log dirs, partition dirs or files; the verdict is the exit status.
 
-    Prints one line for each error and warning as it is found; what is only worth knowing is
-    counted, and printed with -v. With another format than table, everything is printed.
+    Prints a line for each error and warning as soon as it is found. Findings of severity info are
+    counted, and -v prints them too. Every format other than table prints all findings.
 
-    With --engine spark the same is found, in the same order, by the executors of a Spark cluster.
-    It needs pip install 'kafka-logtool[spark]' and Java 17.
+    With --engine spark the executors of a Spark cluster do the work, and find the same in the same
+    order. It needs pip install 'kafka-logtool[spark]' and Java 17.
 
-    Nothing is written, and no broker is needed. Under a running broker the newest data may look
-    torn: that is said as info. SIGUSR1 prints a status line.
+    Writes nothing and needs no broker. While a broker runs, the newest data may look torn, which is
+    reported as info. The signal SIGUSR1 makes it print how far it is.
 
     Examples:
       logtool verify /var/lib/kafka/data
@@ -136,59 +112,80 @@ def verify(
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was checked
 
     """
-    from logtool.commands import findings_view
-    from logtool.commands.interrupts import status_on_signal
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
-    from logtool.resume import load
-    from logtool.verify import Budget, Level, Verification
-    from logtool.workers import Pace, available_cpus
+    from logtool.commands.views import findings
+    from logtool.disk.log_dir import Inputs
+    from logtool.verify import Level, Verification
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
-    local_only = {"--jobs": jobs, "--max-rate": max_rate, "--max-duration": max_duration,
-                  "--resume": resume}  # fmt: skip
-    spark_only = {"--master": master, "--conf": conf}
-    for name, value in (local_only if engine == "spark" else spark_only).items():
-        if value is not None:
-            raise UsageError(f"{name} says nothing to --engine {engine}")
-    budget = Budget(
-        jobs or available_cpus(),
-        Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
-        drop_cache,
-        load(resume) if resume else None,
-    )
-    given = options.all_paths(paths, files_from, null)
-    if not (master or "local").startswith("local"):
+    settings = printing.settings()
+    _check_engine(engine, running, resume, spark)
+    budget = _budget(running, resume, drop_cache=drop_cache)
+    paths = inputs.given()
+    if not (spark.master or "local").startswith("local"):
         # An executor on another machine has another current directory.
-        given = [path.absolute() for path in given]
-    inputs = Inputs(given, options.selection(topic, exclude_topic, partition))
+        paths = [path.absolute() for path in paths]
     job = Verification(
-        inputs.paths,
+        paths,
         level=Level(level),
         selection=inputs.selection,
+        limit=parsing.parse_batch_memory(max_batch_memory),
         budget=budget,
-        on_progress=lambda p: report.show_progress(p.bytes_done, p.bytes_total, p.path),
+        on_progress=lambda progress: report.show(progress),
     )
-    settings_of_spark = options.parse_conf(conf)
-    report = Report(settings, findings_view.make(settings), job.summary, inputs)
+    given = Inputs(paths, inputs.selection)
+    report = Report(settings, findings.make(settings), job.summary, given)
+    printer = findings.Printer(report, max_findings)
+    _run(job, report, printer, spark if engine is EngineChoice.SPARK else None)
+    printer.conclude(fail_on)
+    raise typer.Exit(report.exit_status(fail_on))
+
+
+def _check_engine(
+    engine: EngineChoice, running: options.Running, resume: Path | None, spark: options.Spark
+) -> None:
+    """UsageError for an option that says nothing to the engine."""
+    useless: dict[str, object] = {"--master": spark.master, "--conf": spark.conf}
+    if engine is EngineChoice.SPARK:
+        useless = {
+            "--jobs": running.jobs,
+            "--max-rate": running.max_rate,
+            "--max-duration": running.max_duration,
+            "--resume": resume,
+        }
+    for name, value in useless.items():
+        if value is not None:
+            raise UsageError(f"{name} says nothing to --engine {engine}")
+
+
+def _budget(running: options.Running, resume: Path | None, *, drop_cache: bool) -> "Budget":
+    from logtool.running.resume import load
+    from logtool.running.schedule import Budget
+
+    return Budget(
+        jobs=running.threads,
+        pace=running.pace(),
+        drop_cache=drop_cache,
+        memory=load(resume) if resume else None,
+    )
+
+
+def _run(
+    job: "Verification", report: "Report", printer: "Printer", spark: options.Spark | None
+) -> None:
+    """Print what is found, here or by Spark; SIGUSR1 prints how far the job is."""
+    from logtool.commands.printing.interrupts import status_on_signal
+    from logtool.commands.views import findings
+
+    conf = spark.settings() if spark else {}
     with (
         ExitStack() as stack,
         report,
-        status_on_signal(lambda: report.note(findings_view.status(job))),
+        status_on_signal(lambda: report.note(findings.status(job))),
     ):
-        if engine == "spark":
+        if spark:
             from logtool.pipeline.engine import SparkEngine
             from logtool.pipeline.session import session
 
-            spark = stack.enter_context(session(master, settings_of_spark))
-            job.use(SparkEngine(spark))
-        printer = findings_view.Printer(report, max_findings)
+            job.use(SparkEngine(stack.enter_context(session(spark.master, conf))))
         for item in job:
             printer.show(item)
-    printer.conclude(fail_on)
-    raise typer.Exit(report.exit_status(fail_on))

@@ -1,56 +1,50 @@
 """``logtool watermark``: how far the replicas of each partition have come. Writes nothing."""
 
-import re
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.options import (
-    AsJson,
-    Color,
-    ColorOption,
-    ExcludeTopics,
-    FailOn,
-    FilesFrom,
-    Format,
-    FormatOption,
-    Jobs,
-    MaxDuration,
-    MaxRate,
-    Null,
-    Partitions,
-    Progress,
-    Quiet,
-    Topics,
-    Verbose,
-)
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 
 if TYPE_CHECKING:
-    from logtool.watermark import Place
+    from logtool.commands.output import Report, Settings
+    from logtool.exits import Exit
+    from logtool.replication.scenario import Scenario
+    from logtool.replication.state_machine import TruncationRule
+    from logtool.watermark.run import Watermarks
 
-Dirs = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="DIR",
-        help="Log dirs, each of one broker, or partition dirs; ID=DIR says whose it is.",
-        show_default=False,
-    ),
-]
+
+@dataclass(frozen=True, slots=True)
+class Dirs(options.LocalInputs):
+    """What is looked at: DIR in place of PATH."""
+
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DIR",
+            help="Log dirs, each of one broker, or partition dirs; ID=DIR says whose it is.",
+            show_default=False,
+        ),
+    ] = None
+
+
 Leader = Annotated[
     int | None,
     typer.Option(
-        "--leader", metavar="ID",
+        "--leader",
+        metavar="ID",
         help="Judge as if this broker led; by default who led last, else the furthest in sync.",
     ),
-]  # fmt: skip
+]
 
 
 class RuleChoice(StrEnum):
-    """By what followers cut their logs; see `logtool.replication.TruncationRule`."""
+    """By what followers cut their logs; see `logtool.replication.state_machine.TruncationRule`."""
 
     SCENARIO = "scenario"
     HIGH_WATERMARK = "high-watermark"
@@ -60,59 +54,50 @@ class RuleChoice(StrEnum):
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SCENARIO", help="A TOML file, or the name of one that comes along.",
+        metavar="SCENARIO",
+        help="A TOML file, or the name of one that comes along.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 Rule = Annotated[
     RuleChoice,
     typer.Option(
-        "--truncation", help="By what a follower cuts its log; by default as the scenario says.",
+        "--truncation",
+        help="By what a follower cuts its log; by default as the scenario says.",
     ),
-]  # fmt: skip
-_WITH_NODE = re.compile(r"([0-9]+)=(.+)", re.DOTALL)
+]
 
 
+@spread
 def watermark(
-    dirs: Dirs = None,
-    files_from: FilesFrom = None,
-    null: Null = False,
-    topic: Topics = None,
-    exclude_topic: ExcludeTopics = None,
-    partition: Partitions = None,
+    *,
+    inputs: Dirs,
     leader: Leader = None,
     kafka_version: options.OneKafkaVersion = options.NEWEST_KAFKA,
-    fail_on: FailOn = Severity.WARNING,
-    jobs: Jobs = None,
-    max_rate: MaxRate = None,
-    max_duration: MaxDuration = None,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    progress: Progress = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    fail_on: options.FailOn = Severity.WARNING,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
     """Show high watermark, log end and leader epoch of replicas, and what a new leader would cost.
 
-    Each replica is loaded as its broker would load it, on a picture of its directory. High
+    Loads each replica as its broker would load it, but in memory: nothing on the disk changes. High
     watermark, last stable offset and log end are exclusive: a high watermark of 8 means that
-    offsets 0 to 7 are committed and 8 is not, a log end of 15 that 14 is the last record. The high
-    watermark is that of replication-offset-checkpoint, which lags behind that of the broker by
-    some seconds; uncommitted_records lie from it to the log end.
+    offsets 0 through 7 are committed and 8 is not, and a log end of 15 means that 14 is the last
+    offset. The high watermark is that of replication-offset-checkpoint, which lags behind that of
+    the broker by some seconds; uncommitted_records counts what lies between it and the log end.
 
-    Given the dirs of several brokers, the replicas of a partition are held against each other: the
-    least log end of those in sync, which is what the high watermark would come to; who is furthest
-    (newest leader epoch, then log end); and where each other replica would be cut if one led, by
-    its high watermark as before Kafka 0.11, and by leader epochs as since then. acknowledged_lost
-    counts the committed offsets of a follower that the leader lacks. Who is in sync is taken from
-    the metadata log with the highest offset among the dirs, and what all of them have counts as
-    committed, however old the checkpoints are; without a metadata log all are in sync, and only
-    checkpoints count. Where fewer are in sync than the metadata log has as min.insync.replicas, the
-    high watermark stays as checkpointed. may_be_lost counts what may have been acknowledged and
-    the leader lacks, where another one was in sync and was not given. other_topic names those whose
-    topic id is not that of the metadata log, or of most: the topic was deleted and made anew, and
-    they are no part of the rest.
+    Given the dirs of several brokers, it compares the replicas of a partition: the least log end of
+    those in sync, to which the high watermark would rise; which replica is furthest (newest leader
+    epoch, then log end); and where each other replica would be cut if one led, by its high
+    watermark as before Kafka 0.11, and by leader epochs as since then. acknowledged_lost counts the
+    committed offsets of a follower that the leader lacks. Who is in sync is taken from the metadata
+    log with the highest offset among the dirs, and what all of them have counts as committed,
+    however old the checkpoints are; without a metadata log all are in sync, and only checkpoints
+    count. Where fewer are in sync than the metadata log has as min.insync.replicas, the high
+    watermark stays as checkpointed. may_be_lost counts offsets which the leader lacks and which may
+    have been acknowledged, if another replica was in sync and was not given. other_topic names
+    replicas whose topic id is not that of the metadata log, or of most replicas: the topic was
+    deleted and created again, and these replicas are left out of the comparison.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
     ./simulate.)
@@ -123,47 +108,43 @@ def watermark(
       logtool watermark --leader 3 -f markdown /mnt/*/kafka
 
     Exit status:
-      0    complete: no acknowledged record goes, nothing found at or above --fail-on
-      1    complete: acknowledged records go or may go, a replica does not load or is of another
-           topic, or there are findings
+      0    complete: no acknowledged record is lost, nothing found at or above --fail-on
+      1    complete: acknowledged records are or may be lost, a replica does not load or belongs to
+           another topic, or there are findings
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import watermark_views
     from logtool.commands.output import Report
-    from logtool.data_dir import Inputs
+    from logtool.commands.views import watermark
+    from logtool.disk.log_dir import Inputs
+    from logtool.startup.assumed import Assumed
+    from logtool.watermark.run import Watermarks
+
+    settings, dirs = printing.settings(), inputs.node_dirs()
+    given = Inputs([one.path for one in dirs], inputs.selection)
+    job = Watermarks(
+        dirs,
+        Assumed(parsing.parse_kafka_version(kafka_version)),
+        selection=given.selection,
+        leader=leader,
+        run=running.run(lambda progress: report.show(progress)),
+    )
+    report = Report(settings, watermark.of_replicas(), job.summary, given)
+    _print(report, job)
+    raise typer.Exit(report.exit_status(fail_on))
+
+
+def _print(report: "Report", job: "Watermarks") -> None:
+    from logtool.actions import Action
+    from logtool.commands.views import watermark
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
-    from logtool.forecast import Settings
-    from logtool.plan import Action
-    from logtool.replica import Replica
-    from logtool.watermark import Watermarks
-    from logtool.workers import Pace, available_cpus
+    from logtool.watermark.replica import Replica
 
-    settings = options.settings(
-        format, as_json, color, quiet=quiet, verbose=verbose, progress=progress
-    )
-    places = [_place(path) for path in options.local_paths(dirs, files_from, null)]
-    inputs = Inputs(
-        [place.path for place in places], options.selection(topic, exclude_topic, partition)
-    )
-    job = Watermarks(
-        places,
-        Settings(options.parse_kafka_version(kafka_version)),
-        selection=inputs.selection,
-        leader=leader,
-        jobs=jobs or available_cpus(),
-        pace=Pace.starting_now(
-            options.parse_size("--max-rate", max_rate) if max_rate else None,
-            options.parse_duration("--max-duration", max_duration) if max_duration else None,
-        ),
-        on_progress=lambda done, total, path: report.show_progress(done, total, path),
-    )
-    report = Report(settings, watermark_views.of_replicas(), job.summary, inputs)
-    printer = watermark_views.Printer(report)
+    printer = watermark.Printer(report)
     with report:
         for item in job:
             if isinstance(item, UnreadableError):
@@ -177,17 +158,14 @@ def watermark(
         printer.finish()
     for line in printer.last_lines():
         report.note(line, "warning" if job.summary.to_do else "good")
-    raise typer.Exit(report.exit_status(fail_on))
 
 
+@spread
 def simulate(
+    *,
     scenario: ScenarioArgument,
     truncation: Rule = RuleChoice.SCENARIO,
-    format: FormatOption = Format.TABLE,
-    as_json: AsJson = False,
-    color: ColorOption = Color.AUTO,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    printing: options.StillPrinting,
 ) -> None:
     """Play a scenario of replication, and show log ends and high watermarks after every event.
 
@@ -232,36 +210,32 @@ def simulate(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands import watermark_views
-    from logtool.commands.output import Report
-    from logtool.replication import TruncationRule
-    from logtool.scenario import play, read, verdict
-    from logtool.summary import ActionSummary
+    from logtool.replication.scenario import read
+    from logtool.replication.state_machine import TruncationRule
 
-    settings = options.settings(format, as_json, color, quiet=quiet, verbose=verbose)
-    chosen = read(scenario)
+    settings = printing.settings()
     rule = None if truncation is RuleChoice.SCENARIO else TruncationRule(truncation)
+    raise typer.Exit(_play(settings, read(scenario), rule))
+
+
+def _play(settings: "Settings", chosen: "Scenario", rule: "TruncationRule | None") -> "Exit":
+    """Print the steps of a scenario and what it comes to; returns the exit status."""
+    from logtool.commands.output import Report
+    from logtool.commands.views import watermark
+    from logtool.replication.scenario import play, verdict
+    from logtool.running.summary import ActionSummary
+
     # Played before anything is printed: a scenario that makes no sense is wrong usage.
     states = []
     for step in play(chosen, rule):
         states += list(step.states())
     outcome = verdict(step.replicas)
     summary = ActionSummary(to_do=bool(outcome["lost_offsets"] or outcome["diverged"]))
-    report = Report(settings, watermark_views.of_states(), summary)
-    if verbose:
+    report = Report(settings, watermark.of_states(), summary)
+    if settings.verbose:
         report.note(f"{chosen.title}\n{chosen.about}")
     with report:
         for obj in (*states, outcome):
             report.item(obj)
-    report.note(watermark_views.outcome(outcome), "warning" if summary.to_do else "good")
-    raise typer.Exit(report.exit_status())
-
-
-def _place(given: Path) -> "Place":
-    """Return the node id and the path of ``ID=DIR``; a path that exists is one as it is."""
-    from logtool.watermark import Place
-
-    found = _WITH_NODE.fullmatch(str(given))
-    if not found or given.exists():
-        return Place(given)
-    return Place(Path(found.group(2)), int(found.group(1)))
+    report.note(watermark.outcome(outcome), "warning" if summary.to_do else "good")
+    return report.exit_status()

@@ -5,7 +5,28 @@ This text is the specification and runs as it is; with a C compiler at hand the 
 by Cython with the types in ``_kernels.pxd``, and the few words that are C there (CRC, big-endian
 loads) stand in ``_uncompiled.py`` for plain Python. A kernel validates every length against the
 bytes that are left before it uses it, keeps no state and raises nothing in its loop; the callers
-in this package allocate before and judge after.
+in this package allocate before and judge after. An extension that does not build is left out with a
+note; there is no second implementation, and tests hold the builds against each other.
+
+The CRC of a compiled walk is computed inside it (``_crc32.h``), and not handed to the package
+crc32c batch by batch. Measured alone on one core of an EPYC it does 18 to 28 GB/s from 100 bytes to
+1 MiB, where a call of the package costs about 100 ns before the first byte, more than twice what a
+whole batch of 1 KiB takes here. It is 171 lines of C: three streams of the SSE4.2 instruction
+joined by carry-less multiplication, the CRC instruction of ARMv8, or tables. A test compares it
+with the crc32c package at every length up to 300 and around each boundary. Nobody has run the ARMv8
+branch.
+
+Big-endian loads stand in ``_loads.h``: from Cython's own indexing gcc makes a load of every single
+byte, which cost a quarter of a walk over batches of 200 bytes. A loop that copies a memoryview for
+each call is a third slower or more: look at what C inlines.
+
+Nearly all chunks are plain: data of magic 2 with rising offsets and nothing odd in any header. One
+pass of `plain_facts` over the columns tells so, and what such a chunk comes to. Rules, joins and
+counts then look at its edges alone, which takes a third of the time of their NumPy passes; every
+other chunk goes the long way, and a test compares the two ways.
+
+Every column is int64 and a chunk has 8,200 rows: with a power of two all columns want the same
+lines of the processor's cache, which cost 20 % of a walk.
 """
 
 from typing import Any

@@ -1,11 +1,11 @@
 """The clean shutdown marker (``.kafka_cleanshutdown``): written last by an orderly stop.
 
-That the file exists is what makes a start clean; a broker removes it before it opens a log. Brokers
-up to 3.6 write 0 bytes, later ones a line of JSON without line end::
+A start is clean if this file exists. The broker removes it before it opens a log. Brokers up to 3.6
+write 0 bytes, later ones a line of JSON without line end::
 
     {"version":0,"brokerEpoch":12345}
 
-The broker epoch is told to the controller; what cannot be read is treated as if it were not there.
+The broker tells the controller this epoch. Content that cannot be read counts as no content.
 Source: ``CleanShutdownFileHandler`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 """
 

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 
 import cramjam
+import numpy as np
 
 from logtool.errors import FormatError, LimitError
 
@@ -29,7 +30,9 @@ _XERIAL_HEADER = struct.Struct(">8sii")
 _XERIAL_BLOCK = 32768
 _LENGTH = struct.Struct(">i")
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_FIRST = 1024
+_GZIP_FIRST, _GZIP_MOST = 1024, 64 * 1024
+_PIECE = 1024 * 1024
+"""Bytes that come out of gzip at once."""
 _LZ4_MAGIC = 0x184D2204
 _LZ4_HEADER = bytes.fromhex("04224d18604082")
 """Kafka's: independent blocks of at most 64 KiB, no checksums, no content size."""
@@ -86,30 +89,31 @@ def _lz4_blocks(data: bytes) -> Iterator[bytes]:
             yield _LZ4_BLOCK.pack(len(block) | _LZ4_STORED) + block
 
 
-def _gzip(data: memoryview, limit: int) -> bytes:
-    parts, size, position = [], 0, 0
+def _gzip(data: memoryview, limit: int) -> bytearray:
+    # One buffer that grows: parts that are joined would be there twice.
+    out, position = bytearray(), 0
     # Java ignores what stands behind a member and is none itself.
     while position == 0 or data[position : position + 2] == _GZIP_MAGIC:
         member = zlib.decompressobj(wbits=31)
         width = _GZIP_FIRST
         while not member.eof:
             piece = data[position : position + width]
-            if not len(piece):
-                raise FormatError("gzip stream ends in the middle", position)
-            parts.append(member.decompress(piece, limit - size + 1))
-            size += len(parts[-1])
-            if size > limit:
+            before = len(out)
+            out += member.decompress(piece, min(limit - before + 1, _PIECE))
+            if len(out) > limit:
                 raise _too_large(limit)
+            if not len(piece) and len(out) == before and not member.eof:
+                raise FormatError("gzip stream ends in the middle", position)
             # What is not used is copied: feed little at first, as a member may be short.
             position += len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
-            width *= 4
-    return b"".join(parts)
+            width = min(4 * width, _GZIP_MOST)
+    return out
 
 
-def _snappy(data: memoryview, limit: int) -> bytes:
+def _snappy(data: memoryview, limit: int) -> bytearray | memoryview:
     if len(data) < _XERIAL_HEADER.size or data[:8] != XERIAL_MAGIC:
         return _snappy_block(data, limit)
-    parts, size, position = [], 0, _XERIAL_HEADER.size
+    out, position = bytearray(), _XERIAL_HEADER.size
     while len(data) - position >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(data, position)
         if data[position : position + 8] == XERIAL_MAGIC:  # streams may be concatenated
@@ -118,18 +122,23 @@ def _snappy(data: memoryview, limit: int) -> bytes:
         position += _LENGTH.size
         if not 0 <= length <= len(data) - position:
             raise FormatError(f"snappy chunk of {length} bytes, {len(data) - position} are left")
-        parts.append(_snappy_block(data[position : position + length], limit, size))
-        size += len(parts[-1])
+        block = _snappy_block(data[position : position + length], limit, len(out))
         position += length
-    return b"".join(parts)
+        if position == len(data) and not out:
+            return block  # the whole, which is not copied
+        out += block
+    return out
 
 
-def _snappy_block(data: memoryview, limit: int, done: int = 0) -> bytes:
+def _snappy_block(data: memoryview, limit: int, done: int = 0) -> memoryview:
     if len(data) == 0:
-        return b""
-    if done + cramjam.snappy.decompress_raw_len(data) > limit:
+        return memoryview(b"")
+    size = cramjam.snappy.decompress_raw_len(data)
+    if done + size > limit:
         raise _too_large(limit)
-    return bytes(cramjam.snappy.decompress_raw(data))
+    out = _room(size)
+    cramjam.snappy.decompress_raw_into(data, out)
+    return out
 
 
 def _lz4(data: memoryview, limit: int) -> bytes | memoryview:
@@ -162,7 +171,7 @@ def _growing(
     """Decompress into the scratch buffer, or one that grows until it is large enough."""
     size = 4 * len(data)
     while True:
-        out = _scratch() if size < _SCRATCH_SIZE else memoryview(bytearray(min(size, limit + 1)))
+        out = _scratch() if size < _SCRATCH_SIZE else _room(min(size, limit + 1))
         try:
             written = decompress_into(data, out)
         except cramjam.DecompressionError as error:
@@ -175,6 +184,12 @@ def _growing(
         if written < len(out):
             return bytes(out[:written]) if len(out) == _SCRATCH_SIZE else out[:written]
         size = 4 * len(out)
+        del out  # else two of them are there while the next is made
+
+
+def _room(size: int) -> memoryview:
+    """Return a buffer whose pages cost nothing before they are written to."""
+    return np.empty(size, np.uint8).data
 
 
 def _scratch() -> memoryview:
@@ -190,7 +205,7 @@ def _too_large(limit: int) -> LimitError:
     return LimitError(f"decompresses to more than the limit of {limit} bytes")
 
 
-_DECOMPRESSORS: dict[int, Callable[[memoryview, int], bytes | memoryview]] = {
+_DECOMPRESSORS: dict[int, Callable[[memoryview, int], bytes | bytearray | memoryview]] = {
     GZIP: _gzip,
     SNAPPY: _snappy,
     LZ4: _lz4,

@@ -48,7 +48,12 @@ class ControlRecord:
     @property
     def name(self) -> str:
         """Return Kafka's word for the type."""
-        return NAMES[self.type] if 0 <= self.type < len(NAMES) else f"UNKNOWN({self.type})"
+        return name(self.type)
+
+
+def name(kind: int) -> str:
+    """Return Kafka's word for a type, or ``UNKNOWN(N)``."""
+    return NAMES[kind] if 0 <= kind < len(NAMES) else f"UNKNOWN({kind})"
 
 
 def parse(key: bytes | memoryview | None, value: bytes | memoryview | None) -> ControlRecord:

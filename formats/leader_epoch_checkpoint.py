@@ -1,4 +1,4 @@
-"""The leader epoch checkpoint (``leader-epoch-checkpoint``): where each leader's reign began.
+"""The leader epoch checkpoint (``leader-epoch-checkpoint``): the first offset of each leader.
 
 Text in the grammar of the offset checkpoints::
 

@@ -15,6 +15,7 @@ only after decompression. Brokers write none of these since 4.0 and still read t
 """
 
 import struct
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -86,17 +87,19 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
     stream = outer.value
     if outer.magic == 0 and codec == compression.LZ4:
         stream = _with_sound_lz4_checksum(stream)
-    inner = list(_entries(compression.decompress(codec, memoryview(stream), limit)))
-    if not inner:
+    inner = compression.decompress(codec, memoryview(stream), limit)
+    # Gone through twice: a list of a million messages takes many times their bytes.
+    last = next(iter(deque(_entries(inner), maxlen=1)), None)
+    if last is None:
         raise FormatError("compressed wrapper with no messages", LOG_OVERHEAD)
     # Magic 1 offsets inside are relative and the wrapper has the absolute one of the last; old
     # librdkafka left it 0.
-    base = outer.offset - inner[-1].offset if outer.magic == 1 and outer.offset else 0
+    base = outer.offset - last.offset if outer.magic == 1 and outer.offset else 0
     if base < 0:
         raise FormatError(
-            f"wrapper offset {outer.offset} is below {inner[-1].offset}, that of its last message"
+            f"wrapper offset {outer.offset} is below {last.offset}, that of its last message"
         )
-    for message in inner:
+    for message in _entries(inner):
         stamp = outer.timestamp if outer.attributes & TIMESTAMP_TYPE else message.timestamp
         yield Message(
             base + message.offset, message.crc, message.magic,

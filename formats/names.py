@@ -3,16 +3,18 @@ r"""Names in a log directory: what a file or folder is, and what a broker makes 
 =================================================================  =============================
 in a directory of ``log.dirs``
 =================================================================  =============================
-``<topic>-<partition>``                                            partition, `parse_directory`
-``<topic>-<partition>.<32 hex>-delete``, ``-future``, ``-stray``   the same, with a purpose
-``meta.properties``, ``.lock``, ``*-offset-checkpoint``, ...       `parse_root_file`
-``remote-log-index-cache/<offset>_<uuid>.<index>``                 `parse_remote_index`
+``<topic>-<partition>``                                            a partition
+``<topic>-<partition>.<32 hex>-delete``                            a partition to be deleted
+``<topic>-<partition>.<32 hex>-future``                            a copy from another log dir
+``<topic>-<partition>.<32 hex>-stray``                             a partition put aside
+``meta.properties``, ``.lock``, ``*-offset-checkpoint``, ...       the state of the log dir
+``remote-log-index-cache/<offset>_<uuid>.<index>``                 an index of a remote segment
 -----------------------------------------------------------------  -----------------------------
 in a partition
 -----------------------------------------------------------------  -----------------------------
-``<20 digits>.log``, ``.index``, ``.timeindex``, ``.txnindex``,    `parse_partition_file`
-``.snapshot``, each also ``.deleted``, ``.cleaned``, ``.swap``
-``leader-epoch-checkpoint``, ``partition.metadata``,               `parse_partition_file`
+``<20 digits>.log``, ``.index``, ``.timeindex``, ``.txnindex``,    a segment by base offset,
+``.snapshot``, each also ``.deleted``, ``.cleaned``, ``.swap``     or what a job makes of it
+``leader-epoch-checkpoint``, ``partition.metadata``,               the state of the partition
 ``quorum-state``, KRaft snapshots
 =================================================================  =============================
 
@@ -36,6 +38,9 @@ CLUSTER_METADATA = "__cluster_metadata"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 TOPIC_MAX_SIZE = 249
 NAME_MAX_SIZE = 255
+
+TopicPartition = tuple[str, int]
+"""A topic and the number of a partition: the key of every offset checkpoint."""
 
 
 class FileKind(StrEnum):

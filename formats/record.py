@@ -13,7 +13,7 @@ Layout; varint is zig-zag base-128, low group first, at most 5 bytes (varlong: 1
 Source: ``org.apache.kafka.common.record.DefaultRecord`` (Kafka 3.9 and 4.x).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,8 @@ from logtool.formats.record_batch import Column
 
 Header = tuple[bytes, bytes | None]
 NULL = -1
+MOST_AT_ONCE = 65536
+"""Records of one table: a row takes 88 bytes, and the smallest record 7."""
 
 _REASONS = {
     _kernels.RECORD_TRUNCATED: "a length reaches beyond the bytes that are left",
@@ -74,20 +76,41 @@ def parse(payload: memoryview, count: int) -> tuple[RecordTable, FormatError | N
 
     Bytes that are left behind the last record are damage, as they are for Kafka.
     """
-    # A count is as untrusted as any length: no more records than have room.
-    room = min(max(count, 0), len(payload) // _kernels.SMALLEST_RECORD + 1)
-    rows = np.empty((room, _kernels.RECORD_COLUMNS), np.int64)
-    done, position, reason = _kernels.decode_records(payload, 0, len(payload), room, rows, 0)
-    table = RecordTable(*rows[:done].T)
+    return next(parse_slices(payload, count, max(count, 1)))
+
+
+def parse_slices(
+    payload: memoryview, count: int, most: int = MOST_AT_ONCE
+) -> Iterator[tuple[RecordTable, FormatError | None]]:
+    """Decode `count` records, at most `most` of them at a time, so that tables stay small.
+
+    Positions count in the whole payload. There is at least one slice, and damage comes with the
+    last: what `parse` says of all at once.
+    """
+    done = position = 0
+    while True:
+        # A count is as untrusted as any length: no more records than have room.
+        room = (len(payload) - position) // _kernels.SMALLEST_RECORD + 1
+        rows = np.empty((max(min(count - done, room, most), 0), _kernels.RECORD_COLUMNS), np.int64)
+        added, position, reason = _kernels.decode_records(
+            payload, position, len(payload), len(rows), rows, 0
+        )
+        done += added
+        damage = _damage(done, count, position, reason, len(payload))
+        yield RecordTable(*rows[:added].T), damage
+        if damage or done >= count:
+            return
+
+
+def _damage(done: int, count: int, position: int, reason: int, size: int) -> FormatError | None:
+    """Return what stopped the decoding of `count` records at a position, if anything did."""
     if count < 0:
-        return table, FormatError(f"record count is {count}")
+        return FormatError(f"record count is {count}")
     if reason != _kernels.DONE:
-        text = f"record {done} of {count}: {_REASONS[reason]}"
-        return table, FormatError(text, position)
-    if position != len(payload) and count > 0:
-        left = len(payload) - position
-        return table, FormatError(f"{left} bytes behind the last of {count} records", position)
-    return table, None
+        return FormatError(f"record {done} of {count}: {_REASONS[reason]}", position)
+    if done == count > 0 and position != size:
+        return FormatError(f"{size - position} bytes behind the last of {count} records", position)
+    return None
 
 
 def parse_headers(payload: memoryview, position: int, count: int) -> list[Header]:

@@ -13,8 +13,8 @@ import typer
 import typer.main
 
 from logtool import __version__
-from logtool.commands.lazy_group import LazyGroup, help_text, new_app
-from logtool.commands.streams import NO_SPACE, discard_stdout, occupy, problem_of_stdout
+from logtool.commands.printing.streams import NO_SPACE, discard_stdout, occupy, problem_of_stdout
+from logtool.commands.program.lazy_group import LazyGroup, help_text, new_app
 from logtool.errors import LogtoolError, RefusedError, UsageError, signal_of
 from logtool.exits import Exit
 
@@ -31,7 +31,8 @@ COMMANDS = {
     "diff": "Compare the copies of partitions on several brokers, batch by batch.",
     "plan": "Say what a broker will do to log dirs or partition dirs at its next start, and how "
     "long.",
-    "recover": "Recover log dirs or partition dirs as a broker would, with no broker; undoably.",
+    "recover": "Recover log dirs or partition dirs as a broker would, without a broker; can be "
+    "undone.",
     "rebuild-index": "Build indexes and producer snapshots anew, byte by byte as a broker's "
     "recovery would.",
     "undo": "Put back what a command with --apply changed: every byte, name, mode, owner and time.",
@@ -48,8 +49,10 @@ COMMANDS = {
     "lookup": "Find the segment, the batch and the record of an offset or a timestamp in a "
     "partition dir.",
     "explain": "Explain what a finding means, what a broker does about it, and what to do.",
+    "schema": "Print the columns of a table: name, type, unit, what null says, and the meaning.",
     "checkpoint": "Show, check, mend and change the checkpoints of a log dir.",
-    "generate": "Write man/ and completions/ below DIR from the commands themselves.",
+    "generate": "Write man/ and completions/ below DIR from the commands and the guides "
+    "themselves.",
 }
 """Every command with the first line of its docstring, in the order of the help."""
 HIDDEN = ("generate",)
@@ -188,7 +191,8 @@ def _command_path(command: Any, arguments: Sequence[str]) -> str:
 
 
 def _usage_error(message: str, path: str) -> int:
-    from logtool.commands import output, text
+    from logtool.commands import output
+    from logtool.commands.printing import text
 
     output.trouble(f"{path}: {text.escape(message)}\nTry '{path} --help'.")
     return Exit.USAGE
@@ -210,7 +214,8 @@ def _unwritten(problem: OSError) -> int:
 def _bug(error: Exception, arguments: Sequence[str]) -> int:
     import traceback
 
-    from logtool.commands import output, text
+    from logtool.commands import output
+    from logtool.commands.printing import text
 
     verbose = any(_VERBOSE.fullmatch(argument) for argument in arguments)
     if verbose:

@@ -77,6 +77,17 @@ class UnreadableError(LogtoolError):
         return f"{self.path}: {self.reason}"
 
 
+class BatchTooLargeError(UnreadableError):
+    """A batch that decompresses to more bytes than it may; it may well be sound."""
+
+    def __init__(self, path: Path, position: int, limit: int) -> None:
+        super().__init__(
+            path,
+            f"byte {position}: the batch decompresses to more than the limit of {limit} bytes "
+            "(see --max-batch-memory); its records were not read",
+        )
+
+
 class NothingMatchedError(UnreadableError):
     """A path at which there is nothing to look at: no files of Kafka's, or none that is selected.
 

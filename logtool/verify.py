@@ -4,24 +4,26 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool import data_dir, files, partition
 from logtool.checks import compaction, ensemble, era, inventory, root, small_files
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
-from logtool.data_dir import DataDir, PathKind, Selection
+from logtool.disk import files, log_dir, partition
+from logtool.disk.files import LogFile
+from logtool.disk.log_dir import DataDir, PathKind, Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.findings import Finding
 from logtool.formats import compression, names
 from logtool.formats.meta_properties import MetaProperties
-from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
 from logtool.loading.segments import NEWEST
-from logtool.partition import Partition
-from logtool.schedule import Budget, Engine, Job, Schedule
-from logtool.summary import Summary
+from logtool.running.progress import Progress
+from logtool.running.run import Run
+from logtool.running.schedule import Budget, Engine, Job
+from logtool.running.summary import Summary
 
 __all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]
 
@@ -33,24 +35,13 @@ SMALL_FILES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a verification is."""
-
-    bytes_done: int
-    bytes_total: int
-    """Bytes of log known so far; grows with each log dir that is listed."""
-    path: Path
-    """What is being read."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Subject:
     """A partition to be checked: what is known of it before its segments are."""
 
     found: Partition | UnreadableError
     request: Request
     facts: PartitionFacts
-    key: root.Key | None = None
+    key: TopicPartition | None = None
     """Of its rows in the checkpoints."""
 
 
@@ -74,22 +65,24 @@ class Verification:
         self._level = level
         self._limit = limit
         self._selection = selection or Selection()
-        self._on_progress = on_progress
-        self._bytes_total = 0
-        self.progress = Progress(0, 0, Path())
         self._verdicts: dict[Path, list[Finding]] = {}
         """By log dir: what it does to a start, beside the others of its broker."""
         self._topic_ids: dict[Path, root.TopicIds] = {}
         """By log dir: one for all those of a broker."""
         self._neighbours: Neighbours = {}
-        self._budget = budget or Budget()
-        self._schedule = Schedule(self._budget, self._advance)
+        self._run = Run(budget=budget or Budget(), on_progress=on_progress)
+        self._schedule = self._run.schedule()
         self.summary = Summary()
 
     def use(self, engine: Engine) -> None:
         """Have the segments looked at elsewhere; before the first item."""
-        self._budget = replace(self._budget, engine=engine)
-        self._schedule = Schedule(self._budget, self._advance)
+        self._run.budget = replace(self._run.budget, engine=engine)
+        self._schedule = self._run.schedule()
+
+    @property
+    def progress(self) -> Progress:
+        """Return how far it is."""
+        return self._run
 
     def __iter__(self) -> Iterator[Item]:
         with self._schedule:
@@ -129,10 +122,9 @@ class Verification:
         """Find out which log dirs are of one broker, which a start takes together."""
         members = []
         for home in homes:
-            try:
-                members.append(ensemble.member(home))
-            except UnreadableError:
-                continue  # as is told when its files are checked
+            one = ensemble.member(home)
+            if not one.unread:  # which is told when its files are checked
+                members.append(one)
         for broker in ensemble.brokers(members, NEWEST):
             topic_ids: root.TopicIds = {}
             self._topic_ids |= {one.path: topic_ids for one in broker.members}
@@ -142,7 +134,7 @@ class Verification:
     def _file(self, path: Path) -> Iterator[Item]:
         facts = PartitionFacts()
         with LogFile(path) as file:
-            self._bytes_total += file.size
+            self._run.bytes_total += file.size
         yield from check_single_file(
             path,
             self._level,
@@ -156,7 +148,7 @@ class Verification:
     def _log_dir(self, home: DataDir) -> Iterator[Item]:
         yield from root.check_in_use(home)
         yield from inventory.check_root_names(home)
-        checkpoints: dict[FileKind, dict[root.Key, Row]] = {}
+        checkpoints: dict[FileKind, dict[TopicPartition, Row]] = {}
         meta: MetaProperties | None = None
         for kind, file in home.files.items():
             if kind not in small_files.CHECKABLE:
@@ -168,7 +160,7 @@ class Verification:
                 continue
             if kind is not FileKind.META_PROPERTIES:  # which is judged with those of the others
                 yield from found
-            if kind in data_dir.OFFSET_CHECKPOINTS:
+            if kind in log_dir.OFFSET_CHECKPOINTS:
                 checkpoints[kind] = root.by_key(value)
             elif kind is FileKind.META_PROPERTIES:
                 meta = value
@@ -186,7 +178,7 @@ class Verification:
 
         def jobs() -> Iterator[Job]:
             chosen = [one for one in home.partitions if self._selection.takes(one[1])]
-            engine = self._budget.engine
+            engine = self._run.budget.engine
             paths = [path for path, _ in chosen]
             listed = engine.partitions(paths) if engine else partition.read_each(paths)
             for (path, directory), found in zip(chosen, listed, strict=True):
@@ -220,16 +212,23 @@ class Verification:
         self, *, clean: bool = False, log_start_offset: int = 0, needs_topic_id: bool = True,
         cleaning: Cleaning = NOT_KNOWN,
     ) -> Request:  # fmt: skip
-        return Request(self._level, clean, log_start_offset, self._limit, self._budget.drop_cache,
-                       needs_topic_id, cleaning)  # fmt: skip
+        return Request(
+            level=self._level,
+            clean=clean,
+            log_start_offset=log_start_offset,
+            limit=self._limit,
+            drop_cache=self._run.budget.drop_cache,
+            needs_topic_id=needs_topic_id,
+            cleaning=cleaning,
+        )
 
     def _job(
         self, path: Path, found: Partition | UnreadableError, request: Request,
-        key: root.Key | None = None,
+        key: TopicPartition | None = None,
     ) -> Job:  # fmt: skip
         tasks = plan(found, request) if isinstance(found, Partition) else []
         job = Job(path, tasks, _Subject(found, request, PartitionFacts(), key))
-        self._bytes_total += job.bytes
+        self._run.bytes_total += job.bytes
         return job
 
     def _partitions(
@@ -262,16 +261,11 @@ class Verification:
         summary.records += facts.records
         summary.bytes += facts.bytes
 
-    def _advance(self, count: int, path: Path) -> None:
-        self.progress = Progress(self.progress.bytes_done + count, self._bytes_total, path)
-        if self._on_progress:
-            self._on_progress(self.progress)
-
 
 def _open(path: Path) -> DataDir | PathKind | UnreadableError:
     """Return what a path is; the content of a log dir, as names."""
     try:
-        kind = data_dir.classify(path)
-        return data_dir.read(path) if kind is PathKind.LOG_DIR else kind
+        kind = log_dir.classify(path)
+        return log_dir.read(path) if kind is PathKind.LOG_DIR else kind
     except UnreadableError as error:
         return error

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from verification import fingerprint, small_log_dir
 
+from logtool.actions import Change, Kind, Stamp
 from logtool.apply import Journal, disk
-from logtool.plan import Change, Kind, Stamp
 
 Tree = dict[str, Any]
 SEGMENTS = ("small-segments-0", (0, 42, 77))

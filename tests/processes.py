@@ -11,8 +11,9 @@ NOBODY = 65534
 _AS_NOBODY = f"""
 import os, sys
 import javaproperties, concurrent.futures
-from logtool import cli, recover, rebuild
-from logtool.commands import actions_view, rebuild_view
+from logtool import cli, rebuild
+from logtool.startup import recover
+from logtool.commands.views import actions, rebuild as rebuild_view
 from logtool.findings import catalogue
 catalogue()
 if os.geteuid() == 0:

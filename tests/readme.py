@@ -1,8 +1,9 @@
-"""The commands of README.md and what they print, so that a test can hold the one against the other.
+"""The commands of README.md and of the guides in man/, with what they print.
 
 Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output, those behind
-``<!-- run on Spark -->`` need Spark. `python tests/readme.py` runs them all and writes the output
-into README.md; the tests only compare. Behind ``<!-- doctest on Spark -->`` stands a doctest.
+``<!-- run on Spark -->`` need Spark. `python tests/readme.py FILE...` runs the blocks of these
+files (of all, without a name) and writes the output into them; the tests only compare. Behind
+``<!-- doctest on Spark -->`` stands a doctest.
 """
 
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+DOCUMENTS = [README, *sorted((ROOT / "man").glob("*.md"))]
 
 PLAIN, ON_SPARK = "run", "run on Spark"
 _BLOCK = r"<!-- {} -->\n```console\n(.*?)```"
@@ -20,8 +22,8 @@ _DOCTEST = re.compile(r"<!-- doctest on Spark -->\n```python\n(.*?)```", re.DOTA
 # What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and
 # what depends on how many producers have expired by now.
 _VOLATILE = re.compile(
-    r"in \d+\.\d s \([^)]*/s\)|changed \d+ s after|\"elapsed_s\": [0-9.]+"
-    r"|\d+ files written anew|\d+ changes made"
+    r"in [\d.]+ (ms|s) \([^)]*/s\)|changed \d+ d \d+ h after|\"elapsed_s\": [0-9.]+"
+    r"|\d+ files are rebuilt|\d+ changes made"
 )
 
 
@@ -60,11 +62,12 @@ def run(block: str) -> str:
 
 
 def main() -> None:
-    text = README.read_text()
-    for kind in (PLAIN, ON_SPARK):
-        for block in blocks(text, kind):
-            text = text.replace(block, run(block))
-    README.write_text(text)
+    for document in [Path(name) for name in sys.argv[1:]] or DOCUMENTS:
+        text = document.read_text()
+        for kind in (PLAIN, ON_SPARK):
+            for block in blocks(text, kind):
+                text = text.replace(block, run(block))
+        document.write_text(text)
 
 
 if __name__ == "__main__":

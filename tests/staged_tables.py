@@ -1,96 +1,65 @@
-"""The tables of one pass over log dirs, made in this process and read by Spark."""
+"""The answers on log dirs, made in this process by the functions that executors run."""
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyarrow import parquet
 
-from logtool import data_dir, partition
-from logtool.checks.batches import BatchRules
-from logtool.files import LogFile
+from logtool.checks.pieces import join
+from logtool.checks.report import Task
+from logtool.disk import log_dir, partition
+from logtool.disk.files import LogFile
+from logtool.disk.partition import Segment
 from logtool.formats.names import DirectoryKind
-from logtool.partition import Segment
 from logtool.pipeline import tables
-from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
-from logtool.pipeline.homes import place_of_dir
-from logtool.pipeline.rows import Place, batch_rows
-from logtool.scan import scan
+from logtool.pipeline.answers import Asked
+from logtool.pipeline.manifest import Part
+from logtool.pipeline.questions.answering import LISTS_OF
+from logtool.pipeline.runs import begin
+from logtool.pipeline.unit_rows import STAGED, ScanWork
+from logtool.segment.walk import scan
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
-
-@dataclass
-class Staged:
-    """What was read so far."""
-
-    edges: list[Any] = field(default_factory=list)
-    inner: list[Any] = field(default_factory=list)
-    batches: list[Any] = field(default_factory=list)
-    segments: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, log_dir: Path, *, cut: bool = False) -> None:
-        """Read a log dir; with `cut` sound segments in two pieces."""
-        for folder, directory in data_dir.read(log_dir).partitions:
+def answers(
+    homes: Sequence[Path], table: str, work: Path, *, cut: bool = False
+) -> list[dict[str, object]]:
+    """Return the rows of a table that is an answer; with `cut` sound segments are two pieces."""
+    run = begin(str(work / "tables"), "one")
+    job = ScanWork(run.staging, frozenset({"batches", STAGED}), lists=frozenset({LISTS_OF[table]}))
+    whole: list[Task] = []
+    for home in homes:
+        for folder, directory in log_dir.read(home).partitions:
             if directory.kind is not DirectoryKind.DELETE:
                 for segment in partition.read(folder).segments:
-                    self._segment(place_of_dir(folder), segment, cut=cut)
-
-    def _segment(self, place: Place, segment: Segment, *, cut: bool) -> None:
-        rules, count, epoch = BatchRules(segment.base_offset), 0, None
-        behind = segment.next_base_offset
-        with LogFile(segment.log.path) as log:
-            edges = _pieces(log, segment) if cut else [0, log.size]
-            for start, stop in pairwise(edges):
-                rows = GapRows(place, segment.base_offset, behind, start)
-                for chunk in scan(log, base_offset=segment.base_offset, start=start, stop=stop):
-                    for _ in rules.feed(chunk):
-                        pass
-                    rows.feed(chunk, rules.misplaced)
-                    if len(chunk.table):
-                        self.batches.append(batch_rows(place, segment.base_offset, chunk.table))
-                        count, epoch = count + len(chunk.table), int(chunk.table.leader_epoch[-1])
-                inner, edge = rows.finish()
-                self.inner.append(inner)
-                self.edges.append(edge)
-        self.segments.append(place._asdict() | {
-            "segment": segment.base_offset, "next_segment": behind, "batches": count, "read": True,
-            "first_offset": rules.first_offset, "last_offset": rules.last_offset,
-            "last_leader_epoch": epoch,
-        })  # fmt: skip
-
-    @staticmethod
-    def is_table(found: "DataFrame", name: str) -> bool:
-        """Return whether a DataFrame has the columns of a table, in its order, with its types."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        kinds = from_arrow_schema(tables.schema(name))
-        one = [(field.name, field.dataType) for field in found.schema]
-        return one == [(field.name, field.dataType) for field in kinds]
-
-    def frames(self, spark: "SparkSession", home: Path) -> "dict[str, DataFrame]":
-        """Return the DataFrames by the name of their table."""
-        schema = tables.schema("segments")
-        found = {
-            "edges": pa.Table.from_batches(self.edges, EDGES),
-            "inner": pa.Table.from_batches(self.inner, INNER),
-            "batches": pa.Table.from_batches(self.batches, tables.schema("batches")),
-            "segments": pa.Table.from_pylist(self.segments, schema),
-        }
-        home.mkdir(exist_ok=True)
-        for name, table in found.items():
-            parquet.write_table(table, home / f"{name}.parquet")
-        return {name: spark.read.parquet(str(home / f"{name}.parquet")) for name in found}
+                    parts = _in_pieces(job, segment) if cut else []
+                    run.add(parts)
+                    whole += [] if parts else [Task(segment)]
+    run.add(part for number, some in job([(0, whole)]) if number < 0 for part in some)
+    parts = Asked(run.staging, (table,), tuple(homes)).answer_here(run.files(STAGED))
+    rows: list[dict[str, object]] = []
+    for part in parts:
+        found = parquet.read_table(f"{run.staging.output}/{part.path}", partitioning=None)
+        assert found.schema == tables.schema(table)
+        rows += found.to_pylist()
+    run.abandon()
+    return rows
 
 
-def _pieces(log: LogFile, segment: Segment) -> list[int]:
-    """Return where a segment begins, may be cut, and ends; a cut where nothing is wrong alone."""
-    rules, positions, sound = BatchRules(segment.base_offset), [], True
-    for chunk in scan(log, base_offset=segment.base_offset):
-        sound &= not list(rules.feed(chunk)) and not chunk.damage
-        positions += chunk.table.position.tolist()
-    middle = positions[len(positions) // 2 :][:1] if sound and len(positions) > 1 else []
-    return [0, *middle, log.size]
+def _in_pieces(job: ScanWork, segment: Segment) -> list[Part]:
+    """Return the files of a segment that is read in two pieces; none where that does not count."""
+    whole, middle = Task(segment), _middle(segment)
+    if not middle:
+        return []
+    spans = range(middle), range(middle, segment.log.size)
+    units = [(at, [replace(whole, piece=span)]) for at, span in enumerate(spans)]
+    pieces = [result for number, result in job(units) if number >= 0]
+    counts = join(whole, [report for one in pieces for report in one.reports])
+    return [part for one in pieces for part in one.parts] if counts else []
+
+
+def _middle(segment: Segment) -> int:
+    with LogFile(segment.log.path) as log:
+        chunks = scan(log, base_offset=segment.base_offset)
+        positions = [position for chunk in chunks for position in chunk.table.position.tolist()]
+    return positions[len(positions) // 2] if len(positions) > 1 else 0

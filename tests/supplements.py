@@ -10,14 +10,15 @@ from pathlib import Path
 
 from verification import verify
 
-from logtool import data_dir, partition
+from logtool.disk import log_dir, partition
 from logtool.formats import offset_checkpoint, time_index, transaction_index
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, parse_partition_file
-from logtool.loading.loader import Loaded, Outcome, Start, load
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.loader import load
 from logtool.loading.producers import decode
 from logtool.loading.shadow import Shadow
 from logtool.loading.supplement import supplement
-from logtool.transactions import Producer
+from logtool.segment.producer_state import Producer
 
 _DENSE = {"index.dense": 64}
 """Topics with an ``index.interval.bytes`` of their own."""
@@ -36,7 +37,7 @@ def unclean_starts(home: Path) -> Iterator[tuple[Path, Start]]:
     """Yield the partitions of a log dir, each as it would start after a crash."""
     points = rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
     starts = rows(home, FileKind.LOG_START_CHECKPOINT)
-    for path, directory in data_dir.read(home).partitions:
+    for path, directory in log_dir.read(home).partitions:
         if directory.topic == CLUSTER_METADATA or directory.kind is not DirectoryKind.LIVE:
             continue
         key = directory.topic, directory.partition

@@ -1,11 +1,17 @@
 import subprocess
 import sys
 
-from readme import README, ROOT, blocks, run, steady
+from readme import DOCUMENTS, README, ROOT, blocks, run, steady
 
 
-def test_readme_shows_what_its_commands_print() -> None:
+def test_readme_and_guides_show_what_their_commands_print() -> None:
+    # One test for all: they work on the same directories.
     subprocess.run([sys.executable, ROOT / "tests" / "demo.py"], check=True, capture_output=True)
 
-    for block in blocks(README.read_text()):
-        assert steady(run(block)) == steady(block)
+    for document in DOCUMENTS:
+        for block in blocks(document.read_text()):
+            assert steady(run(block)) == steady(block), document.name
+
+
+def test_readme_is_short() -> None:
+    assert README.stat().st_size <= 10 * 1024

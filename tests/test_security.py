@@ -1,4 +1,4 @@
-"""What SECURITY.md says never happens."""
+"""What man/logtool-trust.md says never happens."""
 
 import ast
 import socket
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from logtool import cli, resume
-from logtool import scenario as scenarios
+from logtool import cli
 from logtool.errors import UsageError
+from logtool.replication import scenario as scenarios
+from logtool.running import resume
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(
@@ -89,7 +90,7 @@ FORGED_RESUME = [
 def test_a_resume_file_that_is_none_is_one_line(tmp_path, content):
     path = tmp_path / "resume.json"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="is no file that --resume wrote"):
+    with pytest.raises(UsageError, match="was not written by --resume"):
         resume.load(path)
 
 

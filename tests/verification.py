@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logtool import files, partition
+from logtool.disk import files, partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats import offset_checkpoint, record_batch
 from logtool.formats.names import FileKind, parse_partition_file, parse_root_file
 from logtool.formats.record_batch import BatchTable
-from logtool.scan import scan
-from logtool.summary import Summary
+from logtool.running.summary import Summary
+from logtool.segment.walk import scan
 from logtool.verify import Level, Verification
 
 Place = tuple[str, str, int | None]

@@ -5,6 +5,14 @@ Everything is written ahead. `Journal.begin` makes an undo directory outside of 
 does `carry_out` touch the log dir. A kill before the commit leaves the log dir as it was; after it,
 what is found on disk says how far it came, so that `finish` and `undo` can be run any number of
 times. All of it stands inside of `locked`.
+
+``disk.py`` has every call that changes a file. Changes of one file are put together into a `Step`,
+and ``states.py`` tells from the file alone how far a step has come: there is no progress record
+that a kill could leave wrong. ``held.py`` reaches every file from a directory that is held open, so
+that there is nothing between a check and its use, and ``parsing.py`` says what a journal may say.
+Owner and mode are set through the descriptor that wrote a file. A file with more than one name is
+copied, never changed in place. ``tests/crash`` kills it, and lets the disk fail, at every call;
+``tests/commands/test_hostile.py`` swaps names between any two calls.
 """
 
 from logtool.apply.disk import sync

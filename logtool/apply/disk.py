@@ -15,9 +15,9 @@ from typing import Any
 
 import crc32c
 
-from logtool import files
 from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look
+from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnwritableError
 
 _PAGE = 1 << 12

@@ -19,13 +19,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from logtool import shell
+from logtool.actions import Action, Change, Kind
 from logtool.apply import disk, outside, records, saving, states, stepping
 from logtool.apply.held import HeldDir, check_trusted
 from logtool.apply.parsing import Record, State
 from logtool.apply.steps import Step, merge
+from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
-from logtool.plan import Action, Change, Kind
 
 OnAction = Callable[[Action], None]
 
@@ -182,7 +182,7 @@ class Journal:
         """Refuse to change what is no log dir, unless all that made it one was removed."""
         gone = [step.path.name for step in self.steps if step.kind is Kind.REMOVE]
         if not (outside.belongs_to_broker(self.log_dir) or any(map(outside.is_brokers, gone))):
-            raise RefusedError(f"{self.log_dir}: is no log dir; nothing was touched")
+            raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
 
     def _find(self) -> list[states.Found]:
         settled = self.state is State.DONE

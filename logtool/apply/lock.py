@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from logtool import broker
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
+from logtool.disk import in_use
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats.names import FileKind
 
@@ -30,9 +30,9 @@ def locked(log_dir: Path) -> Iterator[None]:
 
     A ``.lock`` that was not there is removed again, and the directory keeps its mtime. The lock is
     a POSIX record lock, as ``FileLock`` of Kafka: it would be lost as soon as this process closed
-    any other descriptor of that file, which is why `broker.holder` is told of it. May be nested.
+    any other descriptor of that file, which is why `in_use.holder` is told of it. May be nested.
     """
-    if broker.is_held_here(log_dir):
+    if in_use.is_held_here(log_dir):
         yield
         return
     path = log_dir / FileKind.LOCK.value
@@ -48,7 +48,7 @@ def locked(log_dir: Path) -> Iterator[None]:
         except OSError as error:
             raise UnwritableError(path, error.strerror or str(error)) from error
         mtime_ns = _made_by_us(home, fd)
-        with broker.held_here(log_dir):
+        with in_use.held_here(log_dir):
             try:
                 if mtime_ns is not None:
                     disk.set_dir_time(home, home.path, mtime_ns)
@@ -81,7 +81,12 @@ def _open(home: HeldDir, path: Path) -> int:
     folder = os.fstat(home.fd)
     fd, named = _nameless(home, path)
     try:
-        os.write(fd, b"logtool %d\n" % folder.st_mtime_ns)
+        try:
+            os.write(fd, b"logtool %d\n" % folder.st_mtime_ns)
+        except OSError as error:
+            if named:
+                _remove(home)
+            raise UnwritableError(path, error.strerror or str(error)) from error
         # After a kill it stays: the broker's own user must be able to open it then.
         with suppress(OSError):
             os.fchown(fd, folder.st_uid, folder.st_gid)
@@ -128,7 +133,7 @@ def _remove(home: HeldDir) -> None:
 
 
 def _who(log_dir: Path) -> str:
-    holder = broker.holder(log_dir)
+    holder = in_use.holder(log_dir)
     if holder is None or not holder.pid:
         return "another process"
     return f"{holder.command or 'a process'} (pid {holder.pid})"

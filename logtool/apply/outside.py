@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from logtool import files
+from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
@@ -19,7 +19,7 @@ def check(undo_dir: Path, log_dir: Path) -> None:
     """Refuse an undo directory that is in use, is no directory, or lies in a log dir."""
     check_place(undo_dir, log_dir)
     if undo_dir.exists() and not undo_dir.is_dir():
-        raise RefusedError(f"{undo_dir}: is there and is no directory")
+        raise RefusedError(f"{undo_dir}: exists and is not a directory")
     if undo_dir.exists() and any(undo_dir.iterdir()):
         raise RefusedError(f"{undo_dir}: is not empty; give a new directory")
 

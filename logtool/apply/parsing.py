@@ -12,9 +12,9 @@ from typing import Any
 
 import crc32c
 
+from logtool.actions import Kind
 from logtool.apply.held import MOST_MODE
 from logtool.apply.steps import Look, Step
-from logtool.plan import Kind
 
 SCHEMA = "logtool.journal/1"
 _INT64 = 1 << 63

@@ -69,7 +69,7 @@ def read(undo: HeldDir) -> Record:
     path = undo.path / NAME
     if NAME not in undo.names():
         if not all(map(_OURS.fullmatch, undo.names())):
-            raise RefusedError(f"{undo.path}: is no undo directory: it has no {NAME}")
+            raise RefusedError(f"{undo.path}: is not an undo directory: it has no {NAME}")
         return Record(_log_dir_beside(undo.path), "", State.PREPARED, [], {})
     data = _content(undo)
     try:

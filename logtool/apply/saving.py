@@ -6,12 +6,12 @@ import time
 from collections.abc import Set
 from pathlib import Path
 
+from logtool.actions import Kind, Stamp
 from logtool.apply import disk
 from logtool.apply.held import BLOCK, MOST_MODE, HeldDir, OpenFile
 from logtool.apply.states import checksum
 from logtool.apply.steps import Draft, Look, Step
 from logtool.errors import RefusedError
-from logtool.plan import Kind, Stamp
 
 
 def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Path | None]) -> Step:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import crc32c
 
+from logtool.actions import Kind
 from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look, Step
 from logtool.errors import RefusedError
-from logtool.plan import Kind
 
 
 class Content(Enum):
@@ -95,7 +95,7 @@ def _place(step: Step, home: HeldDir) -> Path:
 
 def _refuse_taken(step: Step, home: HeldDir) -> None:
     if step.after and home.look(step.after):
-        raise RefusedError(f"{step.after}: is there already; nothing was touched")
+        raise RefusedError(f"{step.after}: already exists; nothing was touched")
 
 
 def _content(

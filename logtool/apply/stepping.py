@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from logtool.actions import Action, Kind
 from logtool.apply import disk
 from logtool.apply.held import HeldDir, OpenFile
 from logtool.apply.states import Content, Found, checksum, saved, written
@@ -14,7 +15,6 @@ from logtool.apply.steps import Look, Step
 from logtool.errors import RefusedError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
-from logtool.plan import Action, Kind
 
 SUFFIX = ".logtool-tmp"
 """Of a file that gets its name when it is whole: nothing to a broker, in the root and below."""
@@ -85,7 +85,7 @@ def actions(found: Found) -> Iterator[Action]:
     path = step.after or found.path
     old, new = step.old, step.new
     if step.kind is Kind.TRUNCATE and old and new:
-        reason = f"cut from {old.size} to {new.size} bytes"
+        reason = f"cut from {old.size:,} to {new.size:,} bytes"
         yield _told(step, Kind.TRUNCATE, reason, path, new.size, old.size - new.size)
     else:
         size = new.size if new else old.size if old else None
@@ -104,7 +104,7 @@ def undo_actions(found: Found) -> Iterator[Action]:
         return
     if found.content is not Content.OLD:
         if step.kind is Kind.TRUNCATE and new:
-            reason = f"was cut from {old.size} to {new.size} bytes"
+            reason = f"was cut from {old.size:,} to {new.size:,} bytes"
             yield _told(step, "append", reason, found.path, new.size, old.size - new.size)
         else:
             gone = step.kind is Kind.REMOVE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logtool.plan import Change, Kind, Stamp
+from logtool.actions import Change, Kind, Stamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logtool import files
-from logtool.data_dir import OFFSET_CHECKPOINTS
+from logtool.actions import Action, Change, Kind, Stamp
+from logtool.disk import files
+from logtool.disk.log_dir import OFFSET_CHECKPOINTS
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory
-from logtool.plan import Action, Change, Kind, Stamp
 
 REMOVABLE = (*OFFSET_CHECKPOINTS, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.CLEAN_SHUTDOWN)
 """Files that a broker does without."""
@@ -70,7 +70,7 @@ def load(path: Path) -> Present:
     kind = kind_of(path)
     module = _module(kind)
     if module is None:
-        raise UsageError(f"{path} is no checkpoint of offsets or leader epochs")
+        raise UsageError(f"{path} is not a checkpoint of offsets or leader epochs")
     data, stamp = _read(path)
     value = module.parse(data)
     return Present(path, kind, data, stamp, value, tuple(module.check(value)))
@@ -102,7 +102,7 @@ def remove(path: Path) -> Edit | None:
     """
     kind = kind_of(path)
     if kind not in REMOVABLE:
-        raise UsageError(f"{path} is no file that a broker does without")
+        raise UsageError(f"{path} is not a file that can be removed: a broker needs it")
     data, stamp = _read(path)
     if stamp is None:
         _expect_directory(path)
@@ -120,7 +120,7 @@ def set_row(path: Path, key: str, value: str | None) -> Edit | None:
         _expect_directory(path)
     bad = [found for found in present.findings if found.code not in _HARMLESS]
     if bad:
-        raise RefusedError(f"{path}: {bad[0].message}; mend it with 'logtool checkpoint rebuild'")
+        raise RefusedError(f"{path}: {bad[0].message}; repair it with 'logtool checkpoint rebuild'")
     number = None if value is None else _whole("OFFSET", value, _LARGEST_OFFSET)
     if present.kind is FileKind.LEADER_EPOCH_CHECKPOINT:
         return _set_epoch(present, key, number)
@@ -176,7 +176,7 @@ def _expect_directory(path: Path) -> None:
 
 def _changed(present: Present, key: str, before: int | None, after: int | None) -> str:
     if after is None:
-        return f"{key}: row of {before} goes; without it {_WITHOUT[present.kind]}"
+        return f"{key}: row of {before} is removed; without it {_WITHOUT[present.kind]}"
     return f"{key}: {'no row' if before is None else before} becomes {after}"
 
 

@@ -5,26 +5,26 @@ could mean it (`rules`). Rows are never added to the offset checkpoints, since a
 always safe: it stands for the start of the log.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from logtool import data_dir, partition
 from logtool.checkpoints import rules
 from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
 from logtool.checkpoints.rules import Extent
 from logtool.checks import chain, root
 from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level, SegmentReport
-from logtool.data_dir import OF_TODAY, OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
+from logtool.disk import log_dir as log_dirs
+from logtool.disk import partition
+from logtool.disk.log_dir import OF_TODAY, OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
-from logtool.formats.names import FileKind, PartitionDirectory
-from logtool.partition import Partition
-from logtool.schedule import Budget, Job, Schedule
-from logtool.summary import Summary
-
-Key = tuple[str, int]
+from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.running.run import Run
+from logtool.running.schedule import Job
+from logtool.running.summary import Summary
 
 
 @dataclass(slots=True)
@@ -34,9 +34,8 @@ class Rebuild:
     path: Path
     """A log dir, a partition dir, or one checkpoint."""
     selection: Selection = field(default_factory=Selection)
-    budget: Budget = field(default_factory=Budget)
+    run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
-    on_bytes: Callable[[int, Path], None] = lambda count, path: None
     log_dir: Path = field(init=False)
     """Where the files are that a broker locks."""
     _kinds: tuple[FileKind, ...] = field(init=False)
@@ -46,13 +45,13 @@ class Rebuild:
     def __post_init__(self) -> None:
         """Find out what is meant; UsageError for a file that is no checkpoint."""
         self.log_dir, self._kinds = self.path, OFFSET_CHECKPOINTS
-        what = data_dir.classify(self.path)
+        what = log_dirs.classify(self.path)
         if what is PathKind.FILE:
             self.log_dir, self._kinds = self.path.parent, (kind_of(self.path),)
             if self._kinds[0] is FileKind.LEADER_EPOCH_CHECKPOINT:
                 self._partition, self._kinds = self.path.parent, ()
             elif self._kinds[0] not in OFFSET_CHECKPOINTS:
-                raise UsageError(f"{self.path} is no checkpoint of offsets or leader epochs")
+                raise UsageError(f"{self.path} is not a checkpoint of offsets or leader epochs")
         elif what is PathKind.PARTITION_DIR:
             self._partition, self._kinds = self.path, ()
         if self._partition:
@@ -63,7 +62,7 @@ class Rebuild:
         return not self._kinds or self._kinds == OFFSET_CHECKPOINTS
 
     def __iter__(self) -> Iterator[Edit | UnreadableError]:
-        home = data_dir.read(self.log_dir)
+        home = log_dirs.read(self.log_dir)
         found: dict[FileKind, Present] = {}
         for kind in {*self._kinds, FileKind.LOG_START_CHECKPOINT} & home.files.keys():
             try:
@@ -72,9 +71,9 @@ class Rebuild:
                 if kind in self._kinds:
                     yield error
         starts = found.get(FileKind.LOG_START_CHECKPOINT)
-        start_rows: dict[Key, int] = starts.value.offsets if starts else {}
-        extents: dict[Key, Extent] = {}
-        with Schedule(self.budget, self.on_bytes) as schedule:
+        start_rows: dict[TopicPartition, int] = starts.value.offsets if starts else {}
+        extents: dict[TopicPartition, Extent] = {}
+        with self.run.schedule() as schedule:
             for job, reports in schedule.run(self._jobs(home, start_rows)):
                 yield from self._judge(job, list(reports), start_rows, extents)
         for kind in self._kinds:
@@ -83,7 +82,7 @@ class Rebuild:
                     found[kind], home, self.selection, extents, start_rows, self.summary
                 )
 
-    def _jobs(self, home: DataDir, start_rows: dict[Key, int]) -> Iterator[Job]:
+    def _jobs(self, home: DataDir, start_rows: dict[TopicPartition, int]) -> Iterator[Job]:
         """Yield the partitions to look at: the ends of their logs, or for the epochs all of it."""
         level = Level.BATCHES if self._with_epochs else Level.QUICK
         for path, directory in self._partitions(home):
@@ -109,8 +108,8 @@ class Rebuild:
                 yield path, directory
 
     def _judge(
-        self, job: Job, reports: Sequence[SegmentReport], start_rows: dict[Key, int],
-        extents: dict[Key, Extent],
+        self, job: Job, reports: Sequence[SegmentReport], start_rows: dict[TopicPartition, int],
+        extents: dict[TopicPartition, Extent],
     ) -> Iterator[Edit | UnreadableError]:  # fmt: skip
         """Yield the edit of a partition's epochs, and note what its log says of the offsets."""
         found, request, key = job.subject
@@ -148,7 +147,9 @@ def _epochs(
     new = rules.epochs(old, chain.merge_runs(reports), start=start, end=extent.log_end_offset)
     if new == old and present.is_sound:
         return
-    gone = [f"epoch {epoch} at offset {at} goes" for epoch, at in old if (epoch, at) not in new]
+    gone = [
+        f"epoch {epoch} at offset {at} is removed" for epoch, at in old if (epoch, at) not in new
+    ]
     come = [f"epoch {epoch} begins at offset {at}" for epoch, at in new if (epoch, at) not in old]
     reasons = [*gone, *come] or [_unsound(present)]
     content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(new))
@@ -156,28 +157,30 @@ def _epochs(
 
 
 def _offsets(
-    present: Present, home: DataDir, selection: Selection, extents: dict[Key, Extent],
-    start_rows: dict[Key, int], summary: Summary,
+    present: Present, home: DataDir, selection: Selection, extents: dict[TopicPartition, Extent],
+    start_rows: dict[TopicPartition, int], summary: Summary,
 ) -> Iterator[Edit]:  # fmt: skip
     """Yield the edit of an offset checkpoint, where it should be another."""
     there = {(d.topic, d.partition) for _, d in home.partitions if d.kind in OF_TODAY}
-    new: dict[Key, int] = {}
+    new: dict[TopicPartition, int] = {}
     reasons = []
     for key, row in present.value.offsets.items():
         name, extent = f"{key[0]}-{key[1]}", extents.get(key)
         if key not in there and _is_meant(key, selection):
             summary.partitions += 1
-            reasons.append(f"{name}: row of {row} goes, the partition is not in this directory")
+            reasons.append(
+                f"{name}: row of {row} is removed: the partition is not in this directory"
+            )
             continue
         if row < 0:
-            reasons.append(f"{name}: row of {row} goes, an offset is at least 0")
+            reasons.append(f"{name}: row of {row} is removed: an offset is at least 0")
             continue
         new[key] = row
         if extent:
             start = rules.log_start(extent, start_rows.get(key))
             new[key] = rules.offset(present.kind, row, extent, start)
             if new[key] != row:
-                holds = f"the log holds {start} to {extent.log_end_offset}"
+                holds = f"the log starts at {start} and ends at {extent.log_end_offset}"
                 reasons.append(f"{name}: {row} becomes {new[key]}, {holds}")
     if not reasons and present.is_sound:
         return
@@ -185,7 +188,7 @@ def _offsets(
     yield replacement(present, content, reasons or [_unsound(present)])
 
 
-def _is_meant(key: Key, selection: Selection) -> bool:
+def _is_meant(key: TopicPartition, selection: Selection) -> bool:
     directory = names.parse_directory(f"{key[0]}-{key[1]}")
     return isinstance(directory, PartitionDirectory) and selection.takes(directory)
 

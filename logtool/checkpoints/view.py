@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from logtool import data_dir
 from logtool.checkpoints.edit import Present, load
 from logtool.checks import root
-from logtool.data_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
+from logtool.disk import log_dir
+from logtool.disk.log_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import names
-from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 
 Object = dict[str, Any]
-Rows = dict[FileKind, dict[root.Key, int]]
+Rows = dict[FileKind, dict[TopicPartition, int]]
 """The offsets of each checkpoint."""
 Item = Object | Finding | UnreadableError
 _COLUMNS = dict(
@@ -31,9 +31,9 @@ def show(path: Path, selection: Selection) -> Iterator[Item]:
 
     Lines that a broker cannot read come as findings, files that cannot be read as errors.
     """
-    what = data_dir.classify(path)
+    what = log_dir.classify(path)
     if what is PathKind.LOG_DIR:
-        yield from _log_dir(data_dir.read(path), selection)
+        yield from _log_dir(log_dir.read(path), selection)
         return
     file = path / FileKind.LEADER_EPOCH_CHECKPOINT if what is PathKind.PARTITION_DIR else path
     present = load(file)
@@ -65,7 +65,7 @@ def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
         key = directory.topic, directory.partition
         if not selection.takes(directory):
             continue
-        has_rows = directory.kind in data_dir.OF_TODAY and root.key_of(directory)
+        has_rows = directory.kind in log_dir.OF_TODAY and root.key_of(directory)
         rows: Rows = found if has_rows else {}
         if rows:
             seen.add(key)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool import shell
+from logtool.disk import shell
 from logtool.findings import Finding
-from logtool.formats import compression, control_record
+from logtool.formats import compression, control_record, wording
 from logtool.formats._columns import runs
 from logtool.formats.record_batch import (
     MAGIC,
@@ -18,7 +18,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.scan import Chunk, Damage, Reason
+from logtool.segment.walk import Chunk, Damage, Reason
 
 MOST_RELATIVE_OFFSET = 2**31 - 1
 
@@ -156,8 +156,8 @@ class BatchRules:
         for first, last in runs(outside):
             limit = self._base_offset + MOST_RELATIVE_OFFSET
             text = (
-                f"holds offsets {base_offset[first]} to {last_offset[first]}, the segment "
-                f"can only hold {self._base_offset} to {limit}"
+                f"holds {wording.offsets(base_offset[first], last_offset[first])}, the segment "
+                f"can only hold {wording.through(self._base_offset, limit)}"
             )
             yield _at(table, "batch/offset-range", text, first, last)
         good = np.flatnonzero(~misplaced)
@@ -311,8 +311,9 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
     if damage.resynchronised:
         code = _DAMAGE_CODES[damage.reason]
         message += (
-            f"; {region.batches} sound batches ({region.records} records, {region.bytes} bytes) "
-            "follow in this segment and recovery would cut them off"
+            f"; recovery would also cut off "
+            f"{wording.count(region.batches, 'sound batch', 'sound batches')} that follow in this "
+            f"segment ({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
         )
     elif damage.reason in _TAIL_CODES:
         code = _TAIL_CODES[damage.reason]

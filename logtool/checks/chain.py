@@ -4,13 +4,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from logtool import shell
 from logtool.checks.compaction import Cleaning
 from logtool.checks.report import SegmentReport
+from logtool.disk import shell
+from logtool.disk.partition import File, Partition, Segment
 from logtool.findings import Finding
+from logtool.formats import wording
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
 from logtool.formats.names import FileKind, FileState
-from logtool.partition import File, Partition, Segment
 
 Run = tuple[int, int, int]
 """(leader epoch, first offset, last offset) of neighbouring batches of one epoch."""
@@ -59,7 +60,7 @@ def check_epochs(
             yield Finding(code, text, first_offset=first, last_offset=last)
             return
         if epoch not in known:
-            text = f"batches at offsets {first} to {last} have epoch {epoch}, which has no row"
+            text = f"batches at {wording.offsets(first, last)} have epoch {epoch}, which has no row"
             yield Finding("leader-epoch/missing-epoch", text, first_offset=first, last_offset=last)
             continue
         behind = bisect_right(starts, first)
@@ -68,7 +69,8 @@ def check_epochs(
         if at is None or at[0] != epoch or later:
             other = later[0] if at and at[0] == epoch else at
             says = f"epoch {other[0]} from offset {other[1]} on" if other else "no epoch there"
-            text = f"batches at offsets {first} to {last} have epoch {epoch}, the file says {says}"
+            where = wording.offsets(first, last)
+            text = f"batches at {where} have epoch {epoch}, the file says {says}"
             yield Finding("leader-epoch/mismatch", text, first_offset=first, last_offset=last)
     for row in checkpoint.rows:
         if log_end is not None and row.start_offset > log_end:
@@ -95,7 +97,7 @@ def _hole(
 ) -> Finding:
     end = left.next_offset
     span = (end, begin - 1)
-    text = f"offsets {end} to {begin - 1} are in no segment"
+    text = f"no segment holds {wording.offsets(end, begin - 1)}"
     if end <= left.indexed_offset < begin:
         text += f", but the indexes of segment {left.base_offset} go on to {left.indexed_offset}"
         return Finding("segment/missing", text, None, None, *span)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool import files
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory

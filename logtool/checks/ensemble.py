@@ -14,9 +14,9 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from logtool import files, metadata_image, releases
 from logtool.checks import small_files
-from logtool.data_dir import OF_TODAY, DataDir
+from logtool.disk import files
+from logtool.disk.log_dir import OF_TODAY, DataDir
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding
 from logtool.formats import partition_metadata
@@ -26,8 +26,11 @@ from logtool.formats.names import (
     DirectoryKind,
     FileKind,
     PartitionDirectory,
+    TopicPartition,
 )
-from logtool.metadata_image import MetadataImage
+from logtool.metadata import image as metadata_image
+from logtool.metadata import releases
+from logtool.metadata.image import MetadataImage
 
 WITH_STRAYS = (3, 6)
 """The first release that knows names that end in ``-stray``."""
@@ -40,11 +43,10 @@ _NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
 """What an assignment says where the log dir is not known (``DirectoryId``): migrating, unassigned,
 lost."""
 _META = FileKind.META_PROPERTIES.value
-Key = tuple[str, int]
 
 
 class Effect(StrEnum):
-    """What a start makes of a finding; the words are those of `logtool.plan`."""
+    """What a start makes of a finding; the words are those of `logtool.actions`."""
 
     REFUSE = "refuse"
     """The broker does not start."""
@@ -65,7 +67,7 @@ class Verdict:
 class Future:
     """A copy of a partition on its way to another log dir of the broker."""
 
-    key: Key
+    key: TopicPartition
     path: Path
     live: Path | None
     """The copy that it is made of."""
@@ -85,10 +87,12 @@ class Member:
 
     root: DataDir
     meta: MetaProperties | None
-    """None where there is no such file, or where it is a folder."""
+    """None where there is no such file, where it is a folder, or where it cannot be read."""
     wrong: tuple[Finding, ...] = ()
     """What is wrong with the file by itself."""
     is_folder: bool = False
+    unread: UnreadableError | None = None
+    """Why the file could not be read: then nothing is known of it, and nothing held against it."""
 
     @property
     def path(self) -> Path:
@@ -107,12 +111,15 @@ class Member:
 
 
 def member(root: DataDir) -> Member:
-    """Read the identity of a log dir; UnreadableError when that is not possible."""
+    """Read the identity of a log dir, as far as that is possible."""
     file = root.files.get(FileKind.META_PROPERTIES)
     if file is None:
         is_folder = any(path.name == _META for path, _ in root.bad_directories)
         return Member(root, None, is_folder=is_folder)
-    value, found = small_files.check_file(file)
+    try:
+        value, found = small_files.check_file(file)
+    except UnreadableError as error:
+        return Member(root, None, unread=error)
     return Member(root, value, tuple(found))
 
 
@@ -287,7 +294,8 @@ class Ensemble:
             for finding, effect in broken.get(one.path, ()):
                 fate = Effect.REFUSE if needed else effect
                 yield Verdict(_told(finding, fate), fate, one.path)
-            if one.meta is None and not one.is_folder and self._is_kraft:
+            is_missing = one.meta is None and not one.is_folder and not one.unread
+            if is_missing and self._is_kraft:
                 text = "holds no meta.properties, as the broker's other log dirs do"
                 if one.has_metadata_log:
                     text = "holds a metadata log and no meta.properties"
@@ -367,7 +375,7 @@ class Ensemble:
 
     def _twice(self) -> Iterator[Verdict]:
         """Yield partitions that lie in the log dirs twice, live or on their way."""
-        seen: dict[tuple[Key, DirectoryKind], Path] = {}
+        seen: dict[tuple[TopicPartition, DirectoryKind], Path] = {}
         for one in self.members:
             if one.path in self.offline:
                 continue
@@ -460,7 +468,7 @@ def _differences(
             yield key, str(value), str(wanted)
 
 
-def _refusal(code: str, text: str, path: Path, key: Key | None = None) -> Verdict:
+def _refusal(code: str, text: str, path: Path, key: TopicPartition | None = None) -> Verdict:
     topic, number = key or (None, None)
     finding = Finding(code, text, path=path, topic=topic, partition=number)
     return Verdict(finding, Effect.REFUSE, path.parent)

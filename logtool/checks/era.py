@@ -7,8 +7,8 @@ them the id; none of them needs it (``Log``, ``Partition`` of Kafka 2.8; ``LogMa
 
 from pathlib import Path
 
-from logtool import files
-from logtool.data_dir import DataDir
+from logtool.disk import files
+from logtool.disk.log_dir import DataDir
 from logtool.errors import UnreadableError
 from logtool.formats import meta_properties
 from logtool.formats.meta_properties import MetaProperties

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from math import inf
 from typing import Self
 
-from logtool.files import LogFile
+from logtool.disk.files import LogFile
 from logtool.formats import offset_index, time_index
 
 

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from logtool import files, shell
+from logtool.disk import files, shell
+from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
-from logtool.formats import names, offset_index, time_index
+from logtool.formats import names, offset_index, time_index, wording
 from logtool.formats._columns import runs
 from logtool.formats.names import FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import Column
 from logtool.formats.time_index import TimeIndex
-from logtool.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
-from logtool.partition import File, Segment
-from logtool.scan import Chunk
+from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
+from logtool.segment.walk import Chunk
 
 DEFAULT_INTERVAL_BYTES = 4096
 """Default of ``index.interval.bytes``."""
@@ -95,7 +95,10 @@ class OffsetIndexRules:
         last = self._join.last_batch_position
         long = last > most or (went > MOST_RESTARTS and last > DEFAULT_INTERVAL_BYTES)
         if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
-            text = f"no entry for {batches} batches in {self._segment.log.size} bytes of log"
+            text = (
+                f"no entry for {wording.count(batches, 'batch', 'batches')} in "
+                f"{wording.size(self._segment.log.size)} of log"
+            )
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
     def sparse(self, log_end: int, largest_batch: int = 0) -> Iterator[Finding]:
@@ -111,7 +114,10 @@ class OffsetIndexRules:
         inside = np.sort(positions[(positions > 0) & (positions < log_end)], kind="stable")
         widest = int(np.diff(inside, prepend=0, append=log_end).max())
         if widest > most:
-            text = f"{widest} bytes of log have no entry, an append brings {most} at most"
+            text = (
+                f"{wording.count(widest, 'byte')} of log have no entry, "
+                f"an append brings {most:,} at most"
+            )
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
     def _mismatches(self) -> Iterator[Finding]:
@@ -120,8 +126,9 @@ class OffsetIndexRules:
             text = (
                 f"{entry} points at no batch"
                 if verdict is Verdict.NO_BATCH
-                else f"{entry} points at the batch with offsets {self._join.batch_base[first]} to "
-                f"{self._join.batch_last[first]}, which a lookup of that offset must not begin at"
+                else f"{entry} points at the batch with "
+                f"{wording.offsets(self._join.batch_base[first], self._join.batch_last[first])}, "
+                "at which a lookup of that offset must not begin"
             )
             yield _entry_finding(f"offset-index/{_JOIN_CODES[verdict]}", text, first, last,
                                  offset_index.ENTRY_SIZE, self._file)  # fmt: skip
@@ -252,7 +259,7 @@ def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[
     if not padding:
         return
     code = f"{area}/preallocated" if segment.is_active else f"{area}/padding"
-    text = f"{padding} zero bytes behind the last entry"
+    text = f"{wording.count(padding, 'zero byte')} behind the last entry"
     yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from logtool.data_dir import DataDir
+from logtool.disk.log_dir import DataDir
+from logtool.disk.partition import File, Partition
 from logtool.findings import Broker, Finding
 from logtool.formats.names import (
     BadDirectory,
@@ -12,7 +13,6 @@ from logtool.formats.names import (
     PartitionDirectory,
     Reception,
 )
-from logtool.partition import File, Partition
 
 _STATE_CODES = {
     FileState.DELETED: ("leftover-deleted", "is scheduled for deletion"),

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from logtool import transactions
 from logtool.checks.batches import BatchRules
 from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
-from logtool.scan import Chunk, Plain
+from logtool.segment import producer_state
+from logtool.segment.walk import Chunk, Plain
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""
@@ -45,11 +45,11 @@ class LogPass:
         if plain and plain.producers == 0:
             return
         if plain and plain.producers == 1 and not cuts:
-            self._rows.append(transactions.ends(table))
+            self._rows.append(producer_state.ends(table))
         else:
-            self._rows.append(transactions.significant(table, cuts))
+            self._rows.append(producer_state.significant(table, cuts))
         if len(self._rows) >= _CHUNKS_OF_ROWS:
-            self._rows = [transactions.significant(concat(self._rows), cuts)]
+            self._rows = [producer_state.significant(concat(self._rows), cuts)]
 
     def finish(self) -> None:
         """Complete the report, but for the findings."""

@@ -8,11 +8,11 @@ of that name: a broker writes it some seconds after the topic was made anew.
 
 from contextlib import suppress
 
-from logtool import broker, files
 from logtool.checks.partition import PartitionFacts
-from logtool.data_dir import DataDir
+from logtool.disk import files, in_use
+from logtool.disk.log_dir import DataDir
+from logtool.disk.partition import File
 from logtool.formats.names import FileKind
-from logtool.partition import File
 
 _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
@@ -27,7 +27,7 @@ def has_lost_end(root: DataDir, checkpoint: File, facts: PartitionFacts) -> bool
     log = facts.newest_log
     if root.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
         return True
-    if files.is_remote(root.path) or broker.holder(root.path):
+    if files.is_remote(root.path) or in_use.holder(root.path):
         return False
     meta = root.files.get(FileKind.META_PROPERTIES)
     # meta.properties is older than all of it, unless a copy was made without times.

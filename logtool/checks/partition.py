@@ -9,12 +9,12 @@ from logtool.checks import chain, indexes, inventory, producers, small_files
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
+from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
-from logtool.partition import File, Partition, Segment
-from logtool.transactions import ProducerState
+from logtool.segment.producer_state import ProducerState
 
 Item = Finding | UnreadableError
 
@@ -93,7 +93,7 @@ def _check(
             if not found:
                 values[kind] = value
         except UnreadableError as error:
-            yield vanished(error) if error.missing else error
+            yield vanished(error)
     made = partition.fixed.get(FileKind.PARTITION_METADATA)
     facts.made_ns = made.mtime_ns if made else 0
     metadata = values.get(FileKind.PARTITION_METADATA)
@@ -185,7 +185,7 @@ def _check_producers(
         try:
             found, entries = producers.check_snapshot_file(file)
         except UnreadableError as error:
-            yield vanished(error) if error.missing else error
+            yield vanished(error)
             continue
         yield from found
         snapshots.append((file, entries))
@@ -217,7 +217,7 @@ def _check_producers(
                 ):  # fmt: skip
                     yield _in_segment(item, report)
             except UnreadableError as error:
-                yield vanished(error) if error.missing else error
+                yield vanished(error)
         for row in intruders:
             offset = int(rows.base_offset[begin + row])
             text = (

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from logtool import files, shell
+from logtool.disk import files, shell
+from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
-from logtool.formats import producer_snapshot, transaction_index
+from logtool.formats import producer_snapshot, transaction_index, wording
 from logtool.formats.names import FileKind
-from logtool.partition import File, Segment
-from logtool.transactions import NONE, AbortedTransaction, Producer
+from logtool.segment.producer_state import NONE, AbortedTransaction, Producer
 
 _OPEN = "first offset of the open transaction"
 EXPIRATION_MS = 86_400_000
@@ -56,8 +56,8 @@ def check_transaction_index(
         if row in told or damaged or first < first_known or compacted:
             continue
         text = (
-            f"entry {row}: producer {producer_id}, offsets {first} to {last}, but the log has no "
-            f"ABORT marker of such a transaction at offset {last}"
+            f"entry {row}: producer {producer_id}, {wording.offsets(first, last)}, but the log "
+            f"has no ABORT marker of such a transaction at offset {last}"
         )
         finding = Finding("transaction-index/no-marker", text, first_offset=first, last_offset=last,
                           position=row * transaction_index.ENTRY_SIZE)  # fmt: skip
@@ -68,8 +68,8 @@ def _aborted_finding(
     transaction: AbortedTransaction, row: int, first: int, compacted: bool, has_file: bool
 ) -> Finding | None:
     what = (
-        f"producer {transaction.producer_id} aborted offsets {transaction.first_offset} to "
-        f"{transaction.last_offset}"
+        f"producer {transaction.producer_id} aborted "
+        f"{wording.offsets(transaction.first_offset, transaction.last_offset)}"
     )
     span = (transaction.first_offset, transaction.last_offset)
     if row == NONE and not transaction.has_records:

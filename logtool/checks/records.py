@@ -6,7 +6,7 @@ import numpy as np
 
 from logtool.errors import FormatError, LimitError
 from logtool.findings import Finding
-from logtool.formats import _kernels, compression, legacy_batch, record
+from logtool.formats import _kernels, compression, legacy_batch, record, wording
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import (
     HEADER_SIZE,
@@ -17,10 +17,12 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.scan import Chunk
+from logtool.segment.walk import Chunk
 
 _UNPACKED_AT_ONCE = 512 * 1024
 """Bytes: few enough for a cache, and for memory that an allocator keeps."""
+_MOST_JOINED = 16 * 1024 * 1024
+"""Bytes that one batch may decompress to and still be copied beside others."""
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
@@ -33,6 +35,8 @@ def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
     wrong = np.ones(len(table), np.bool_)
     held = table.position - chunk.data_position + table.size <= len(chunk.data)
     counted = (table.record_count >= 0) & (table.magic >= MAGIC) & held
+    # One of very many records is gone through slice by slice: as columns they take far more.
+    counted &= table.record_count <= record.MOST_AT_ONCE
     plain = np.flatnonzero(counted & (table.codec == compression.NONE))
     starts = table.position[plain] - chunk.data_position
     wrong[plain] = _suspicious(
@@ -57,7 +61,8 @@ def _unpacked(
     for row in packed.tolist():
         try:
             codec = int(chunk.table.codec[row])
-            payload = compression.decompress(codec, chunk.batch(row)[HEADER_SIZE:], limit)
+            some = min(limit, _MOST_JOINED)
+            payload = compression.decompress(codec, chunk.batch(row)[HEADER_SIZE:], some)
         except FormatError:
             continue  # stays wrong, and is told of there
         rows.append(row)
@@ -103,7 +108,7 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
     batch = chunk.batch(row)
     first, last = int(table.base_offset[row]), int(table.last_offset[row])
     if len(batch) < int(table.size[row]):
-        text = f"batch of {table.size[row]} bytes is too large to decode"
+        text = f"batch of {wording.size(table.size[row])} is too large to decode"
         yield _finding("batch/too-large", chunk, row, text)
         return
     try:
@@ -114,40 +119,59 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
         if codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1:
             return  # the header's own rules say so
         payload = compression.decompress(codec, batch[HEADER_SIZE:], limit)
-        records, damage = record.parse(payload, count)
     except LimitError as error:
         yield _finding("batch/too-large", chunk, row, error.reason)
         return
     except FormatError as error:
         yield _finding("batch/records", chunk, row, error.reason)
         return
-    if damage:
-        where = "" if codec == compression.NONE else " of the decompressed records"
-        text = f"{damage.reason} (byte {damage.position}{where})"
-        yield _finding("batch/records", chunk, row, text)
-    yield from _check_offsets(chunk, row, records, last - first)
+    seen = _Seen(last - first)
+    for records, damage in record.parse_slices(payload, count):
+        seen.add(records)
+        if damage:
+            where = "" if codec == compression.NONE else " of the decompressed records"
+            text = f"{damage.reason} (byte {damage.position}{where})"
+            yield _finding("batch/records", chunk, row, text)
+    if seen.wrong_offset:
+        yield _finding("batch/record-offsets", chunk, row, seen.wrong_offset)
     if not table.is_log_append_time[row]:
-        yield from _check_timestamps(chunk, row, records)
+        yield from _check_timestamps(chunk, row, seen.latest)
 
 
-def _check_offsets(chunk: Chunk, row: int, records: RecordTable, room: int) -> Iterator[Finding]:
-    """Hold the offsets against the rule that they rise strictly and do not leave the batch."""
-    deltas = records.offset_delta
-    if not len(deltas):
-        return
-    bad = np.flatnonzero((np.diff(deltas, prepend=-1) <= 0) | (deltas > room))
-    if len(bad):
-        at = int(bad[0])
-        text = f"record {at} has offset delta {deltas[at]}, expected more than "
-        text += f"{deltas[at - 1] if at else -1} and at most {room}"
-        yield _finding("batch/record-offsets", chunk, row, text)
+class _Seen:
+    """What is known of the records of one batch, slice after slice."""
+
+    def __init__(self, room: int) -> None:
+        """`room` is the largest offset delta that stays in the batch."""
+        self._room = room
+        self._count, self._delta = 0, -1
+        self.wrong_offset: str | None = None
+        """The first that does not rise strictly or leaves the batch, in words."""
+        self.latest: int | None = None
+        """Largest timestamp delta, ms; None without records."""
+
+    def add(self, records: RecordTable) -> None:
+        """Take the next records."""
+        deltas = records.offset_delta
+        if not len(deltas):
+            return
+        steps = np.diff(deltas, prepend=self._delta)
+        bad = np.flatnonzero((steps <= 0) | (deltas > self._room))
+        if len(bad) and self.wrong_offset is None:
+            at = int(bad[0])
+            text = f"record {self._count + at} has offset delta {deltas[at]}, expected more than "
+            text += f"{deltas[at - 1] if at else self._delta} and at most {self._room}"
+            self.wrong_offset = text
+        latest = int(records.timestamp_delta.max())
+        self.latest = latest if self.latest is None else max(self.latest, latest)
+        self._count, self._delta = self._count + len(deltas), int(deltas[-1])
 
 
-def _check_timestamps(chunk: Chunk, row: int, records: RecordTable) -> Iterator[Finding]:
+def _check_timestamps(chunk: Chunk, row: int, latest: int | None) -> Iterator[Finding]:
     """Hold the header's largest timestamp against the records; an empty batch keeps its own."""
-    if not len(records):
+    if latest is None:
         return
-    highest = int(records.timestamp_delta.max()) + int(chunk.table.base_timestamp[row])
+    highest = latest + int(chunk.table.base_timestamp[row])
     stored = int(chunk.table.max_timestamp[row])
     if chunk.table.base_timestamp[row] == NO_TIMESTAMP and highest <= NO_TIMESTAMP:
         return

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import BatchTable, empty_table
-from logtool.partition import Segment
 
 
 class Level(StrEnum):
@@ -53,7 +53,7 @@ class SegmentReport:
     epochs: list[tuple[int, int, int]] = field(default_factory=list)
     """(leader epoch, first offset, last offset) of each run of batches of one epoch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
-    """The `transactions.significant` rows."""
+    """The `producer_state.significant` rows."""
 
     @property
     def next_offset(self) -> int:
@@ -81,5 +81,7 @@ class Task:
     """Bytes that one batch may decompress to."""
     drop_cache: bool = False
     """Whether the page cache may forget what was read."""
+    payload: bool = False
+    """Whether who listens to the pass needs the bytes of its batches, too, at any level."""
     piece: range | None = None
     """Bytes of the log that this is about alone; see `pieces`."""

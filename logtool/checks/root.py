@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from logtool import broker, files, shell
 from logtool.checks import lost_end
 from logtool.checks.partition import PartitionFacts
-from logtool.data_dir import OF_TODAY, DataDir
+from logtool.disk import files, in_use, shell
+from logtool.disk.log_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
-from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory
+from logtool.formats import wording
+from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
 
-Key = tuple[str, int]
 """(topic, partition)."""
-Checkpoints = Mapping[FileKind, Mapping[Key, Row]]
+Checkpoints = Mapping[FileKind, Mapping[TopicPartition, Row]]
 """The rows of each checkpoint that could be read."""
 
 _MARKER_TOLERANCE_NS = 2_000_000_000
@@ -21,7 +21,7 @@ _MARKER_TOLERANCE_NS = 2_000_000_000
 
 def check_in_use(root: DataDir) -> Iterator[Finding]:
     """Say when a broker holds the directory: reading is allowed, and everything may move."""
-    holder = broker.holder(root.path)
+    holder = in_use.holder(root.path)
     if holder:
         who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
         name = f" ({holder.command})" if holder.command else ""
@@ -30,7 +30,7 @@ def check_in_use(root: DataDir) -> Iterator[Finding]:
 
 
 def check_partition_offsets(
-    root: DataDir, key: Key, facts: PartitionFacts, checkpoints: Checkpoints
+    root: DataDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Hold the checkpointed offsets of one live partition against its log."""
     rows = {kind: found[key] for kind, found in checkpoints.items() if key in found}
@@ -60,7 +60,7 @@ def check_partition_offsets(
         yield _at(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-behind", text)
     cleaner = rows.get(FileKind.CLEANER_CHECKPOINT)
     if cleaner and not start <= cleaner.offset <= end:
-        text = f"cleaner offset {cleaner.offset}, but the log holds {start} to {end}"
+        text = f"cleaner offset {cleaner.offset}, but the log starts at {start} and ends at {end}"
         yield _at(root, FileKind.CLEANER_CHECKPOINT, cleaner, "cleaner-out-of-range", text)
 
 
@@ -96,7 +96,7 @@ def check_rows(root: DataDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 
 
 def check_missing_rows(
-    root: DataDir, key: Key, facts: PartitionFacts, checkpoints: Checkpoints
+    root: DataDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Say when a partition with data has no recovery point: it is then read from its start."""
     recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
@@ -125,7 +125,8 @@ def check_marker(root: DataDir, all_facts: Sequence[PartitionFacts]) -> Iterator
     late_ns = newest.newest_log_mtime_ns - marker.mtime_ns
     if late_ns > _MARKER_TOLERANCE_NS:
         text = (
-            f"{newest.newest_log.path} changed {late_ns / 1e9:.0f} s after the marker was written"
+            f"{newest.newest_log.path} changed {wording.duration(late_ns / 1e9)} after the "
+            "marker was written"
         )
         yield Finding("clean-shutdown/stale", text, path=marker.path)
 
@@ -153,12 +154,12 @@ def check_topic_ids(
                           partition=directory.partition)  # fmt: skip
 
 
-def by_key(checkpoint: OffsetCheckpoint) -> dict[Key, Row]:
+def by_key(checkpoint: OffsetCheckpoint) -> dict[TopicPartition, Row]:
     """Return the row of each partition; the last one counts, as it does for a broker."""
     return {(row.topic, row.partition): row for row in checkpoint.rows}
 
 
-def key_of(directory: PartitionDirectory) -> Key | None:
+def key_of(directory: PartitionDirectory) -> TopicPartition | None:
     """Return the key of a partition's rows; None for one that has none."""
     return None if directory.topic == CLUSTER_METADATA else (directory.topic, directory.partition)
 

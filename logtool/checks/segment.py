@@ -4,17 +4,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from logtool import scan
 from logtool.checks.batches import with_next
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import Level, SegmentReport, Task
+from logtool.disk import files
+from logtool.disk.files import LogFile
+from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE, Column
-from logtool.partition import File, Segment
+from logtool.segment import walk
 
 __all__ = [
     "Indexes", "Level", "OnChunk", "SegmentReport", "Task", "check_segment", "finish_log",
@@ -23,7 +24,7 @@ __all__ = [
 
 R = TypeVar("R", OffsetIndexRules, TimeIndexRules)
 
-OnChunk = Callable[[scan.Chunk, Column | None], None]
+OnChunk = Callable[[walk.Chunk, Column | None], None]
 
 _TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 
@@ -49,7 +50,7 @@ def check_segment(
         try:
             judged = _read_log(task, report, indexes, on_bytes, on_chunk)
         except UnreadableError as error:
-            report.findings.append(vanished(error) if error.missing else error)
+            report.findings.append(vanished(error))
     judge_indexes(task, report, indexes, judged=judged)
     return report
 
@@ -81,8 +82,10 @@ def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged
         report.findings += time_rules.alone()
 
 
-def vanished(error: UnreadableError) -> Finding:
-    """Return the finding for a file that was listed and then was not there any more."""
+def vanished(error: UnreadableError) -> Finding | UnreadableError:
+    """Return the finding for a file that has vanished; any other error stays what it is."""
+    if not files.has_vanished(error):
+        return error
     return Finding("partition/changed", "was deleted while it was checked", path=error.path)
 
 
@@ -95,7 +98,7 @@ def _open(
     try:
         return rules(segment, file)
     except UnreadableError as error:
-        report.findings.append(vanished(error) if error.missing else error)
+        report.findings.append(vanished(error))
         return None
 
 
@@ -112,8 +115,11 @@ def _read_log(
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)
-        payload = task.level is Level.RECORDS
-        for chunk in scan.scan(log, base_offset=segment.base_offset, start=start, payload=payload):
+        payload = task.payload or task.level is Level.RECORDS
+        for chunk in walk.scan(
+            log, base_offset=segment.base_offset, start=start, payload=payload,
+            unpack_limit=task.limit,
+        ):  # fmt: skip
             found += log_pass.feed(chunk)
             for index in indexes if start == 0 else ():
                 if index:
@@ -125,8 +131,12 @@ def _read_log(
                 log.forget(at, end - at)
             on_bytes(end - at)
             at = end
-        report.changed = log.size_now() != segment.log.size
-        report.bytes = log.size - start
+        size = log.size_now()
+        report.changed = size != segment.log.size
+        report.bytes = max(min(log.size, size) - start, 0)
+        if report.changed and files.is_remote(segment.log.path):
+            text = f"is listed with {segment.log.size} bytes and ends after {size}"
+            report.findings.append(UnreadableError(segment.log.path, text))
     log_pass.finish()
     found += rules.finish(active=segment.is_active, clean=task.clean)
     report.findings += _placed(found, segment, changed=report.changed and rules.torn)
@@ -139,7 +149,7 @@ def finish_log(report: SegmentReport, segment: Segment, indexes: Indexes) -> Non
     """Report what remains to be said of the log as a whole."""
     size = segment.log.size
     if size > MAX_SEGMENT_SIZE:
-        text = f"{size} bytes, a broker opens at most {MAX_SEGMENT_SIZE}"
+        text = f"{size:,} bytes, a broker opens at most {MAX_SEGMENT_SIZE:,}"
         report.findings.append(Finding("log/too-large", text, path=segment.log.path))
     report.indexed_offset = max((rules.last_offset for rules in indexes if rules), default=-1)
 
@@ -149,7 +159,7 @@ def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) 
     start = rules.last_position if rules else 0
     if not 0 < start < log.size:
         return 0
-    chunk = next(scan.scan(log, base_offset=segment.base_offset, start=start), None)
+    chunk = next(walk.scan(log, base_offset=segment.base_offset, start=start), None)
     return start if chunk and len(chunk.table) else 0
 
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from logtool import files, partition
 from logtool.checks import producers, small_files
 from logtool.checks.partition import Item, PartitionFacts
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
+from logtool.disk import files, partition
+from logtool.disk.files import LogFile
+from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind, FileState, Reception
-from logtool.partition import File, Segment
 
 Neighbours = dict[Path, dict[int, Segment]]
 """The segments of directories that were listed, by base offset: one listing for many files."""
@@ -42,7 +42,7 @@ def check_single_file(
     elif name.kind in small_files.CHECKABLE:
         yield from small_files.check_file(file)[1]
     elif name.kind is not FileKind.LOCK:
-        raise UnreadableError(path, "its name is none that Kafka gives to a file")
+        raise UnreadableError(path, "does not have a name that Kafka gives to a file")
 
 
 def _in_segment(

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from logtool import files, scan, shell
+from logtool.disk import files, shell
+from logtool.disk.partition import File
 from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import (
@@ -21,8 +22,8 @@ from logtool.formats import (
 from logtool.formats.kraft_snapshot import BodyBatch
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import HEADER_SIZE
-from logtool.partition import File
-from logtool.scan import Chunk
+from logtool.segment import walk
+from logtool.segment.walk import Chunk
 
 _FORMATS: dict[FileKind, Any] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint,
@@ -65,7 +66,7 @@ class Unread:
     """An offset checkpoint that a broker does not read, and what it does then."""
 
     action: str
-    """``offline``, ``refuse`` or ``ignore``, as in `logtool.plan`."""
+    """``offline``, ``refuse`` or ``ignore``, as in `logtool.actions`."""
     text: str
     position: int
 
@@ -103,7 +104,7 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
     command = f"logtool dump {shell.path(file.path)}"
     try:
         with file.open() as log:
-            for chunk in scan.scan(log, base_offset=0):
+            for chunk in walk.scan(log, base_offset=0):
                 if chunk.damage:
                     damaged, damage = True, chunk.damage
                     yield Finding("kraft-snapshot/damaged", damage.message, damage.position,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -25,16 +26,32 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.scan import Chunk
+from logtool.segment.walk import Chunk
+from logtool.times import LAST_TIME
 
 BLOCK_SIZE = 400 * 1024
 """Bytes of batches in a block: many enough for what is done once, few enough for a cache."""
 MOST_UNPACKED = 8 * 1024 * 1024
 """Bytes that the batches of a block may decompress to."""
-LAST_TIME = 253402300799999
-"""Milliseconds of the last moment of the year 9999."""
+MOST_RECORDS = 256 * 1024
+"""Records in a block, as the columns of one take more than 100 bytes."""
 _MOST = 2**62
 """No offset of an ordinary batch is larger, so that none overflows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The file that batches come from."""
+
+    path: Path
+    topic: str | None = None
+    """Of the partition dir that it lies in."""
+    partition: int | None = None
+    segment: int | None = None
+    """Base offset of the segment, where the file is one."""
+
+
+NOWHERE: Final = Origin(Path())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +67,37 @@ class Records:
     """Milliseconds; -1 none."""
     sequence: Column
     """-1 none."""
+    crc: Column | None = None
+    """As stored in messages of magic 0 and 1; None for records of magic 2, which have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Ordinary batches, in file order with nothing between them."""
 
-    path: Path
+    origin: Origin
     batches: BatchTable
     records: Records | None
     """None where records are not asked for."""
 
 
 def cut(
-    path: Path, chunk: Chunk, rows: Column, *, records: bool
+    origin: Origin, chunk: Chunk, rows: Column, *, records: bool
 ) -> Iterator[tuple[Column, Block | None]]:
     """Yield the `rows` of a chunk in order, piece by piece, as a block where all are ordinary."""
     table = chunk.table
     ordinary = _ordinary(table, chunk)
+    enough = np.cumsum(table.size[rows]) // BLOCK_SIZE
     if records:
-        ordinary &= ~table.is_control
-    piece = np.cumsum(table.size[rows]) // BLOCK_SIZE * 2 + ordinary[rows]
+        ordinary &= ~table.is_control & (table.record_count <= MOST_RECORDS)
+        counts = np.where(ordinary[rows], table.record_count[rows], 0)
+        enough += np.cumsum(counts) // MOST_RECORDS
+    piece = enough * 2 + ordinary[rows]
     edges = [0, *(np.flatnonzero(piece[1:] != piece[:-1]) + 1).tolist(), len(rows)]
     for first, stop in pairwise(edges):
         some = rows[first:stop]
         usable = stop > first and bool(ordinary[some[0]])
-        yield some, _block(path, chunk, some, records) if usable else None
+        yield some, _block(origin, chunk, some, records) if usable else None
 
 
 def _ordinary(table: BatchTable, chunk: Chunk) -> Column:
@@ -88,13 +110,13 @@ def _ordinary(table: BatchTable, chunk: Chunk) -> Column:
     return mask
 
 
-def _block(path: Path, chunk: Chunk, rows: Column, with_records: bool) -> Block | None:
+def _block(origin: Origin, chunk: Chunk, rows: Column, with_records: bool) -> Block | None:
     table = chunk.table[rows]
     if not with_records:
-        return Block(path, table, None)
+        return Block(origin, table, None)
     found = _payloads(chunk, table)
     records = _decode(table, *found) if found else None
-    return Block(path, table, records) if records else None
+    return Block(origin, table, records) if records else None
 
 
 def _payloads(chunk: Chunk, table: BatchTable) -> tuple[memoryview, Column, Column] | None:

@@ -8,6 +8,7 @@ Source: ``ControlRecordUtils`` and the schemas ``LeaderChangeMessage``, ``Snapsh
 from collections.abc import Callable
 from typing import Any
 
+from logtool.errors import FormatError
 from logtool.formats import control_record
 from logtool.formats.messages.flexible import Reader
 
@@ -29,6 +30,15 @@ def decode(key: bytes | None, value: bytes | None) -> Fields:
         version = reader.number(2)
         data = {"version": version, **_MESSAGES[control.type](reader, version)}
     return {"version": control.version, "type": control.type, "name": control.name, "data": data}
+
+
+def name_of(key: bytes | None, value: bytes | None) -> str | None:
+    """Return Kafka's word for the type of a control record, None where it does not decode."""
+    try:
+        name: str = decode(key, value)["name"]
+    except FormatError:
+        return None
+    return name
 
 
 def _snapshot_header(reader: Reader, version: int) -> Fields:

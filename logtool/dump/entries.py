@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from logtool.dump.records import Object
 from logtool.dump.state import Content
-from logtool.dump.values import rfc3339
 from logtool.formats import offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
+from logtool.times import rfc3339
 
 
 def read_index(kind: FileKind, data: bytes, base_offset: int) -> Content:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool import data_dir, files, partition
-from logtool.data_dir import PathKind, Selection
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind, Selection
 from logtool.dump.values import Range
 from logtool.errors import UnreadableError
 from logtool.formats import names
@@ -56,13 +56,13 @@ def log_beside(index: Input) -> Path:
 def _expand(
     path: Path, selection: Selection, unreadable: list[UnreadableError], logs_with: Range | None
 ) -> Iterable[Input]:
-    kind = data_dir.classify(path)
+    kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         return [_single(path)]
     if kind is PathKind.PARTITION_DIR:
         return _partition(path, logs_with)
     found: list[Input] = []
-    content = data_dir.read(path)
+    content = log_dir.read(path)
     whole = selection == Selection() and logs_with is None
     if whole:
         root = [*content.files.values(), *content.leftovers, *content.strangers]

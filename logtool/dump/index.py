@@ -8,21 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from logtool import files
 from logtool.checks.batches import BatchRules
-from logtool.data_dir import Selection
+from logtool.disk import files
+from logtool.disk.files import LogFile
+from logtool.disk.log_dir import Selection
 from logtool.dump.files import Input, find_inputs, log_beside
 from logtool.dump.join import UNKNOWN, Join, make_join
 from logtool.dump.records import Object
 from logtool.dump.state import entry, problems
-from logtool.dump.stream import Advance, file_object, read_content
+from logtool.dump.stream import file_object, read_content
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.scan import scan
-from logtool.summary import Summary
+from logtool.running.progress import Progress
+from logtool.running.summary import Summary
+from logtool.segment.walk import scan
 
 
 @dataclass(slots=True)
@@ -32,13 +33,11 @@ class IndexDump:
     paths: Sequence[Path]
     selection: Selection = field(default_factory=Selection)
     join_log: bool = False
-    on_progress: Advance | None = None
+    progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
     _groups: dict[Path, list[Input]] = field(default_factory=dict)
     """The indexes of each log."""
     _unreadable: list[UnreadableError] = field(default_factory=list)
-    _done: int = 0
-    _total: int = 0
 
     def __post_init__(self) -> None:
         """Find the indexes."""
@@ -56,9 +55,9 @@ class IndexDump:
         """Yield the objects of every index, and the inputs that cannot be read."""
         inputs = [item for group in self._groups.values() for item in group]
         self.summary.partitions = len({i.path.parent for i in inputs if i.topic is not None})
-        self._total = sum(item.size for item in inputs)
+        self.progress.bytes_total = sum(item.size for item in inputs)
         if self.join_log:
-            self._total += sum(map(_size, self._groups))
+            self.progress.bytes_total += sum(map(_size, self._groups))
         for item in self._all():
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
@@ -124,9 +123,7 @@ class IndexDump:
 
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
-        self._done += count
-        if self.on_progress:
-            self.on_progress(self._done, self._total, path)
+        self.progress.advance(count, path)
 
 
 def _size(log: Path) -> int:

@@ -1,7 +1,7 @@
 """Index entries beside the log: which batch each points at, and whether a lookup comes out right.
 
-The rules are those of `logtool.index_join`; here the batch is remembered too. One pass over the log
-serves all indexes of a segment.
+The rules are those of `logtool.segment.index_join`; here the batch is remembered too. One pass over
+the log serves all indexes of a segment.
 """
 
 from typing import Protocol
@@ -9,12 +9,13 @@ from typing import Protocol
 import numpy as np
 
 from logtool.dump.records import Object
-from logtool.dump.values import or_null, rfc3339
+from logtool.dump.values import or_null
 from logtool.formats import control_record, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.index_join import ABSENT, OffsetIndexJoin, TimeIndexJoin, Verdict
-from logtool.scan import Chunk
+from logtool.segment.index_join import ABSENT, OffsetIndexJoin, TimeIndexJoin, Verdict
+from logtool.segment.walk import Chunk
+from logtool.times import rfc3339
 
 UNKNOWN = "unknown"
 """The verdict where the place in the log is damaged."""

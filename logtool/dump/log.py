@@ -5,15 +5,14 @@ What is no sound batch is an ``error`` in its place, and the dump goes on behind
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from logtool.dump.blocks import Block, cut
+from logtool.disk.files import LogFile
+from logtool.dump.blocks import Block, Origin, cut
 from logtool.dump.records import Object, error_object, read_records
-from logtool.dump.values import EVERYTHING, Range, or_null, rfc3339
-from logtool.files import LogFile
-from logtool.formats import compression, legacy_batch, record_batch
+from logtool.dump.values import EVERYTHING, Range, or_null
+from logtool.formats import compression, control_record, legacy_batch, record_batch
 from logtool.formats.record_batch import (
     CODEC_MASK,
     CONTROL,
@@ -25,7 +24,8 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.scan import Chunk, Damage, Reason
+from logtool.segment.walk import Chunk, Damage, Reason
+from logtool.times import rfc3339
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Filter:
     producer_id: int | None = None
     records: bool = False
     """Whether each batch is followed by its records."""
+    max_batch_memory: int = compression.DEFAULT_LIMIT
+    """Bytes that the records of one batch may decompress to."""
 
     @property
     def every_record(self) -> bool:
@@ -46,33 +48,33 @@ class Filter:
 
 
 def dump_chunk(
-    path: Path, file: LogFile, chunk: Chunk, chosen: Filter, *, in_blocks: bool = False
+    origin: Origin, file: LogFile, chunk: Chunk, chosen: Filter, *, in_blocks: bool = False
 ) -> Iterator[Object | Block]:
     """Yield what one chunk of the scan of `file` holds; `in_blocks` lets ordinary batches be so."""
     if chunk.damage:
         damage = chunk.damage
         reason, message = str(damage.reason), damage.message
-        yield error_object(path, reason, message, damage.position, damage.length)
-        yield from _unsound_batch(path, file, damage)
+        yield error_object(origin.path, reason, message, damage.position, damage.length)
+        yield from _unsound_batch(origin, file, damage)
     rows = np.flatnonzero(_wanted(chunk.table, chosen))
     if in_blocks and chosen.every_record:
-        for some, block in cut(path, chunk, rows, records=chosen.records):
+        for some, block in cut(origin, chunk, rows, records=chosen.records):
             if block:
                 yield block
             else:
-                yield from _objects(path, file, chunk, some, chosen)
+                yield from _objects(origin, file, chunk, some, chosen)
     else:
-        yield from _objects(path, file, chunk, rows, chosen)
+        yield from _objects(origin, file, chunk, rows, chosen)
 
 
 def _objects(
-    path: Path, file: LogFile, chunk: Chunk, rows: Column, chosen: Filter
+    origin: Origin, file: LogFile, chunk: Chunk, rows: Column, chosen: Filter
 ) -> Iterator[Object]:
-    for row, obj in zip(rows.tolist(), batch_objects(path, chunk.table[rows]), strict=True):
+    for row, obj in zip(rows.tolist(), batch_objects(origin, chunk.table[rows]), strict=True):
         if not chosen.records:
             yield obj
         else:
-            yield from _with_records(obj, _bytes_of(file, chunk, row), chosen)
+            yield from _with_records(obj, _bytes_of(file, chunk, row, chosen), chosen)
 
 
 def _wanted(table: BatchTable, chosen: Filter) -> Column:
@@ -93,28 +95,31 @@ def _wanted(table: BatchTable, chosen: Filter) -> Column:
     return mask
 
 
-def batch_objects(path: Path, table: BatchTable) -> Iterator[Object]:
+def batch_objects(origin: Origin, table: BatchTable) -> Iterator[Object]:
     """Yield each batch of a table."""
-    name = str(path)
+    home = {
+        "path": str(origin.path), "topic": origin.topic, "partition": origin.partition,
+        "segment": origin.segment,
+    }  # fmt: skip
     names = (
         "position", "size", "base_offset", "last_offset", "leader_epoch", "magic", "crc",
         "attributes", "base_timestamp", "max_timestamp", "producer_id", "producer_epoch",
-        "base_sequence", "last_sequence", "record_count",
+        "base_sequence", "last_sequence", "record_count", "control_type", "coordinator_epoch",
     )  # fmt: skip
     columns = [getattr(table, column).tolist() for column in names]
     for values in zip(*columns, strict=True):
-        yield _batch(name, dict(zip(names, values, strict=True)))
+        yield _batch(home, dict(zip(names, values, strict=True)))
 
 
-def _batch(name: str, raw: dict[str, int]) -> Object:
-    attributes, magic = raw["attributes"], raw["magic"]
+def _batch(home: Object, raw: dict[str, int]) -> Object:
+    attributes, magic, kind = raw["attributes"], raw["magic"], raw["control_type"]
     modern = magic >= MAGIC
     horizon = raw["base_timestamp"] if modern and attributes & DELETE_HORIZON else None
     base_ms = None if horizon is not None else or_null(raw["base_timestamp"])
     max_ms = or_null(raw["max_timestamp"])
     return {
         "type": "batch",
-        "path": name,
+        **home,
         "position": raw["position"],
         "size": raw["size"],
         "magic": magic,
@@ -136,6 +141,8 @@ def _batch(name: str, raw: dict[str, int]) -> Object:
         "last_sequence": or_null(raw["last_sequence"]),
         "transactional": modern and bool(attributes & TRANSACTIONAL),
         "control": modern and bool(attributes & CONTROL),
+        "control_type": None if kind == -1 else control_record.name(kind),
+        "coordinator_epoch": or_null(raw["coordinator_epoch"]),
         "attributes": attributes,
         "crc": raw["crc"],
         "crc_valid": True,
@@ -148,10 +155,10 @@ def _timestamp_type(magic: int, attributes: int) -> str | None:
     return "LogAppendTime" if attributes & TIMESTAMP_TYPE else "CreateTime"
 
 
-def _bytes_of(file: LogFile, chunk: Chunk, row: int) -> memoryview:
+def _bytes_of(file: LogFile, chunk: Chunk, row: int, chosen: Filter) -> memoryview:
     """Return the bytes of a batch; the scan does not hold those of a very large one."""
     size, held = int(chunk.table.size[row]), chunk.batch(row)
-    if len(held) >= size or size > compression.DEFAULT_LIMIT:
+    if len(held) >= size or size > chosen.max_batch_memory:
         return held
     whole = memoryview(bytearray(size))
     return whole[: file.read_into(whole, int(chunk.table.position[row]))]
@@ -159,7 +166,7 @@ def _bytes_of(file: LogFile, chunk: Chunk, row: int) -> memoryview:
 
 def _with_records(batch: Object, data: memoryview, chosen: Filter) -> Iterator[Object]:
     """Yield the batch and its records; the batch only if it has a record that is asked for."""
-    records = read_records(batch, data)
+    records = read_records(batch, data, chosen.max_batch_memory)
     if chosen.every_record:
         yield batch
     pending: Object | None = None if chosen.every_record else batch
@@ -181,7 +188,7 @@ def _record_wanted(obj: Object, chosen: Filter) -> bool:
     return time is not None and chosen.timestamps.overlaps(time, time)
 
 
-def _unsound_batch(path: Path, file: LogFile, damage: Damage) -> Iterator[Object]:
+def _unsound_batch(origin: Origin, file: LogFile, damage: Damage) -> Iterator[Object]:
     """Yield what the header of a batch with a wrong CRC says, where its size can be believed."""
     if not damage.framed or damage.reason is not Reason.CRC:
         return
@@ -192,5 +199,5 @@ def _unsound_batch(path: Path, file: LogFile, damage: Damage) -> Iterator[Object
     table = record_batch.parse(head, [0], base=damage.position)
     if head[16] < MAGIC:
         legacy_batch.fill(table, head, np.zeros(1, np.int64))
-    for obj in batch_objects(path, table):
+    for obj in batch_objects(origin, table):
         yield obj | {"crc_valid": False}

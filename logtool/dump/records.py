@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from logtool.dump import control as dump_control
-from logtool.dump.values import or_null, rfc3339
-from logtool.errors import FormatError
+from logtool.dump.values import or_null
+from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record, record_batch
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, SEQUENCES
+from logtool.times import rfc3339
 
 Object = dict[str, Any]
+LIMIT = "limit"
+"""Reason of the ``error`` for a batch of which the records were not read: it may well be sound."""
 
 
 def error_object(
@@ -23,22 +26,37 @@ def error_object(
     }  # fmt: skip
 
 
-def read_records(batch: Object, data: memoryview) -> Iterator[Object]:
-    """Yield the records of one batch, of which `data` are the bytes."""
+def read_records(batch: Object, data: memoryview, limit: int) -> Iterator[Object]:
+    """Yield the records of one batch, of which `data` are the bytes.
+
+    `limit` is how many bytes it may decompress to. Of one that is larger there is an ``error``
+    whose reason is ``limit``.
+    """
     if len(data) != batch["size"]:
-        limit = compression.DEFAULT_LIMIT
-        yield _record_error(batch, f"batch of more than {limit} bytes: its records are not read")
-        return
-    if batch["magic"] < MAGIC:
-        yield from _legacy_records(batch, data)
+        text = f"batch of more than the limit of {limit:,} bytes: its records are not read"
+        yield _record_error(batch, text, LIMIT)
         return
     try:
-        payload = compression.decompress(batch["attributes"] & CODEC_MASK, data[HEADER_SIZE:])
+        if batch["magic"] < MAGIC:
+            yield from _legacy_records(batch, data, limit)
+            return
+        codec = batch["attributes"] & CODEC_MASK
+        payload = compression.decompress(codec, data[HEADER_SIZE:], limit)
     except FormatError as error:
-        yield _record_error(batch, error.reason)
+        over = isinstance(error, LimitError)
+        yield _record_error(batch, error.reason, LIMIT if over else "records")
         return
-    table, damage = record.parse(payload, max(batch["record_count"], 0))
     raw_base = int(record_batch.parse(data, [0]).base_timestamp[0])
+    for table, damage in record.parse_slices(payload, max(batch["record_count"], 0)):
+        yield from _objects(batch, raw_base, payload, table)
+        if damage:
+            yield _record_error(batch, damage.reason)
+
+
+def _objects(
+    batch: Object, raw_base: int, payload: memoryview, table: record.RecordTable
+) -> Iterator[Object]:
+    """Yield the records of a table; `raw_base` is the header's base timestamp, ms."""
     rows = zip(
         *(getattr(table, name).tolist() for name in (
             "timestamp_delta", "offset_delta", "key_position", "key_length", "value_position",
@@ -54,8 +72,6 @@ def read_records(batch: Object, data: memoryview) -> Iterator[Object]:
             None if value_size < 0 else bytes(payload[value : value + value_size]),
             record.parse_headers(payload, headers, header_count),
         )
-    if damage:
-        yield _record_error(batch, damage.reason)
 
 
 def record_object(
@@ -69,12 +85,11 @@ def record_object(
         time_ms = or_null(time)
     first = batch["base_sequence"]
     control, problem = _control(key, value) if batch["control"] else (None, None)
+    kind = None if control is None else control["name"]
     return {
         **_record_head(batch, batch["base_offset"] + delta, time_ms),
         "sequence": None if first is None else (first + delta) % SEQUENCES,
-        "crc": None,
-        "control": control,
-        "control_error": problem,
+        **_told(batch, None, kind, control, problem),
         "key": key,
         "value": value,
         "headers": headers,
@@ -92,6 +107,9 @@ def _record_head(batch: Object, offset: int, time_ms: int | None) -> Object:
     return {
         "type": "record",
         "path": batch["path"],
+        "topic": batch["topic"],
+        "partition": batch["partition"],
+        "segment": batch["segment"],
         "batch_position": batch["position"],
         "offset": offset,
         "timestamp_type": batch["timestamp_type"],
@@ -100,27 +118,34 @@ def _record_head(batch: Object, offset: int, time_ms: int | None) -> Object:
         "leader_epoch": batch["leader_epoch"],
         "producer_id": batch["producer_id"],
         "producer_epoch": batch["producer_epoch"],
-        "transactional": batch["transactional"],
     }
 
 
-def _legacy_records(batch: Object, data: memoryview) -> Iterator[Object]:
-    try:
-        for message in legacy_batch.parse_messages(data, compression.DEFAULT_LIMIT):
-            yield {
-                **_record_head(batch, message.offset, or_null(message.timestamp)),
-                "sequence": None,
-                "crc": message.crc,
-                "control": None,
-                "control_error": None,
-                "key": message.key,
-                "value": message.value,
-                "headers": [],
-            }
-    except FormatError as error:
-        yield _record_error(batch, error.reason)
+def _told(
+    batch: Object, crc: int | None, kind: str | None = None, control: Object | None = None,
+    problem: str | None = None,
+) -> Object:  # fmt: skip
+    return {
+        "transactional": batch["transactional"],
+        "control": batch["control"],
+        "control_type": kind,
+        "control_record": control,
+        "control_error": problem,
+        "crc": crc,
+    }
 
 
-def _record_error(batch: Object, message: str) -> Object:
-    path = Path(batch["path"])
-    return error_object(path, "records", message, batch["position"], batch["size"])
+def _legacy_records(batch: Object, data: memoryview, limit: int) -> Iterator[Object]:
+    for message in legacy_batch.parse_messages(data, limit):
+        yield {
+            **_record_head(batch, message.offset, or_null(message.timestamp)),
+            "sequence": None,
+            **_told(batch, message.crc),
+            "key": message.key,
+            "value": message.value,
+            "headers": [],
+        }
+
+
+def _record_error(batch: Object, message: str, reason: str = "records") -> Object:
+    return error_object(Path(batch["path"]), reason, message, batch["position"], batch["size"])

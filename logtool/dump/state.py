@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from logtool.dump.records import Object, error_object
-from logtool.dump.values import or_null, rfc3339
+from logtool.dump.values import or_null
 from logtool.findings import Finding, Severity, catalogue
 from logtool.formats import (
     clean_shutdown,
@@ -23,6 +23,7 @@ from logtool.formats import (
 )
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import SEQUENCES
+from logtool.times import rfc3339
 
 KIND_NAMES = {
     FileKind.LOG: "log",

@@ -6,28 +6,26 @@ hold their keys, values and headers as bytes; `logtool.dump.values.show_record` 
 text. Where the caller can take them, blocks of columns stand for batches and their records.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool import files
-from logtool.data_dir import Selection
-from logtool.dump.blocks import Block
+from logtool.disk import files
+from logtool.disk.files import LogFile
+from logtool.disk.log_dir import Selection
+from logtool.dump.blocks import Block, Origin
 from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
-from logtool.dump.records import Object
+from logtool.dump.records import LIMIT, Object
 from logtool.dump.state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.scan import Chunk, scan
-from logtool.summary import Summary
-
-Advance = Callable[[int, int, Path], None]
-"""Called with bytes done, bytes of all inputs, and the file."""
+from logtool.running.progress import Progress
+from logtool.running.summary import Summary
+from logtool.segment.walk import Chunk, scan
 
 
 @dataclass(slots=True)
@@ -39,18 +37,19 @@ class Dump:
     selection: Selection = field(default_factory=Selection)
     limit: int | None = None
     """Objects after which to stop; files and errors do not count."""
-    on_progress: Advance | None = None
+    progress: Progress = field(default_factory=Progress)
     in_blocks: bool = False
     """Whether ordinary batches may come as a `Block`, which is faster than their objects."""
     summary: Summary = field(default_factory=Summary)
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
-    _done: int = 0
 
     def __post_init__(self) -> None:
         """Find the files."""
-        logs_with = self.chosen.offsets if self.chosen != Filter() else None
+        every = replace(self.chosen, max_batch_memory=Filter().max_batch_memory) == Filter()
+        logs_with = None if every else self.chosen.offsets
         self._inputs, self._unreadable = find_inputs(self.paths, self.selection, logs_with)
+        self.progress.bytes_total = sum(item.size for item in self._inputs)
 
     def __iter__(self) -> Iterator[Object | Block | UnreadableError]:
         """Yield the objects of every file, and the inputs that cannot be read."""
@@ -60,6 +59,8 @@ class Dump:
                 self.summary.add(item)
             elif isinstance(item, Block):
                 pass
+            elif item["type"] == "error" and item["reason"] == LIMIT:
+                self.summary.unreadable += 1  # which says nothing about damage
             elif item["type"] == "error":
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
@@ -98,12 +99,16 @@ class Dump:
         with LogFile(item.path, item.size) as file:
             self.summary.segments += item.name.kind is FileKind.LOG
             yield file_object(item, file.size, None)
-            base = item.name.offset or 0 if item.name.kind is FileKind.LOG else 0
-            for chunk in scan(file, base_offset=base):
+            is_segment = item.name.kind is FileKind.LOG
+            base = item.name.offset or 0 if is_segment else 0
+            segment = item.name.offset if is_segment else None
+            origin = Origin(item.path, item.topic, item.partition, segment)
+            limit = self.chosen.max_batch_memory
+            for chunk in scan(file, base_offset=base, unpack_limit=limit):
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
                 in_blocks = self.in_blocks and self.limit is None
-                yield from dump_chunk(item.path, file, chunk, self.chosen, in_blocks=in_blocks)
+                yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table
@@ -114,9 +119,7 @@ class Dump:
 
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
-        self._done += count
-        if self.on_progress:
-            self.on_progress(self._done, sum(item.size for item in self._inputs), path)
+        self.progress.advance(count, path)
 
 
 def file_object(item: Input, size: int, content: Content | None) -> Object:

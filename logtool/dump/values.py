@@ -4,13 +4,12 @@ import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from logtool.errors import UsageError
+from logtool.times import parse_time
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -83,17 +82,6 @@ def show_headers(
     ]
 
 
-def rfc3339(milliseconds: int | None) -> str | None:
-    """Return a Kafka timestamp in UTC, or None where a calendar has no such time."""
-    if milliseconds is None:
-        return None
-    try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{milliseconds % 1000:03d}Z"
-
-
 def or_null(value: int) -> int | None:
     """Return None for -1, by which Kafka says that there is none."""
     return None if value == -1 else value
@@ -126,16 +114,3 @@ def _parse_range(text: str, option: str, parse: Callable[[str], int | None]) -> 
 
 def _parse_number(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
-
-
-def parse_time(text: str) -> int | None:
-    """Return the ms of a time in milliseconds or RFC 3339 with a time zone, None for neither."""
-    if _NUMBER.fullmatch(text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        return None
-    return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""One segment as offsets that are there: a function of its path to plain data.
+"""Which offsets one segment holds: a function from its path to plain data.
 
 A batch covers its offsets from base to last, whatever records compaction left in it: those that
 have none are holes of the batch. What a header cannot tell is decoded: the bounds of a wrapper of
@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool import transactions
 from logtool.checks.batches import BatchRules
-from logtool.files import LogFile
+from logtool.disk.files import LogFile
 from logtool.formats import compression
 from logtool.formats.record_batch import (
     MAGIC,
@@ -25,7 +24,8 @@ from logtool.formats.record_batch import (
 from logtool.gaps import table as gap_table
 from logtool.gaps.decoding import counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
-from logtool.scan import Chunk, Reason, scan
+from logtool.segment import producer_state
+from logtool.segment.walk import Chunk, Reason, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,8 @@ class Coverage:
     control: int = 0
     """Of `records`, those of control batches."""
     bytes: int = 0
+    too_large: set[int] = field(default_factory=set)
+    """Positions of batches of which the records would take more memory than they may."""
     first_base: int | None = None
     """Base offset of the first batch, which may lie below the start."""
     stretches: list[tuple[int, int]] = field(default_factory=list)
@@ -88,7 +90,7 @@ class Coverage:
     tail: Reason | None = None
     """What it ends in, where that is no sound batch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
-    """The `transactions.significant` rows."""
+    """The `producer_state.significant` rows."""
     transactional: Column = field(default_factory=lambda: np.empty((5, 0), np.int64))
     """Producer id, first offset, last offset, records and position of each transactional batch."""
     markers: Column = field(default_factory=lambda: np.empty((3, 0), np.int64))
@@ -100,7 +102,7 @@ def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Covera
     found = _Pass(task)
     with LogFile(task.path, task.size) as log:
         at = 0
-        for chunk in scan(log, base_offset=task.base_offset):
+        for chunk in scan(log, base_offset=task.base_offset, unpack_limit=task.limit):
             found.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
@@ -135,7 +137,7 @@ class _Pass:
         misplaced = self._rules.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
-        counts, bases = counts_and_bases(chunk, self._task.limit)
+        counts, bases = counts_and_bases(chunk, self._task.limit, coverage.too_large)
         rows = np.flatnonzero(good)
         skipped = np.diff(rows, prepend=-1) > 1
         if len(rows):
@@ -144,7 +146,7 @@ class _Pass:
         else:
             self._damaged = True
         keep = chunk.table.last_offset[rows] >= self._task.start
-        self._rows.append(transactions.significant(chunk.table[rows]))
+        self._rows.append(producer_state.significant(chunk.table[rows]))
         rows, skipped = rows[keep], skipped[keep]
         if len(rows):
             self._take(chunk, rows, bases[rows], counts[rows], skipped)
@@ -173,7 +175,7 @@ class _Pass:
         self._add_stretch(int(table.position[0]), chunk.end_position)
         if plain.producers:
             one = plain.producers == 1
-            rows = transactions.ends(table) if one else transactions.significant(table)
+            rows = producer_state.ends(table) if one else producer_state.significant(table)
             self._rows.append(rows)
         return True
 
@@ -197,7 +199,7 @@ class _Pass:
         offsets: dict[int, Column] = {}
         wanted = cut | ((counts < room) if self._task.exact else False)
         for row in np.flatnonzero(wanted & (counts > 0)).tolist():
-            found = record_offsets(chunk, int(rows[row]), self._task.limit)
+            found = record_offsets(chunk, int(rows[row]), self._task.limit, coverage.too_large)
             if found is not None:
                 found = found[(found >= first[row]) & (found <= table.last_offset[row])]
                 offsets[row], counts[row] = found, len(found)
@@ -299,7 +301,7 @@ class _Pass:
         def bounds(row: int) -> tuple[int, int]:
             found = offsets.get(row)
             if found is None and counts[row] < room[row]:
-                found = record_offsets(chunk, int(rows[row]), self._task.limit)
+                found = record_offsets(chunk, int(rows[row]), self._task.limit, coverage.too_large)
             if found is None or not len(found):
                 return int(first[row]), int(last[row])
             return int(found.min()), int(found.max())
@@ -316,7 +318,7 @@ class _Pass:
         coverage = self.coverage
         order = gap_table.concat(self._gaps)
         coverage.gaps = order[np.argsort(order.first_offset, kind="stable")]
-        coverage.producer_rows = transactions.significant(concat(self._rows))
+        coverage.producer_rows = producer_state.significant(concat(self._rows))
         if self._transactional:
             coverage.transactional = np.concatenate(self._transactional, axis=1)
             coverage.markers = np.concatenate(self._markers, axis=1)

@@ -1,37 +1,51 @@
-"""Which offsets of a batch have a record, told by its records."""
+"""Which offsets of a batch still have a record, found by decoding the batch."""
 
 import numpy as np
 
-from logtool.errors import FormatError
+from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, Column
-from logtool.scan import Chunk
+from logtool.segment.walk import Chunk
 
 
-def record_offsets(chunk: Chunk, row: int, limit: int) -> Column | None:
-    """Return the offsets of the records of a batch, int64 rising; None where it does not decode."""
+def record_offsets(
+    chunk: Chunk, row: int, limit: int, too_large: set[int] | None = None
+) -> Column | None:
+    """Return the offsets of the records of a batch, int64 rising; None where it does not decode.
+
+    Where it is because the batch decompresses to more than `limit` bytes, its position in the log
+    is added to `too_large`.
+    """
     table, batch = chunk.table, chunk.batch(row)
     if len(batch) < table.size[row]:
         return None
     try:
         if table.magic[row] < MAGIC:
-            found = [message.offset for message in legacy_batch.parse_messages(batch, limit)]
-            return np.unique(np.array(found, np.int64))
+            messages = legacy_batch.parse_messages(batch, limit)
+            return np.unique(np.fromiter((message.offset for message in messages), np.int64))
         payload = compression.decompress(
             int(table.attributes[row]) & CODEC_MASK, batch[HEADER_SIZE:], limit
         )
-        records, damage = record.parse(payload, int(table.record_count[row]))
-    except FormatError:
+        deltas = []
+        for records, damage in record.parse_slices(payload, int(table.record_count[row])):
+            if damage:
+                return None
+            deltas.append(records.offset_delta.copy())
+    except FormatError as error:
+        if isinstance(error, LimitError) and too_large is not None:
+            too_large.add(int(table.position[row]))
         return None
-    return None if damage else np.unique(table.base_offset[row] + records.offset_delta)
+    return np.unique(table.base_offset[row] + np.concatenate(deltas))
 
 
-def counts_and_bases(chunk: Chunk, limit: int) -> tuple[Column, Column]:
-    """Return how many records each batch holds, and its first offset."""
+def counts_and_bases(
+    chunk: Chunk, limit: int, too_large: set[int] | None = None
+) -> tuple[Column, Column]:
+    """Return how many records each batch holds, and its first offset; see `record_offsets`."""
     table = chunk.table
     bases = table.base_offset.copy()
     for row in np.flatnonzero(table.is_wrapper).tolist():
-        found = record_offsets(chunk, row, limit)
+        found = record_offsets(chunk, row, limit, too_large)
         if found is not None and len(found):
             bases[row] = found[0]
     return table.records_of_each, bases

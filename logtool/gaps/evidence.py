@@ -1,4 +1,4 @@
-"""What tells why offsets are missing.
+"""The evidence for why offsets are missing.
 
 Kafka leaves gaps lawfully only by compaction and below the log start: a transaction takes offsets
 for its markers, but these are batches. So it matters whether a topic is or was compacted, and

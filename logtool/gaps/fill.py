@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool import files
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
+from logtool.disk import files
+from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UsageError
-from logtool.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState, Reception
 from logtool.formats.record_batch import HEADER_SIZE, MAX_SEGMENT_SIZE
@@ -27,7 +27,7 @@ _BLOCK = 1024 * 1024
 def check_target(target: Path) -> None:
     """RefusedError where `target` is there, or lies among the files of a broker."""
     if os.path.lexists(target):
-        raise RefusedError(f"{target}: is there; nothing was written")
+        raise RefusedError(f"{target}: already exists; nothing was written")
     name = names.parse_partition_file(target.name)
     good = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not good:
@@ -112,8 +112,8 @@ def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
     offsets = ledger.last_offset + 1 - first
     if offsets > MOST_OFFSETS or size > MAX_SEGMENT_SIZE:
         raise RefusedError(
-            f"{target}: {offsets} offsets in {size} bytes are more than one log "
-            f"can hold ({MOST_OFFSETS} offsets, {MAX_SEGMENT_SIZE} bytes)"
+            f"{target}: {offsets:,} offsets in {size:,} bytes are more than one log "
+            f"can hold ({MOST_OFFSETS:,} offsets, {MAX_SEGMENT_SIZE:,} bytes)"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a replica would make of a log with gaps that numbers batches as they arrive.
+"""What becomes of a log with gaps in a replica that numbers batches as they arrive.
 
 So does Redpanda's Raft: without ghosts everything behind a gap gets lower offsets than the leader
 has, with them it gets the same. A Kafka follower takes the leader's offsets and needs no ghosts.

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from logtool.dump.values import rfc3339
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps.follower import stretches
 from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result
 from logtool.gaps.table import Kind, Reason
+from logtool.times import rfc3339
 
 Object = dict[str, Any]
 _SUMS = ("offsets", "visible", "control", "aborted", "missing")

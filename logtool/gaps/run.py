@@ -1,17 +1,17 @@
 """The gaps of log dirs, partition dirs and single logs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from logtool.data_dir import Selection
-from logtool.errors import UnreadableError, UsageError
+from logtool.disk.log_dir import Selection
+from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.gaps.coverage import Coverage, Look, look
 from logtool.gaps.ledger import Ledger, build
 from logtool.gaps.subjects import Subject, Wanted, indexed, subjects
-from logtool.schedule import WORTH_A_POOL
-from logtool.workers import OnBytes, OutOfTimeError, Pace, Workers
+from logtool.running.run import Run
+from logtool.running.workers import OnBytes, OutOfTimeError
 
 __all__ = ["Gaps", "Part", "Result", "Wanted"]
 
@@ -44,17 +44,12 @@ class Gaps:
 
     def __init__(
         self, paths: Sequence[Path], wanted: Wanted, *, selection: Selection | None = None,
-        jobs: int = 1, pace: Pace | None = None,
-        on_progress: Callable[[int, int, Path], None] = lambda *_: None,
+        run: Run | None = None,
     ) -> None:  # fmt: skip
         self._paths = paths
         self._wanted = wanted
         self._selection = selection or Selection()
-        self._jobs = jobs
-        self._pace = pace or Pace()
-        self._on_progress = on_progress
-        self._done = self._total = 0
-        self._path = Path()
+        self._run = run or Run()
         self.out_of_time = False
 
     @cached_property
@@ -71,25 +66,25 @@ class Gaps:
         return sum(isinstance(one, Subject) for one in self._chosen)
 
     def __iter__(self) -> Iterator[Result | UnreadableError]:
-        yield from (one for one in self._chosen if isinstance(one, UnreadableError))
+        for one in self._chosen:
+            yield from [one] if isinstance(one, UnreadableError) else one.unread
         wanted = [one for one in self._chosen if isinstance(one, Subject)]
         tasks = [task for one in wanted for task in one.looks(self._wanted)]
         sizes = {segment.log.path: segment.log.size for one in wanted
                  for segment in one.found.segments}  # fmt: skip
-        self._total = sum(sizes[task.path] for task in tasks)
-        jobs = self._jobs if self._total >= WORTH_A_POOL else 1
+        self._run.bytes_total = sum(sizes[task.path] for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
-        with Workers(_look, jobs, self._pace, self._advance) as workers:
+        with self._run.workers(_look) as workers:
             # In their order: what is done early waits in memory.
             results = workers.run(tasks, lambda task: turns[id(task)])
             for one in wanted:
-                self._path = one.found.path
+                self._run.path = one.found.path
                 found = [next(results) for _ in one.looks(self._wanted)]
                 yield from self._result(one, found)
 
     def log_end_of(self, path: Path) -> int:
         """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
-        other = Gaps([path], self._wanted, jobs=self._jobs, pace=self._pace)
+        other = Gaps([path], self._wanted, run=Run(budget=self._run.budget))
         ends = []
         for item in other:
             if isinstance(item, UnreadableError):
@@ -107,12 +102,16 @@ class Gaps:
         problems = [one for one in found if isinstance(one, UnreadableError)]
         segments = [one for one in found if isinstance(one, Coverage)]
         yield from problems
+        for one, task in zip(found, subject.looks(self._wanted), strict=True):
+            for position in sorted(one.too_large) if isinstance(one, Coverage) else ():
+                yield BatchTooLargeError(task.path, position, task.limit)
         if any(isinstance(one, OutOfTimeError) for one in found):
             self.out_of_time = True
         elif not problems:
             looks = subject.looks(self._wanted)
             segments = _without_overlaps(looks, segments)
-            facts = indexed(subject, segments)
+            facts = indexed(subject, segments, problems.append)
+            yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
             yield Result(
                 replace(subject, facts=facts), ledger, len(subject.found.segments),
@@ -122,10 +121,6 @@ class Gaps:
                 tuple(Part(task.path, task.base_offset, tuple(one.stretches))
                       for task, one in zip(looks, segments, strict=True)),
             )  # fmt: skip
-
-    def _advance(self, count: int) -> None:
-        self._done += count
-        self._on_progress(self._done, self._total, self._path)
 
 
 def _look(task: Look, on_bytes: OnBytes) -> Coverage | UnreadableError:

@@ -1,24 +1,26 @@
 """What is known of a partition before its batches are read."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool import data_dir, partition
 from logtool.checks import small_files
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
-from logtool.data_dir import PathKind, Selection
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
-from logtool.forecast import Home, Settings
-from logtool.formats import names
+from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
 from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.loading.epochs import EpochCache
-from logtool.partition import Partition
+from logtool.startup.assumed import Assumed
+from logtool.startup.home import Home
 
+Epochs = tuple[tuple[int, int], ...]
+"""Leader epochs and where they start."""
 _KAFKA = (4, 3)
 """The home of a partition is read as a broker of this version would."""
 
@@ -33,6 +35,8 @@ class Wanted:
     """Whether what a consumer that reads committed records does not see is listed too."""
     policy: str | None = None
     """``cleanup.policy``, for all; None: as the metadata log says."""
+    max_batch_memory: int = compression.DEFAULT_LIMIT
+    """Bytes that the records of one batch may decompress to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,21 @@ class Subject:
 
     found: Partition
     facts: Facts
+    unread: tuple[UnreadableError, ...] = ()
+    """What could not be read of the files that give reasons for gaps."""
 
     def looks(self, wanted: Wanted) -> list[Look]:
         """Return what is to be read of it."""
         start = self.facts.log_start
         return [
-            Look(segment.log.path, segment.base_offset, start, wanted.exact, size=segment.log.size)
+            Look(
+                segment.log.path,
+                segment.base_offset,
+                start,
+                wanted.exact,
+                wanted.max_batch_memory,
+                segment.log.size,
+            )
             for segment in self.found.segments
             if segment.next_base_offset is None or segment.next_base_offset > start
         ]
@@ -57,12 +70,13 @@ def subjects(
 ) -> Iterator[Subject | UnreadableError]:
     """Yield the partitions that a path names, and what of it cannot be read."""
     try:
-        kind = data_dir.classify(path)
+        kind = log_dir.classify(path)
         if kind is PathKind.FILE:
             yield _single(path, wanted)
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
-        home = Home(data_dir.read(top), Settings(_KAFKA))
+        home = Home(log_dir.read(top), Assumed(_KAFKA))
+        yield from home.unread
     except UnreadableError as error:
         yield error
         return
@@ -74,7 +88,8 @@ def subjects(
     for folder in chosen:
         try:
             found = partition.read(folder)
-            yield Subject(found, _facts(found, home, wanted))
+            epochs, unread = _epochs(found)
+            yield Subject(found, _facts(found, home, wanted, epochs), unread)
         except UnreadableError as error:
             yield error
 
@@ -91,16 +106,16 @@ def _single(path: Path, wanted: Wanted) -> Subject:
         raise UnreadableError(path, "No such file or directory", missing=True)
     alone = replace(found, path=path, segments=(replace(segment, next_base_offset=None),))
     base = segment.base_offset
-    source = "the command line"
-    return Subject(alone, Facts(base, wanted.policy, source, first_base=base,
-                                epochs=_epochs(found)))  # fmt: skip
+    epochs, unread = _epochs(found)
+    facts = Facts(base, wanted.policy, "the command line", first_base=base, epochs=epochs)
+    return Subject(alone, facts, unread)
 
 
-def _facts(found: Partition, home: Home, wanted: Wanted) -> Facts:
+def _facts(found: Partition, home: Home, wanted: Wanted, epochs: Epochs) -> Facts:
     directory = found.directory
     first = found.segments[0].base_offset if found.segments else 0
     key = None
-    if isinstance(directory, PartitionDirectory) and directory.kind in data_dir.OF_TODAY:
+    if isinstance(directory, PartitionDirectory) and directory.kind in log_dir.OF_TODAY:
         key = directory.topic, directory.partition
     row = home.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
     policy, source = wanted.policy, "the command line"
@@ -116,7 +131,7 @@ def _facts(found: Partition, home: Home, wanted: Wanted) -> Facts:
     cleaner = home.rows(FileKind.CLEANER_CHECKPOINT).get(key) if key else None
     return Facts(
         start, policy, source, cleaner, home.clean, first, tuple(sorted(witnesses)),
-        epochs=_epochs(found),
+        epochs=epochs,
     )  # fmt: skip
 
 
@@ -136,21 +151,28 @@ def _may_be_remote(home: Home, found: Partition) -> bool:
     return home.image.topic_config(found.topic or "", "remote.storage.enable") == "true"
 
 
-def _epochs(found: Partition) -> tuple[tuple[int, int], ...]:
+def _epochs(found: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
     """Return the entries of leader-epoch-checkpoint that a broker keeps of those in the file.
 
-    There are none where a broker cannot read it.
+    There are none where a broker cannot read it, nor where it could not be read here, and then the
+    error comes along.
     """
     file = found.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
-    if file:
-        with suppress(UnreadableError):
-            value, wrong = small_files.check_file(file)
-            if not any(finding.severity is Severity.ERROR for finding in wrong):
-                return tuple(EpochCache(value.epochs).rows)
-    return ()
+    if file is None:
+        return (), ()
+    try:
+        value, wrong = small_files.check_file(file)
+    except UnreadableError as error:
+        return (), () if files.has_vanished(error) else (error,)
+    if any(finding.severity is Severity.ERROR for finding in wrong):
+        return (), ()
+    return tuple(EpochCache(value.epochs).rows), ()
 
 
-def indexed(subject: Subject, segments: Sequence[Coverage]) -> Facts:
+def indexed(
+    subject: Subject, segments: Sequence[Coverage],
+    on_unreadable: Callable[[UnreadableError], None] = lambda _: None,
+) -> Facts:  # fmt: skip
     """Return the facts with what the indexes name of segments that a gap follows."""
     ends = {one.base_offset: one.last.offset + 1 if one.last else one.base_offset
             for one in segments}  # fmt: skip
@@ -163,7 +185,10 @@ def indexed(subject: Subject, segments: Sequence[Coverage]) -> Facts:
         for rules, kind in ((OffsetIndexRules, FileKind.OFFSET_INDEX),
                             (TimeIndexRules, FileKind.TIME_INDEX)):  # fmt: skip
             if file := segment.indexes.get(kind):
-                with suppress(UnreadableError):
+                try:
                     highest = max(highest, rules(segment, file).last_offset)
+                except UnreadableError as error:
+                    if not files.has_vanished(error):
+                        on_unreadable(error)
         found.append((segment.base_offset, highest))
     return replace(subject.facts, indexed=tuple(found))

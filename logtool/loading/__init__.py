@@ -1,1 +1,16 @@
-"""What a broker does to a partition directory when it loads the log: carried out on a shadow."""
+"""The loading of one log as a broker does it, on a shadow of its directory.
+
+loaded        what loading needs to be told, and what comes of it: plain data
+shadow        a picture of the directory, which the steps change and the disk does not see
+loader        the steps of ``LogLoader.load`` in their order, and a broker's way to recover
+leftovers     what an interrupted job left, and swaps that were committed
+segments      one segment in the shadow               reading    what a broker reads of it
+recovery      one segment read from its first byte    splitting  one that is split for it
+cuts          the files of a segment when it was recovered, and what goes where it is cut
+unsound       what a batch held that cannot be read
+epochs        leader epochs                           producers  producer state and snapshots
+supplement    the other strategy: what is believable stays and is added to
+believable    which prefix of an index that is        replaying  from which snapshot on
+metadata_log  what keeps a metadata log from being loaded
+actions       what was done, in words
+"""

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from logtool.actions import Action, Change, Kind, Loss
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, FileState, Reception
-from logtool.loading.loader import Loaded, Outcome, RecoveredSegment
+from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment
 from logtool.loading.recovery import Lost
-from logtool.plan import Action, Change, Kind, Loss
-from logtool.scan import Reason
+from logtool.segment.walk import Reason
 
 _STOPS = {
     Outcome.REFUSES: "refuse",
@@ -126,7 +126,7 @@ def _loss(lost: Lost, size: int, high_watermark: int | None, first_gone: int, be
 
 def _why_cut(one: RecoveredSegment) -> str:
     if one.emptied:
-        return f"the whole segment goes: {one.emptied}"
+        return f"the whole segment is removed: {one.emptied}"
     stop = one.stop
     if stop and _only_zeros(one):
         return f"the log ends where its last batch does: {stop.message} at byte {stop.position}"
@@ -145,7 +145,7 @@ def _why_gone(name: FileName, loaded: Loaded) -> str:
         )
     if loaded.wiped:
         return (
-            "the whole log goes: it ends before the log start offset "
+            "the whole log is removed: it ends before the log start offset "
             f"{loaded.log_start} of log-start-offset-checkpoint"
         )
     if name.offset in loaded.split:
@@ -161,7 +161,10 @@ def _why_written(name: FileName, loaded: Loaded) -> str:
     if name.kind is FileKind.PRODUCER_SNAPSHOT:
         return f"producer state at offset {name.offset}"
     if name.kind is FileKind.LEADER_EPOCH_CHECKPOINT:
-        return f"leader epochs of the log from {loaded.log_start} to {loaded.log_end}"
+        return (
+            f"leader epochs of the log, which starts at {loaded.log_start} "
+            f"and ends at {loaded.log_end}"
+        )
     if name.kind is FileKind.LOG:
         parts = {base for bases in loaded.split.values() for base in bases}
         return "part of a segment that is split" if name.offset in parts else "an empty segment"

@@ -1,4 +1,4 @@
-"""What of a segment's indexes can be believed: held against its log while that is read once.
+"""Which part of a segment's indexes can be believed: one pass over the log compares them with it.
 
 An index is only ever appended to, so what a crash spoils is its end: the entries before the first
 one that is out of order, or that the log contradicts, stay. Behind them go the entries that a
@@ -9,43 +9,42 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from logtool import transactions
-from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats import control_record, offset_index, time_index
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
-from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.loading.epochs import EpochCache
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Recovery
 from logtool.loading.shadow import ShadowFile
-from logtool.scan import Chunk
-from logtool.transactions import AbortedTransaction, Producer, ProducerState
+from logtool.segment import producer_state
+from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.segment.producer_state import AbortedTransaction, Producer
+from logtool.segment.walk import Chunk
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose rows are kept apart before they are reduced to one."""
 
 
-class _Rows(ProducerState):
-    """Keeps what would be applied, for it is not yet known from which offset on it is."""
+class _Rows:
+    """Keeps the rows for later: from which offset on they are applied is not known yet."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._parts: list[BatchTable] = []
 
     def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
+        """Keep rows; returns that nothing was aborted, for nothing was applied."""
         self._parts.append(rows)
         if len(self._parts) >= _CHUNKS_OF_ROWS:
-            self._parts = [transactions.significant(concat(self._parts))]
+            self._parts = [producer_state.significant(concat(self._parts))]
         return [], []
 
     def table(self) -> BatchTable:
         return concat(self._parts) if self._parts else empty_table()
 
 
-class Reading(Recovery):
-    """Reads a segment once, by the rules of recovery, and then tells what of its indexes stays.
+class Reading:
+    """Watches a segment being read by its `recovery`, then tells what of its indexes stays.
 
     `indexes` are the bytes of its index files, `cuts` are offsets at which
     snapshots were taken, in ascending order.
@@ -56,9 +55,16 @@ class Reading(Recovery):
         epochs: EpochCache | None = None, interval: int = INDEX_INTERVAL,
         max_index_size: int = MAX_INDEX_SIZE,
     ) -> None:  # fmt: skip
+        self._base = base_offset
         self._rows = _Rows()
-        super().__init__(base_offset, producers=self._rows, epochs=epochs, interval=interval,
-                         max_index_size=max_index_size)  # fmt: skip
+        self.recovery = Recovery(
+            base_offset,
+            producers=self._rows,
+            epochs=epochs,
+            interval=interval,
+            max_index_size=max_index_size,
+            watch=self._watch,
+        )
         self._interval, self._most = interval, max_index_size
         self._files = indexes
         self._offsets = offset_index.parse(indexes.get(FileKind.OFFSET_INDEX, b""))
@@ -67,8 +73,6 @@ class Reading(Recovery):
             OffsetIndexJoin(self._offsets, base_offset),
             TimeIndexJoin(self._times, base_offset),
         )
-        self.unreadable: str | None = None
-        """The control batch that ended the reading; it stays, and no broker can replay it."""
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""
         self._cuts = np.array(cuts, np.int64)
@@ -79,18 +83,12 @@ class Reading(Recovery):
         self.covered = base_offset - 1
         """The last offset up to which no entry of it is missing."""
 
-    def _take(self, table: BatchTable, errors: list[tuple[int, FormatError]]) -> BatchTable:
-        rest = super()._take(table, errors)
-        if errors:
-            row, error = errors[0]
-            self.unreadable = f"control record at offset {table.base_offset[row]}: {error.reason}"
-        taken = table[: len(table) - len(rest)]
-        if len(taken):
-            chunk = Chunk(taken, memoryview(b""), int(taken.position[0]), None, [])
-            for join in self._joins:
-                join.feed(chunk)
-            self._count(taken)
-        return rest
+    def _watch(self, table: BatchTable) -> None:
+        """Hold the indexes against batches that stay."""
+        chunk = Chunk(table, memoryview(b""), int(table.position[0]), None, [])
+        for join in self._joins:
+            join.feed(chunk)
+        self._count(table)
 
     def _count(self, table: BatchTable) -> None:
         """Add a chunk to what stands in front of each cut; most cuts lie behind all of it."""
@@ -119,16 +117,16 @@ class Reading(Recovery):
 
     def offset_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones from an interval behind them on."""
-        rebuilt = np.frombuffer(self.result.offset_index, offset_index.ENTRY)
+        rebuilt = np.frombuffer(self.recovery.result.offset_index, offset_index.ENTRY)
         found = offset_index.check(self._offsets)
         count = _prefix(found, self._joins[0].verdicts() != 0, offset_index.ENTRY_SIZE)
         if not count:
-            return self.result.offset_index
+            return self.recovery.result.offset_index
         kept = self._files[FileKind.OFFSET_INDEX][: count * offset_index.ENTRY_SIZE]
         behind = (rebuilt["relative_offset"] > self._offsets.relative_offsets[count - 1]) & (
             rebuilt["position"] > int(self._offsets.positions[count - 1]) + self._interval
         )
-        return self._fitting(kept + rebuilt[behind].tobytes(), self.result.offset_index)
+        return self._fitting(kept + rebuilt[behind].tobytes(), self.recovery.result.offset_index)
 
     def time_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones behind them.
@@ -136,18 +134,18 @@ class Reading(Recovery):
         The last one is the closing entry: the largest timestamp of the segment, and the first
         batch that has it.
         """
-        rebuilt = np.frombuffer(self.result.time_index, time_index.ENTRY)
+        rebuilt = np.frombuffer(self.recovery.result.time_index, time_index.ENTRY)
         found = time_index.check(self._times)
         count = _prefix(found, self._joins[1].verdicts() != 0, time_index.ENTRY_SIZE)
         if not count:
-            return self.result.time_index
+            return self.recovery.result.time_index
         last = int(self._times.timestamps[count - 1])
         behind = rebuilt[rebuilt["timestamp"] > last]
         if not len(behind):
             # Older brokers named the record, not the last offset of its batch.
             count, behind = count - 1, rebuilt[-1:]
         kept = self._files[FileKind.TIME_INDEX][: count * time_index.ENTRY_SIZE]
-        return self._fitting(kept + behind.tobytes(), self.result.time_index)
+        return self._fitting(kept + behind.tobytes(), self.recovery.result.time_index)
 
     def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
         """Return the index, or the rebuilt one where a broker would have no room for it."""

@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool import files, partition
+from logtool.disk import files, partition
+from logtool.disk.partition import File
 from logtool.errors import FormatError
 from logtool.formats import compression, quorum_state, record
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.record_batch import CODEC_MASK, CONTROL, HEADER_SIZE, MAGIC
-from logtool.loading.loader import Outcome, Start, load
+from logtool.loading.loaded import Outcome, Start
+from logtool.loading.loader import load
 from logtool.loading.reading import Header, StartFailsError, headers
 from logtool.loading.shadow import ShadowFile
-from logtool.partition import File
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 _FEATURE_LEVEL = 12

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logtool import scan
 from logtool.errors import FormatError
 from logtool.formats import legacy_batch, offset_index, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.loading.shadow import ShadowFile
-from logtool.scan import Chunk
+from logtool.segment import walk
+from logtool.segment.walk import Chunk
 
 _HEAD = struct.Struct(">qiiBIhi")
 _UP_TO_MAGIC = 17
@@ -177,7 +177,7 @@ class IndexedLog:
         with self._log.open() as file:
             file.size = min(file.size, end)
             position = start
-            for chunk in scan.scan(file, base_offset=self._base, start=start):
+            for chunk in walk.scan(file, base_offset=self._base, start=start):
                 if chunk.damage is None:
                     yield chunk
                     position = chunk.end_position
@@ -195,5 +195,5 @@ class IndexedLog:
         data = memoryview(self._log.read(header.position, max(header.size, HEADER_SIZE)))
         table = record_batch.parse(data, [0], base=header.position)
         legacy_batch.fill(table, data, np.zeros(1, np.int64))
-        errors = scan.fill_control(table, data, header.position)
+        errors = walk.fill_control(table, data, header.position)
         return Chunk(table, data, header.position, None, errors)

@@ -8,12 +8,12 @@ the time stamps beside it; the log ends where the first batch is unsound.
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from crc32c import crc32c
 
-from logtool import scan, transactions
 from logtool.errors import FormatError
 from logtool.formats import control_record, offset_index, record_batch, time_index
 from logtool.formats import transaction_index as txn_index
@@ -22,8 +22,9 @@ from logtool.loading.epochs import EpochCache
 from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
-from logtool.scan import Chunk, Damage, Reason
-from logtool.transactions import AbortedTransaction, ProducerState
+from logtool.segment import producer_state, walk
+from logtool.segment.producer_state import AbortedTransaction
+from logtool.segment.walk import Chunk, Damage, Reason
 
 INDEX_INTERVAL = 4096
 """Default of ``index.interval.bytes``."""
@@ -229,18 +230,32 @@ class Indexes:
 _MIN = -(2**63)
 
 
+class Producers(Protocol):
+    """Whoever takes the batches that change the producer state, such as `ProducerState`."""
+
+    def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
+        """Take `significant` rows; returns what `ProducerState.apply` returns."""
+
+
 class Recovery:
-    """Recovers one segment, chunk by chunk; then `result` holds what came of it."""
+    """Recovers one segment, chunk by chunk; then `result` holds what came of it.
+
+    `watch` is given each table of batches that stay, when they have passed all rules.
+    """
 
     def __init__(
-        self, base_offset: int, *, producers: ProducerState, epochs: EpochCache | None = None,
+        self, base_offset: int, *, producers: Producers, epochs: EpochCache | None = None,
         interval: int = INDEX_INTERVAL, max_index_size: int = MAX_INDEX_SIZE,
+        watch: Callable[[BatchTable], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self._base = base_offset
         self._indexes = Indexes(base_offset, interval, max_index_size)
         self._producers = producers
         self._epochs = epochs
+        self._watch = watch
         self.result = Recovered()
+        self.unreadable: str | None = None
+        """The control batch that ended the reading; it stays, and no broker can replay it."""
 
     @property
     def indexes(self) -> tuple[bytes, bytes]:
@@ -258,7 +273,7 @@ class Recovery:
         tally = Tally(log, self._base)
         at = 0
         with log.open() as file:
-            for chunk in scan.scan(file, base_offset=self._base, payload=False):
+            for chunk in walk.scan(file, base_offset=self._base, payload=False):
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
                 if self.result.stop is not None:
@@ -325,6 +340,10 @@ class Recovery:
         self.result.batches += len(table)
         self.result.records += table.records
         self._replay(table[:readable])
+        if errors:
+            offset, reason = table.base_offset[readable], errors[0][1].reason
+            self.unreadable = f"control record at offset {offset}: {reason}"
+        self._watch(table)
         return rest
 
     def _settle(self, table: BatchTable) -> None:
@@ -343,7 +362,7 @@ class Recovery:
 
 
 def replay(
-    producers: ProducerState, table: BatchTable, before: Sequence[AbortedTransaction] | None = None
+    producers: Producers, table: BatchTable, before: Sequence[AbortedTransaction] | None = None
 ) -> list[AbortedTransaction]:
     """Replay batches as a broker does; StartFailsError for what it does not survive.
 
@@ -355,7 +374,7 @@ def replay(
         & ~np.isin(table.control_type, control_record.END_TRANSACTION)
         & (table.record_count > 0)
     )
-    rows = transactions.significant(table)
+    rows = producer_state.significant(table)
     aborted, intruders = producers.apply(rows)
     if intruders:
         row = intruders[0]
@@ -403,4 +422,4 @@ def _accepted(
     if crc32c(memoryview(data)[21:]) != int.from_bytes(data[17:21], "big"):
         return None
     table = record_batch.parse(memoryview(data), [0], base=position)
-    return table, scan.fill_control(table, memoryview(data), position)
+    return table, walk.fill_control(table, memoryview(data), position)

@@ -12,12 +12,12 @@ from logtool.formats import producer_snapshot
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.loading.believable import Reading, is_behind
-from logtool.loading.loader import Loaded, Start
+from logtool.loading.loaded import Loaded, Start
 from logtool.loading.producers import ProducerManager, decode
 from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import encode_aborted, replay
 from logtool.loading.segments import LoadedSegment
-from logtool.transactions import Producer
+from logtool.segment.producer_state import Producer
 
 _NO_LIMIT = 2**63
 
@@ -47,8 +47,8 @@ class Replay:
         """Replay, write what entries and snapshots are missing; delete the snapshots that go."""
         loaded = self._loaded
         for reading in self._readings.values():
-            if reading.unreadable:
-                raise StartFailsError(reading.unreadable)
+            if reading.recovery.unreadable:
+                raise StartFailsError(reading.recovery.unreadable)
         self._begin = self._choose(manager)
         befores, ends = [-1, *self._bases[:-1]], [*self._bases[1:], loaded.log_end]
         for segment, before, end in zip(self._segments, befores, ends, strict=True):
@@ -135,7 +135,8 @@ class Replay:
             if position is not None:
                 manager.replay(log, position, segment.size)
             return
-        rows, size, records = reading.rows, reading.result.valid_size, reading.result.records
+        rows, result = reading.rows, reading.recovery.result
+        size, records = result.valid_size, result.records
         if self._begin is not None and self._begin > segment.base_offset:
             rows = rows[rows.last_offset >= self._begin]
             size_before, records_before = reading.before(self._begin)

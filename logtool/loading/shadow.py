@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool import files
-from logtool.files import LogFile
+from logtool.actions import Change, Kind, Stamp
+from logtool.disk import files
+from logtool.disk.files import LogFile
+from logtool.disk.partition import File
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
-from logtool.partition import File
-from logtool.plan import Change, Kind, Stamp
 
 _SNAPSHOT = ".snapshot"
 

@@ -6,12 +6,12 @@ Each part begins with a batch that the part before it could not take. The rules 
 
 from typing import Protocol
 
-from logtool import scan
 from logtool.formats.names import FileKind
 from logtool.loading.reading import StartFailsError, first_offset, headers
 from logtool.loading.recovery import MAX_RELATIVE, Indexes
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
+from logtool.segment import walk
 
 
 class Settings(Protocol):
@@ -71,7 +71,7 @@ def _write(shadow: Shadow, part: LoadedSegment, data: bytes, interval: int) -> N
     log = ShadowFile(None, len(data), data)
     indexes = Indexes(part.base_offset, interval)
     with log.open() as file:
-        for chunk in scan.scan(file, base_offset=part.base_offset, payload=False):
+        for chunk in walk.scan(file, base_offset=part.base_offset, payload=False):
             if len(chunk.table):
                 indexes.feed(chunk.table)
     offsets, times = indexes.finish(len(data))

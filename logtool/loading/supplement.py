@@ -10,24 +10,16 @@ flushed, or the last entry.
 from bisect import bisect_right
 from collections.abc import Callable
 
+from logtool.disk.partition import Partition
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind
 from logtool.loading.believable import Reading, seems_whole
-from logtool.loading.loader import (
-    Loaded,
-    Loader,
-    RecoveredSegment,
-    Start,
-    Why,
-    carry_out,
-    load,
-)
-from logtool.loading.producers import ProducerManager
+from logtool.loading.loaded import Loaded, RecoveredSegment, Start, Why
+from logtool.loading.loader import Loader, carry_out, load
 from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError
 from logtool.loading.replaying import Replay
 from logtool.loading.segments import LoadedSegment
-from logtool.partition import Partition
 
 
 def supplement(
@@ -41,51 +33,64 @@ def supplement(
     going = getattr(found.directory, "kind", None) is DirectoryKind.DELETE
     if start.clean or going:
         return load(found, start, on_bytes)
-    return carry_out(_Supplementer(found, start, on_bytes))
+    return carry_out(Loader(found, start, on_bytes, _Supplement))
 
 
-class _Supplementer(Loader):
-    def __init__(self, found: Partition, start: Start, on_bytes: Callable[[int], None]) -> None:
-        super().__init__(found, start, on_bytes)
-        self.loaded.supplemented = True
+class _Supplement:
+    """The strategy: what can be believed of the indexes stays, and what is missing is added."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        loader.loaded.supplemented = True
         self._readings: dict[int, Reading] = {}
         """Of the segments that were read, by base offset."""
-        self._point = start.recovery_point
+        self._point = loader.start.recovery_point
         self._sound_end = 2**63
         """Where the first segment was cut: what stands behind it followed something else."""
 
-    def _needs_recovery(self, segment: LoadedSegment) -> Why | None:
+    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+        """Return why a broker would recover a segment, or would not survive it."""
         try:
-            return super()._needs_recovery(segment)
+            return self._loader.needs_recovery(segment)
         except StartFailsError:
             # An entry of an unknown version is as good as none.
             return Why.BAD_TRANSACTION_INDEX
 
-    def _recover(self, manager: ProducerManager) -> None:
-        super()._recover(manager)
-        if self._segments and self._segments[-1].next_offset() < self._point:
-            # What was flushed is gone, so that nothing counts as flushed.
-            self._point = 0
-            self._recover_from(0, manager)
-        for segment in self._segments:
-            if segment.base_offset not in self._readings:
-                self._mend(segment)
+    def is_done(self, segment: LoadedSegment) -> bool:
+        """Return whether it was read before: it was cut then, and what follows it stays."""
+        return segment.base_offset in self._readings
 
-    def _recover_unflushed(self, segment: LoadedSegment) -> bool:
-        # One that was read when it was opened was cut then, and what follows it stays.
-        known = segment.base_offset in self._readings
-        return not known and super()._recover_unflushed(segment)
-
-    def _recover_segment(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+    def recover(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+        """Read a segment, and keep what its log does not contradict."""
         reading = self._reading(segment)
-        recovered = self._read_segment(segment, why, reading)
+        recovered = self._loader.read_segment(segment, why, reading.recovery)
         self._take(segment, reading, recovered)
         return recovered
 
-    def _empty(self, segment: LoadedSegment, why: str) -> RecoveredSegment:
-        emptied = super()._empty(segment, why)
+    def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
+        """Note that nothing of a segment can be believed."""
         self._take(segment, Reading(segment.base_offset, {}), emptied)
-        return emptied
+
+    def finish(self) -> None:
+        """Mend the indexes of flushed segments; all is recovered if the log lost flushed bytes."""
+        loader = self._loader
+        if loader.segments and loader.segments[-1].next_offset() < self._point:
+            # What was flushed is gone, so that nothing counts as flushed.
+            self._point = 0
+            loader.recover_from(0)
+        for segment in loader.segments:
+            if segment.base_offset not in self._readings:
+                self._mend(segment)
+
+    def settle_producers(self) -> None:
+        """Replay producers from the newest snapshot that the log does not contradict."""
+        loader = self._loader
+        manager = loader.new_manager()
+        Replay(loader.loaded, loader.start, loader.segments, self._readings, self._sound_end).run(
+            manager
+        )
+        loader.count_replay(manager)
+        loader.find_first_unstable(manager)
 
     def _mend(self, segment: LoadedSegment) -> None:
         """Supplement the indexes of a flushed segment whose log no broker would read.
@@ -93,36 +98,41 @@ class _Supplementer(Loader):
         Of a log that cannot be read to its end they stay as they are: an index that is short is
         worse than none.
         """
-        shadow = self._shadow.files
+        shadow = self._loader.shadow.files
         names_of = {kind: segment.name(kind) for kind in names.INDEX_KINDS}
         indexes = {kind: shadow[name] for kind, name in names_of.items() if name in shadow}
         if seems_whole(shadow[segment.name(FileKind.LOG)], indexes):
             return
         reading = self._reading(segment, recover=False)
         try:
-            recovered = self._read_segment(segment, Why.TORN_INDEX, reading)
+            recovered = self._loader.read_segment(segment, Why.TORN_INDEX, reading.recovery)
         except (InvalidOffsetError, OffsetOverflowError, StartFailsError):
             return
-        if reading.result.stop is None:
+        if reading.recovery.result.stop is None:
             self._take(segment, reading, recovered)
-            self.loaded.recovered.append(recovered)
+            self._loader.loaded.recovered.append(recovered)
 
     def _reading(self, segment: LoadedSegment, *, recover: bool = True) -> Reading:
-        offsets = self._shadow.snapshots().offsets
+        offsets = self._loader.shadow.snapshots().offsets
         cuts = offsets[bisect_right(offsets, segment.base_offset) :]
         indexes = {
-            kind: self._shadow.files[segment.name(kind)].read()
+            kind: self._loader.shadow.files[segment.name(kind)].read()
             for kind in names.INDEX_KINDS
-            if segment.name(kind) in self._shadow
+            if segment.name(kind) in self._loader.shadow
         }
+        start = self._loader.start
         return Reading(
-            segment.base_offset, indexes, cuts, epochs=self._epochs if recover else None,
-            interval=self._start.index_interval, max_index_size=self._start.max_index_size,
-        )  # fmt: skip
+            segment.base_offset,
+            indexes,
+            cuts,
+            epochs=self._loader.epochs if recover else None,
+            interval=start.index_interval,
+            max_index_size=start.max_index_size,
+        )
 
     def _take(self, segment: LoadedSegment, reading: Reading, recovered: RecoveredSegment) -> None:
         """Cut a segment and its indexes to what can be believed, the first two made whole."""
-        base, shadow = segment.base_offset, self._shadow
+        base, shadow = segment.base_offset, self._loader.shadow
         # Behind a cut, transactions may have begun in what is gone.
         reading.believe_aborts(self._point, none=base >= self._sound_end)
         if recovered.valid_size < recovered.size:
@@ -134,11 +144,3 @@ class _Supplementer(Loader):
         if name in shadow:
             shadow.write(name, reading.kept_aborts)
         self._readings[base] = reading
-
-    def _settle_producers(self, _: ProducerManager) -> None:
-        manager = self._manager()
-        Replay(self.loaded, self._start, self._segments, self._readings, self._sound_end).run(
-            manager
-        )
-        self._count_replay(manager)
-        self._find_first_unstable(manager)

@@ -12,7 +12,7 @@ import numpy as np
 
 from logtool.formats.record_batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.loading.shadow import ShadowFile
-from logtool.scan import Chunk, Damage, Reason
+from logtool.segment.walk import Chunk, Damage, Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,107 +1,187 @@
-"""The tables that are questions across segments: from staged tables to staged tables."""
+"""The tables that are questions across segments: from what a pass left to tables.
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+Little is answered in this process; much in one Spark job, in which the rows of a partition come
+together in one task. It is the same function, and a task holds one partition at a time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
-from logtool.pipeline import questions, tables
-from logtool.pipeline.storage import Part, Run, Staging, filesystem
-from logtool.pipeline.unit_rows import HELPERS
+from logtool.formats.record_batch import Column
+from logtool.gaps.evidence import Facts
+from logtool.pipeline.manifest import Part
+from logtool.pipeline.questions import answering
+from logtool.pipeline.questions.facts import FACTS, facts_in, facts_of
+from logtool.pipeline.questions.looking import look
+from logtool.pipeline.runs import Run
+from logtool.pipeline.storage import Staging
+from logtool.pipeline.store import filesystem
+from logtool.pipeline.stretch_rows import STRETCHES
+from logtool.pipeline.unit_rows import STAGED
 from logtool.pipeline.watching import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ANSWERS = ("gaps", "producers", "transactions", "replicas")
-_PART = "path string, rows long, size long"
-_OF_SPARK = ("file://", "hdfs://")
-"""Places that Spark reads by itself wherever it is installed."""
-_PATTERN = frozenset("*?[]{}\\")
-"""With any of these Spark takes a path for a pattern."""
+LITTLE: Final = 64 * 1024 * 1024
+"""Bytes of it, compressed, that are answered here."""
+_ROWS_AT_ONCE: Final = 4096
+_BOTH: Final = pa.schema([*STRETCHES, *(one for one in FACTS if one.name not in STRETCHES.names)])
+"""Rows of stretches, and rows of facts: each has nulls for the other's columns."""
+_PART = "name string, path string, rows long, size long"
 
 
 def answer(
     spark: "SparkSession", run: Run, wanted: Sequence[str], log_dirs: Sequence[Path],
     on_step: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None,
 ) -> None:  # fmt: skip
-    """Write the tables of `wanted` that are answers; `on_wait` hears how far each question is."""
+    """Write the tables of `wanted` that are answers; `on_wait` hears how far that is."""
+    asked = [name for name in answering.NAMES if name in wanted]
+    if not asked:
+        return
+    step = f"questions: {', '.join(asked)}"
+    on_step(step)
+    on_wait(step)
+    work = Asked(run.staging, tuple(asked), tuple(log_dirs))
+    files = run.files(STAGED)
+    if run.size(STAGED) <= LITTLE:
+        run.add(work.answer_here(files))
+        return
 
-    def staged(table: str) -> "DataFrame":
-        return read(spark, run.files(table), HELPERS.get(table) or tables.schema(table))
+    def on_tasks(done: int, total: int) -> None:
+        on_wait(f"{step}, {done} of {total} tasks done")
 
-    asked: dict[str, Callable[[], DataFrame]] = {
-        "gaps": lambda: questions.gaps(
-            staged("_edges"), staged("_inner"), questions.facts(spark, log_dirs)
-        ),
-        "producers": lambda: questions.producers(staged("batches")),
-        "transactions": lambda: questions.transactions(staged("batches")),
-        "replicas": lambda: questions.replicas(staged("batches"), staged("segments")),
+    with watched(spark.sparkContext, step, on_tasks):
+        run.add(work.answer_on(spark, files))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a pass; goes to executors as it is."""
+
+    staging: Staging
+    tables: tuple[str, ...]
+    log_dirs: tuple[Path, ...]
+    """And partition dirs: what is read beside the logs."""
+
+    def answer_here(self, files: Sequence[str]) -> list[Part]:
+        """Answer in this process, of files of `STAGED`."""
+        parts = [*map(_table, files), *map(facts_rows, self._with_facts)]
+        if not parts:
+            return []
+        rows = pa.concat_tables(map(_padded, parts))
+        ordered = rows.sort_by([(name, "ascending") for name in answering.ORDER])
+        return self.write(ordered.to_batches())
+
+    def answer_on(self, spark: "SparkSession", files: Sequence[str]) -> list[Part]:
+        """Answer in executors, in one job."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        kinds = from_arrow_schema(_BOTH)
+        cores = spark.sparkContext.defaultParallelism
+        inputs: list[str | Path] = [*files, *self._with_facts]
+
+        def read(numbers: Iterator[Any]) -> Iterator[Any]:
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    one = inputs[number]
+                    table = _table(one) if isinstance(one, str) else facts_rows(one)
+                    yield from _padded(table).to_batches()
+
+        def write(batches: Iterator[Any]) -> Iterator[Any]:
+            yield pa.RecordBatch.from_pylist(
+                [{"name": part.table, "path": part.path, "rows": part.rows, "size": part.size}
+                 for part in self.write(batches)],
+                pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64()),
+                           ("size", pa.int64())]),
+            )  # fmt: skip
+
+        tasks = min(len(inputs), 4 * cores)
+        rows: DataFrame = spark.range(0, len(inputs), 1, tasks).mapInArrow(read, kinds)
+        sorted_rows = rows.repartition("topic", "partition").sortWithinPartitions(*answering.ORDER)
+        done = sorted_rows.mapInArrow(write, _PART).collect()
+        return [Part(one.name, one.path, one.rows, one.size) for one in done]
+
+    @property
+    def _with_facts(self) -> tuple[Path, ...]:
+        return self.log_dirs if "gaps" in self.tables else ()
+
+    def write(self, batches: Iterable[Any]) -> list[Part]:
+        """Write the answers on rows that come in their order; returns the files."""
+        with ExitStack() as stack:
+            writers = {name: stack.enter_context(self.staging.writer(name)) for name in self.tables}
+            for rows in _partitions(batches):
+                is_fact = pc.is_valid(rows.column("log_start"))
+                facts = _facts(rows.filter(is_fact))
+                stretches = rows.filter(pc.invert(is_fact)).select(STRETCHES.names)
+                for name, found in answering.answers(stretches, self.tables, facts, look):
+                    writers[name].write(found)
+        return [part for writer in writers.values() for part in writer.parts]
+
+
+def facts_rows(log_dir: Path) -> Any:
+    """Return the facts of a log dir as a table, with the columns that place them."""
+    return pa.Table.from_batches([facts_of(log_dir)], FACTS)
+
+
+def _table(url: str) -> Any:
+    found, path = filesystem(url)
+    with found.open_input_file(path) as file:
+        return parquet.read_table(file)
+
+
+def _padded(table: Any) -> Any:
+    """Return a table with all columns of both kinds of rows."""
+    count = len(table)
+    return pa.table(
+        [table.column(one.name).cast(one.type) if one.name in table.column_names
+         else pa.nulls(count, one.type) for one in _BOTH],
+        schema=_BOTH,
+    )  # fmt: skip
+
+
+def _facts(rows: Any) -> Mapping[answering.Key, Facts]:
+    return {
+        (row["log_dir"], row["directory"]): facts_in(row)
+        for row in rows.select(FACTS.names).to_pylist()
     }
-    questions_asked = [name for name in ANSWERS if name in wanted]
-    for number, name in enumerate(questions_asked, 1):
-        step = f"question {number} of {len(questions_asked)}: {name}"
-        on_step(step)
-        on_wait(step)
-
-        def on_tasks(done: int, total: int, step: str = step) -> None:
-            on_wait(f"{step}, {done} of {total} tasks done")
-
-        with watched(spark.sparkContext, step, on_tasks):
-            run.add(write(run.staging, name, asked[name]()))
 
 
-def read(spark: "SparkSession", files: Sequence[str], schema: Any) -> "DataFrame":
-    """Return Parquet files as a DataFrame; without any it has no rows."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    schema = _signed(schema)
-    kinds = from_arrow_schema(schema)
-    if not files:
-        return spark.createDataFrame([], kinds)
-    if "://" not in files[0]:
-        # Where Spark has another default, a plain path would be taken for one of that. It takes
-        # what stands in a URL as it is: nothing is escaped.
-        files = [f"file://{Path(name).absolute()}" for name in files]
-    if files[0].startswith(_OF_SPARK) and not _PATTERN.intersection(files[0]):
-        return spark.read.schema(kinds).parquet(*files)
-    slices = min(len(files), 4 * spark.sparkContext.defaultParallelism)
-    names = spark.createDataFrame([(name,) for name in files], "path string").repartition(slices)
-    return names.mapInArrow(partial(_rows_of, schema=schema), kinds)
-
-
-def write(staging: Staging, table: str, rows: "DataFrame") -> list[Part]:
-    """Write a DataFrame with the columns of `table` from the executors."""
-    done = rows.mapInArrow(partial(_write_rows, staging=staging, table=table), _PART).collect()
-    return [Part(table, one.path, one.rows, one.size) for one in done]
+def _partitions(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows as tables of whole partitions, some thousand rows each if they are small."""
+    waiting: list[Any] = []
+    count = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        waiting.append(batch)
+        count += batch.num_rows
+        if count < _ROWS_AT_ONCE:
+            continue
+        rows = pa.Table.from_batches(waiting)
+        end = _start_of_last(rows)
+        if end:
+            yield rows.slice(0, end)
+        waiting, count = rows.slice(end).to_batches(), len(rows) - end
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
-def _rows_of(names: Iterator[Any], schema: Any) -> Iterator[Any]:
-    for batch in names:
-        for url in batch.column(0).to_pylist():
-            found, path = filesystem(url)
-            with parquet.ParquetFile(found.open_input_file(path)) as file:
-                for rows in file.iter_batches():
-                    yield rows.cast(schema)
-
-
-def _write_rows(batches: Iterator[Any], staging: Staging, table: str) -> Iterator[Any]:
-    schema = tables.schema(table)
-    with staging.writer(table) as writer:
-        for rows in batches:
-            writer.write(rows.cast(schema))
-    yield pa.RecordBatch.from_pylist(
-        [{"path": one.path, "rows": one.rows, "size": one.size} for one in writer.parts],
-        pa.schema([("path", pa.string()), ("rows", pa.int64()), ("size", pa.int64())]),
-    )
-
-
-def _signed(schema: Any) -> Any:
-    """Return a schema with no unsigned type, which Spark has none of."""
-    fields = [
-        field.with_type(pa.int64()) if field.type == pa.uint32() else field for field in schema
-    ]
-    return pa.schema([field.remove_metadata() for field in fields])
+def _start_of_last(rows: Any) -> int:
+    """Return the first row of the last partition."""
+    topics, partitions = rows.column("topic"), rows.column("partition")
+    last = topics[-1], partitions[-1]
+    other = np.ones(len(rows), bool)
+    for column, value in zip((topics, partitions), last, strict=True):
+        same = pc.equal(column, value) if value.is_valid else pc.is_null(column)
+        other &= pc.fill_null(same, False).to_numpy(zero_copy_only=False)
+    elsewhere: Column = np.flatnonzero(~other)
+    return int(elsewhere[-1]) + 1 if len(elsewhere) else 0

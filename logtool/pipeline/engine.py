@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logtool import partition
 from logtool.checks.pieces import PIECE_BYTES, check_tasks
+from logtool.disk import partition
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.partition import Partition
 from logtool.pipeline.session import SparkError, told
-from logtool.schedule import Reports, Unit
-from logtool.workers import OnBytes
+from logtool.running.schedule import Reports, Unit
+from logtool.running.workers import OnBytes
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -46,7 +46,7 @@ def check_units(units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Reports]]:
 
 
 class SparkEngine:
-    """The `logtool.schedule.Engine` of a Spark session."""
+    """The `logtool.running.schedule.Engine` of a Spark session."""
 
     window = WINDOW
 
@@ -87,7 +87,7 @@ class SparkEngine:
 
 
 class SparkRunner:
-    """The `logtool.schedule.Runner` of a Spark session."""
+    """The `logtool.running.schedule.Runner` of a Spark session."""
 
     def __init__(self, context: "SparkContext", cores: int, work: Work, on_bytes: OnBytes) -> None:
         self.jobs = cores

@@ -1,7 +1,7 @@
-"""What the gaps of a log need of each stretch that one task read: two small tables.
+"""What the gaps of a log need of each stretch that one task read: its edges, and what is inside.
 
-    edges   one row for each stretch, also for one without batches: its first and its last offset,
-            the damage before and behind, and the traces that compaction left
+    edges   also of a stretch without batches: its first and its last offset, the damage before and
+            behind, and the traces that compaction left
     inner   the gaps between the batches of one stretch
 
 A stretch is a segment or a piece of one. What lies between stretches, and below a log start that
@@ -20,12 +20,12 @@ from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.gaps.decoding import counts_and_bases
 from logtool.pipeline import tables
 from logtool.pipeline.rows import Place
-from logtool.scan import Chunk
+from logtool.segment.walk import Chunk
 
 _PLACE: Final = [
     tables.schema("batches").field(name).remove_metadata() for name in (*Place._fields, "segment")
 ]
-"""The columns that both tables share with those of `tables`."""
+"""The columns that tell where a stretch lies, as in `tables`."""
 
 EDGES: Final = pa.schema(
     [
@@ -49,19 +49,12 @@ EDGES: Final = pa.schema(
         ("last_horizon", pa.int64()),  # largest offset in them; null: there is none
         ("with_holes", pa.int64()),  # batches with fewer records than offsets
         ("last_hole", pa.int64()),  # largest offset in them; null: there is none
-        ("inner_gaps", pa.int64()),  # rows of the other table
+        ("inner_gaps", pa.int64()),  # between the batches of the stretch
     ]
 )
-INNER: Final = pa.schema(
-    [
-        *_PLACE,
-        ("start_position", pa.int64()),  # of the stretch
-        ("first_offset", pa.int64()),
-        ("last_offset", pa.int64()),
-        ("position", pa.int64()),  # byte in the .log where the batch behind begins
-        ("damaged", pa.bool_()),  # damage lies right before that batch
-    ]
-)
+INNER: Final = ("first_offset", "last_offset", "position", "damaged")
+"""Of the gaps between batches: their ends, the byte where the batch behind begins, and 1 where
+damage lies right before that."""
 
 
 class GapRows:
@@ -109,23 +102,14 @@ class GapRows:
         counts, bases = self._counts_and_bases(chunk)
         self._take(table[rows], counts[rows], bases[rows], damaged)
 
-    def finish(self, *, read: bool = True) -> tuple[Any, Any]:
-        """Return the Arrow record batches of `INNER` and `EDGES`.
+    def finish(self, *, read: bool = True) -> tuple[dict[str, Any], Column]:
+        """Return the edges, by the names of `EDGES`, and the gaps: int64, a row each of `INNER`.
 
         With `read` false the stretch could not be read to its end: then the partition as a whole
         has no gaps that are known.
         """
-        gaps = np.concatenate([np.empty((4, 0), np.int64), *self._gaps], axis=1)
-        inner = pa.record_batch(
-            [
-                *(pa.repeat(pa.scalar(self._place[field.name], field.type), gaps.shape[1])
-                  for field in _PLACE),
-                pa.repeat(pa.scalar(self._start_position, pa.int64()), gaps.shape[1]),
-                *(pa.array(column) for column in gaps[:3]), pa.array(gaps[3] > 0),
-            ],
-            schema=INNER,
-        )  # fmt: skip
-        row = self._place | {
+        gaps = np.concatenate([np.empty((len(INNER), 0), np.int64), *self._gaps], axis=1)
+        edge = self._place | {
             "next_segment": self._next_segment, "start_position": self._start_position,
             "read": read, "batches": self._batches, "damaged_head": self._damaged_head,
             "damaged_tail": self._damaged, "damages": self._damages, "horizons": self._horizons,
@@ -136,9 +120,9 @@ class GapRows:
         }  # fmt: skip
         if self._first and self._last is not None:
             base, first = self._first
-            row |= {"first_offset": base, "last_offset": self._highest}
-            row |= _told("first", first) | _told("last", self._last)
-        return inner, pa.RecordBatch.from_pylist([row], schema=EDGES)
+            edge |= {"first_offset": base, "last_offset": self._highest}
+            edge |= _told("first", first) | _told("last", self._last)
+        return edge, gaps
 
     def _feed_plain(self, chunk: Chunk) -> bool:
         """Take a chunk of whole batches that follow one another, of which its edges tell all."""

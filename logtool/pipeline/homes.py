@@ -4,8 +4,8 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from logtool import files
 from logtool.checks.ensemble import node_of
+from logtool.disk import files
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names
 from logtool.formats.names import FileKind, PartitionDirectory

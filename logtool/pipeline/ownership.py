@@ -1,7 +1,7 @@
 """Whose a run under way is, and whether that process still lives.
 
-A run has a directory of its own in the staging area, with a file ``owner.json`` that tells the
-process it belongs to. The process writes that file anew every `BEAT_SECONDS`. On the same machine
+A run has a file of its own beside its data that tells the process it belongs to. The process writes
+that file anew every `BEAT_SECONDS`. On the same machine
 the process itself is looked for; of one elsewhere only that file is known, and a run counts as
 given up once it has not been written for `SILENT_SECONDS`.
 """
@@ -25,7 +25,6 @@ from logtool.errors import LogtoolError
 BEAT_SECONDS: Final = 30
 SILENT_SECONDS: Final = 900
 """Long enough for clocks that differ by minutes, and for a store that is away for a while."""
-FILE: Final = "owner.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Owner:
     """The process that a run belongs to."""
 
     token: str
-    """Random; names the directory of the run in the staging area."""
+    """Random; names the directory of the run's files."""
     host: str
     machine: str
     """Tells machines, their starts and their containers apart: process ids count inside one."""
@@ -79,6 +78,10 @@ class Owner:
                 return same and process.status() != psutil.STATUS_ZOMBIE
             return False
         return time.time() - self.seen < SILENT_SECONDS
+
+    def is_near(self) -> bool:
+        """Return whether the process is, or was, one of this machine: then `lives` is certain."""
+        return self.machine == _machine()
 
     def __str__(self) -> str:
         """Return the process in words."""

@@ -14,40 +14,40 @@ find them, with offsets outside their segment or falling inside it, are only sur
 Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
 segment stands there. A piece is read as the whole file would be from there, and gives the batches
 that begin in it: where the one before ends in damage, both agree on where the next batch is. Only
-where so much looks like batches that a scan gives up (`scan.SEARCH_BUDGET`) do pieces find more.
+where so much looks like batches that a scan gives up (`walk.SEARCH_BUDGET`) do pieces find more.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import inf
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from logtool import data_dir, files, partition
 from logtool.checks.batches import BatchRules
 from logtool.checks.index_entries import Entries
-from logtool.data_dir import PathKind
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind
+from logtool.disk.partition import Partition, Segment
 from logtool.errors import LimitError, UnreadableError, UsageError
-from logtool.files import LogFile
 from logtool.formats import compression, names
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable
-from logtool.partition import Partition, Segment
-from logtool.pipeline import tables
+from logtool.pipeline import kafka_view, tables
 from logtool.pipeline.homes import place_of_dir
+from logtool.pipeline.pieces import Piece
 from logtool.pipeline.rows import Place, batch_rows, record_rows
 from logtool.pipeline.seeking import batch_at, start_of
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import Totals
-from logtool.pipeline.wanted import EVERY_PARTITION, EVERYTHING, WHOLE, Span, Wanted
-from logtool.scan import scan
+from logtool.pipeline.wanted import EVERY_PARTITION, EVERYTHING, Span, Wanted
+from logtool.segment.walk import scan
 
-TABLES: Final = ("batches", "records", "segments")
+TABLES: Final = ("batches", "records", "segments", kafka_view.NAME)
 
 _LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
 """Of a bundle, where its size is not given: enough for all cores, and for what a task costs."""
@@ -59,7 +59,7 @@ _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
 
 _LISTED = frozenset({
     *Place._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
-    "time_index_bytes", "transaction_index_bytes", "modified_ms",
+    "time_index_bytes", "transaction_index_bytes", "modified_ms", "modified",
 })  # fmt: skip
 """Columns of ``segments`` for which no log is read."""
 
@@ -82,40 +82,6 @@ class Asked:
         return self.table != "segments" or not _LISTED.issuperset(self.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A segment, or the bytes `start` to `stop` of its log."""
-
-    place: Place
-    folder: Path
-    segment: int
-    next_segment: int | None
-    log_bytes: int
-    modified_ms: int
-    index_bytes: tuple[int | None, ...]
-    """Of the offset, the time and the transaction index; None where there is none."""
-    span: Span = WHOLE
-    """What is wanted of its partition."""
-    start: int = 0
-    stop: int | None = None
-    """None for the end of the log, wherever that is by then."""
-
-    @property
-    def size(self) -> int:
-        """Return about the bytes that reading it takes."""
-        return (self.log_bytes if self.stop is None else self.stop) - self.start
-
-    def path(self, kind: FileKind = FileKind.LOG) -> Path:
-        """Return the path of a file of the segment."""
-        return self.folder / names.format_partition_file(self.segment, kind)
-
-    def open(self, kind: FileKind = FileKind.LOG) -> LogFile:
-        """Open a file of the segment that was listed."""
-        if kind is FileKind.LOG:
-            return LogFile(self.path(), self.log_bytes)
-        return LogFile(self.path(kind), self.index_bytes[names.INDEX_KINDS.index(kind)])
-
-
 def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -> list[list[Piece]]:
     """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
 
@@ -127,7 +93,12 @@ def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -
     if not places and wanted.selection != EVERY_PARTITION:
         where = ", ".join(map(str, paths))
         raise UsageError(f"the options topic and partition match no partition in {where}")
-    wholes = [piece for found, some in places for piece in _of_partition(found, some, asked)]
+    if asked.table == kafka_view.NAME:
+        places = _for_consumers(places)
+    starts = cache(kafka_view.log_starts)
+    wholes = [
+        piece for found, some in places for piece in _of_partition(found, some, asked, starts)
+    ]
     if len(paths) > 1:
         wholes = _without_doubles(wholes)
     reads = asked.reads_logs
@@ -176,19 +147,22 @@ def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
     return pieces
 
 
-def read(piece: Piece, asked: Asked) -> Iterator[Any]:
+def read(piece: Piece, asked: Asked, *, missing: bool = True) -> Iterator[Any]:
     """Yield the rows of one piece that may count as `pyarrow.RecordBatch`es of the columns.
 
-    A file that cannot be read gives none, or those before the place where it could not. UsageError
-    for a batch that decompresses to more than the limit.
+    A file that cannot be read gives none, or those before the place where it could not; without
+    `missing` it is an UnreadableError. UsageError for a batch that decompresses to more than the
+    limit.
     """
     if asked.table == "segments":
         rows: Iterator[Any] = _segment_rows(piece, asked)
     else:
         rows = _log_rows(piece, asked)
     try:
-        with suppress(UnreadableError):
-            yield from (some for some in rows if some.num_rows)
+        yield from (some for some in rows if some.num_rows)
+    except UnreadableError:
+        if not missing:
+            raise
     except LimitError as error:
         raise UsageError(
             f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or leave the batch "
@@ -228,7 +202,7 @@ def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
 
 def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Segment]]]:
     """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
-    kind = data_dir.classify(path)
+    kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         found = partition.read(path.parent)
         meant = [one for one in found.segments if one.log.path.name == path.name]
@@ -241,7 +215,7 @@ def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Se
             found = partition.read(path)
             yield found, found.segments
     else:
-        for folder, directory in data_dir.read(path).partitions:
+        for folder, directory in log_dir.read(path).partitions:
             if not wanted.takes(directory.name):
                 continue
             with suppress(UnreadableError):
@@ -253,9 +227,25 @@ def _name(folder: Path) -> str | None:
     return place_of_dir(folder).directory
 
 
-def _of_partition(found: Partition, segments: Sequence[Segment], asked: Asked) -> Iterator[Piece]:
+def _for_consumers(
+    places: Sequence[tuple[Partition, Sequence[Segment]]],
+) -> list[tuple[Partition, Sequence[Segment]]]:
+    """Return what the table ``kafka`` is about; UsageError for two copies of a partition."""
+    seen = [place_of_dir(found.path) for found, _ in places]
+    taken = [kafka_view.takes(place) for place in seen]
+    kafka_view.check_copies(list(compress(seen, taken)))
+    return list(compress(places, taken))
+
+
+def _of_partition(
+    found: Partition, segments: Sequence[Segment], asked: Asked,
+    starts: Callable[[Path], Mapping[tuple[str, int], int]],
+) -> Iterator[Piece]:  # fmt: skip
     place = place_of_dir(found.path)
     span = asked.wanted.span(place.topic, place.partition)
+    if asked.table == kafka_view.NAME and place.topic is not None and place.partition is not None:
+        begin = starts(found.path.parent).get((place.topic, place.partition), 0)
+        span = replace(span, first=max(span.first, begin))
     by_name = asked.prune or asked.table == "segments"
     for segment in segments:
         if not by_name or _may_hold(segment, span):
@@ -286,7 +276,7 @@ def _edges(whole: Piece, count: int) -> list[int]:
 
 
 def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
-    records = asked.table == "records"
+    records = asked.table != "batches"
     low, high, since = _limits(piece, asked)
     with piece.open() as log:
         # A piece that begins later was begun where it pays when it was cut.
@@ -296,10 +286,13 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
             if piece.stop is not None and end > piece.stop:
                 table = table[table.position < piece.stop]
             if len(table) and records:
-                some = replace(chunk, table=piece.span.of_their_batches(table))
+                wanted = piece.span.of_their_batches(table)
+                of_kafka = asked.table == kafka_view.NAME
+                some = replace(chunk, table=kafka_view.visible(wanted) if of_kafka else wanted)
                 yield from record_rows(
                     piece.place, piece.segment, some, asked.payload, asked.columns,
                     asked.limit, log, piece.span, strict=True,
+                    recipe=kafka_view.RECIPE if of_kafka else None,
                 )  # fmt: skip
             elif len(table):
                 some_batches = piece.span.of_batches(table)
@@ -327,6 +320,7 @@ def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     }  # fmt: skip
     if asked.reads_logs:
         row |= asdict(_totals(piece))
+    row = tables.with_timestamps(row)
     schema = tables.schema("segments")
     chosen = pa.schema([schema.field(name) for name in asked.columns])
     yield pa.RecordBatch.from_pylist([{name: row[name] for name in asked.columns}], chosen)

@@ -8,19 +8,19 @@ CRC-32C of keys and values, one call each. Only the columns that are asked for a
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from crc32c import crc32c
 
-from logtool.dump import blocks
+from logtool.dump import blocks, control
 from logtool.dump.blocks import Records
 from logtool.errors import FormatError, LimitError
-from logtool.formats import compression, legacy_batch, record
+from logtool.formats import compression, control_record, legacy_batch, record, wording
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import (
+    CODEC_MASK,
     HEADER_SIZE,
     MAGIC,
     NO_SEQUENCE,
@@ -31,7 +31,8 @@ from logtool.formats.record_batch import (
 from logtool.pipeline import tables
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import WHOLE, Span
-from logtool.scan import Chunk, Source
+from logtool.segment.walk import Chunk, Source
+from logtool.times import FIRST_TIME, LAST_TIME
 
 MOST_ROWS: Final = 65_536
 """Of one record batch: many enough for what each costs, and few enough for their bytes to be
@@ -39,6 +40,8 @@ counted in an int32."""
 _KEPT_ROWS = 16_384
 """Constant columns up to this length are kept, as nearly all record batches want the same few."""
 _LARGEST_INT32 = 2**31 - 1
+_CODECS: Final = tuple(map(compression.name, range(CODEC_MASK + 1)))
+_TIMESTAMP_TYPES: Final = ("CreateTime", "LogAppendTime")
 
 
 class Place(NamedTuple):
@@ -58,10 +61,13 @@ def batch_rows(
 
     `segment` is the base offset of the segment that the batches stand in.
     """
-    schema, count = _chosen("batches", names), len(table)
-    common = _common(place, segment)
+    return batch_columns(_common(place, segment), table, _chosen("batches", names))
+
+
+def batch_columns(common: Mapping[str, Any], table: BatchTable, schema: Any) -> Any:
+    """Return a `pyarrow.RecordBatch` of `schema`; `common` has what is the same in each row."""
     columns = [
-        constant(common[field.name], field.type, count)
+        constant(common[field.name], field.type, len(table))
         if field.name in common
         else _OF_BATCHES[field.name](table)
         for field in schema
@@ -73,28 +79,49 @@ def record_rows(
     place: Place, segment: int, chunk: Chunk, payload: Payload,
     names: Sequence[str] | None = None, limit: int = compression.DEFAULT_LIMIT,
     file: Source | None = None, span: Span = WHOLE, *, strict: bool = False,
+    recipe: "Recipe | None" = None,
 ) -> Iterator[Any]:  # fmt: skip
     """Yield `pyarrow.RecordBatch`es of the table ``records``, or of its columns `names` alone.
+
+    A `recipe` is for another table of records.
 
     Every record of the chunk's batches that `span` wants is one row, in order. Of a batch with
     damage inside there are the records before it; a batch that cannot be decompressed, or only to
     more than `limit` bytes, gives no rows, nor does one too large for the chunk to hold unless
     `file` has its bytes. With `strict`, LimitError names one that is above the limit.
     """
-    schema = _chosen("records", names or tables.schema("records", payload).names)
+    recipe = recipe or RECORDS
+    schema = _chosen(recipe.table, names or tables.schema(recipe.table, payload).names)
     common = _common(place, segment)
     for batches, records in _decoded(chunk, min(limit, _LARGEST_INT32), file, strict):
-        for some in _slices(batches, records):
-            count = some.stop - some.start
-            columns = [
-                constant(common[field.name], field.type, count)
-                if field.name in common
-                else _OF_RECORDS[field.name](some)
-                for field in schema
-            ]
-            rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        for rows, some in _record_columns(common, batches, records, schema, recipe):
             mask = span.of_records(some.cut(records.offset), some.cut(records.timestamp))
             yield rows if mask is None else rows.filter(pa.array(mask))
+
+
+def record_columns(
+    common: Mapping[str, Any], batches: BatchTable, records: Records, schema: Any
+) -> Iterator[Any]:
+    """Yield `pyarrow.RecordBatch`es of `schema`, of records that were decoded with their batches.
+
+    `common` has what is the same in each row.
+    """
+    for rows, _ in _record_columns(common, batches, records, schema, RECORDS):
+        yield rows
+
+
+def _record_columns(
+    common: Mapping[str, Any], batches: BatchTable, records: Records, schema: Any,
+    recipe: "Recipe",
+) -> Iterator[tuple[Any, "Slice"]]:  # fmt: skip
+    for some in _slices(batches, records):
+        columns = [
+            constant(common[field.name], field.type, some.stop - some.start)
+            if field.name in common
+            else recipe.columns[field.name](some)
+            for field in schema
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema), some
 
 
 def constant(value: Any, kind: Any, count: int) -> Any:
@@ -147,44 +174,73 @@ def _nullable(column: Column, kind: Any, missing: Column | None = None) -> Any:
     return pa.array(column.astype(kind), mask=missing)
 
 
-def _size(table: BatchTable) -> Any:
-    # A batch can be some bytes larger than an int32 tells, in no file that a broker opens.
-    return _narrow(np.minimum(table.size, _LARGEST_INT32), np.int32)
+def as_times(column: Column, missing: Column | None = None) -> Any:
+    """Return milliseconds as timestamps, null where there is none or no calendar has it."""
+    missing = column == -1 if missing is None else missing
+    odd = (column < FIRST_TIME) | (column > LAST_TIME)
+    return _nullable(column, np.int64, missing | odd if odd.any() else missing).view(tables.TIME)
+
+
+def _words(codes: Column, words: Sequence[str], missing: Column | None = None) -> Any:
+    """Return a column of `words` by their numbers, null where it is `missing`."""
+    if missing is not None and missing.any():
+        return pa.array(words).take(pa.array(codes, mask=missing))
+    if len(codes) and (codes == codes[0]).all():
+        return constant(words[int(codes[0])], pa.string(), len(codes))
+    return pa.array(words).take(pa.array(codes))
+
+
+def _timestamp_type(table: BatchTable) -> Any:
+    return _words(table.is_log_append_time.astype(np.int64), _TIMESTAMP_TYPES, table.magic == 0)
+
+
+def _control_types(table: BatchTable) -> Any:
+    types = table.control_type
+    if (types == -1).all():
+        return pa.nulls(len(types), pa.string())
+    return pa.array(
+        [None if one == -1 else control_record.name(one) for one in types.tolist()], pa.string()
+    )
+
+
+def _no_base(table: BatchTable) -> Column:
+    missing: Column = (table.base_timestamp == -1) | table.has_delete_horizon
+    return missing
 
 
 _OF_BATCHES: Final[Mapping[str, Callable[[BatchTable], Any]]] = {
     "position": lambda table: _narrow(table.position, np.int64),
-    "size": _size,
+    "size": lambda table: _narrow(table.size, np.int64),
+    "magic": lambda table: _narrow(table.magic, np.int8),
     "base_offset": lambda table: _narrow(table.base_offset, np.int64),
     "last_offset": lambda table: _narrow(table.last_offset, np.int64),
     "record_count": lambda table: _nullable(table.record_count, np.int32, table.magic < MAGIC),
-    "magic": lambda table: _narrow(table.magic, np.int8),
-    "codec": lambda table: _narrow(table.codec, np.int8),
-    "crc": lambda table: _narrow(table.crc, np.uint32),
-    "leader_epoch": lambda table: _nullable(table.leader_epoch, np.int32),
-    "timestamp_type": lambda table: _nullable(
-        table.is_log_append_time, np.int8, table.magic == 0
-    ),
-    "base_timestamp_ms": lambda table: _nullable(
-        table.base_timestamp, np.int64, (table.base_timestamp == -1) | table.has_delete_horizon
-    ),
+    "codec": lambda table: _words(table.codec, _CODECS),
+    "timestamp_type": _timestamp_type,
+    "base_timestamp_ms": lambda table: _nullable(table.base_timestamp, np.int64, _no_base(table)),
+    "base_timestamp": lambda table: as_times(table.base_timestamp, _no_base(table)),
     "max_timestamp_ms": lambda table: _nullable(table.max_timestamp, np.int64),
+    "max_timestamp": lambda table: as_times(table.max_timestamp),
     "delete_horizon_ms": lambda table: _nullable(
         table.base_timestamp, np.int64, ~table.has_delete_horizon
     ),
+    "delete_horizon": lambda table: as_times(table.base_timestamp, ~table.has_delete_horizon),
+    "leader_epoch": lambda table: _nullable(table.leader_epoch, np.int32),
     "producer_id": lambda table: _nullable(table.producer_id, np.int64),
     "producer_epoch": lambda table: _nullable(table.producer_epoch, np.int16),
     "base_sequence": lambda table: _nullable(table.base_sequence, np.int32),
     "last_sequence": lambda table: _nullable(table.last_sequence, np.int32),
     "transactional": lambda table: pa.array(table.is_transactional),
     "control": lambda table: pa.array(table.is_control),
-    "control_type": lambda table: _nullable(table.control_type, np.int16),
+    "control_type": _control_types,
     "coordinator_epoch": lambda table: _nullable(table.coordinator_epoch, np.int32),
+    "attributes": lambda table: _narrow(table.attributes, np.int16),
+    "crc": lambda table: _narrow(table.crc, np.uint32),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class _Slice:
+class Slice:
     """The records `start` to `stop` of some that were decoded."""
 
     batches: BatchTable
@@ -203,29 +259,29 @@ class _Slice:
         return column[self.row]
 
 
-def _slices(batches: BatchTable, records: Records) -> Iterator[_Slice]:
+def _slices(batches: BatchTable, records: Records) -> Iterator[Slice]:
     row = np.repeat(np.arange(len(batches)), records.counts)
     for start in range(0, len(row), MOST_ROWS):
         stop = min(start + MOST_ROWS, len(row))
-        yield _Slice(batches, records, row[start:stop], start, stop)
+        yield Slice(batches, records, row[start:stop], start, stop)
 
 
-def _length(name: str) -> Callable[[_Slice], Any]:
-    def column(some: _Slice) -> Any:
+def _size(name: str) -> Callable[[Slice], Any]:
+    def column(some: Slice) -> Any:
         return _nullable(some.cut(getattr(some.records.table, f"{name}_length")), np.int32)
 
     return column
 
 
-def _spans(some: _Slice, name: str) -> tuple[Column, Column]:
+def _spans(some: Slice, name: str) -> tuple[Column, Column]:
     """Return where the keys or values begin, and their lengths, -1 for null."""
     table = some.records.table
     positions, lengths = getattr(table, f"{name}_position"), getattr(table, f"{name}_length")
     return some.cut(positions), some.cut(lengths)
 
 
-def _hash(name: str) -> Callable[[_Slice], Any]:
-    def column(some: _Slice) -> Any:
+def _hash(name: str) -> Callable[[Slice], Any]:
+    def column(some: Slice) -> Any:
         at, size = _spans(some, name)
         data = some.records.data
         found = [
@@ -237,8 +293,8 @@ def _hash(name: str) -> Callable[[_Slice], Any]:
     return column
 
 
-def _bytes(name: str) -> Callable[[_Slice], Any]:
-    def column(some: _Slice) -> Any:
+def _bytes(name: str) -> Callable[[Slice], Any]:
+    def column(some: Slice) -> Any:
         return _gathered(some.records.data, *_spans(some, name))
 
     return column
@@ -262,10 +318,49 @@ def _gathered(data: memoryview, at: Column, size: Column) -> Any:
     return everything.take(pa.array(wanted, mask=size < 0))
 
 
-_OF_RECORDS: Final[Mapping[str, Callable[[_Slice], Any]]] = {
+def _record_headers(some: Slice) -> Any:
+    counts = some.cut(some.records.table.header_count)
+    kind = _whole_schema("records").field("headers").type
+    if not counts.any():
+        return constant((), kind, len(counts))
+    data, at = some.records.data, some.cut(some.records.table.header_position)
+    return pa.array(
+        [[{"key": key, "value": value} for key, value in record.parse_headers(data, first, count)]
+         if count else [] for first, count in zip(at.tolist(), counts.tolist(), strict=True)],
+        kind,
+    )  # fmt: skip
+
+
+def _record_control_types(some: Slice) -> Any:
+    """Return the words for control records, which come few at a time."""
+    is_control = some.of_batch(some.batches.is_control)
+    if not is_control.any():
+        return pa.nulls(len(is_control), pa.string())
+    keys, values = (_bytes(name)(some).to_pylist() for name in ("key", "value"))
+    return pa.array(
+        [control.name_of(key, value) if is_one else None
+         for is_one, key, value in zip(is_control.tolist(), keys, values, strict=True)],
+        pa.string(),
+    )  # fmt: skip
+
+
+def _record_crc(some: Slice) -> Any:
+    crc = some.records.crc
+    if crc is None:
+        return pa.nulls(some.stop - some.start, pa.uint32())
+    return _narrow(some.cut(crc), np.uint32)
+
+
+RECORD_COLUMNS: Final[Mapping[str, Callable[[Slice], Any]]] = {
     "batch_position": lambda some: _narrow(some.of_batch(some.batches.position), np.int64),
     "offset": lambda some: _narrow(some.cut(some.records.offset), np.int64),
+    "timestamp_type": lambda some: _words(
+        some.of_batch(some.batches.is_log_append_time).astype(np.int64), _TIMESTAMP_TYPES,
+        some.of_batch(some.batches.magic == 0),
+    ),
     "timestamp_ms": lambda some: _nullable(some.cut(some.records.timestamp), np.int64),
+    "timestamp": lambda some: as_times(some.cut(some.records.timestamp)),
+    "leader_epoch": lambda some: _nullable(some.of_batch(some.batches.leader_epoch), np.int32),
     "producer_id": lambda some: _nullable(some.of_batch(some.batches.producer_id), np.int64),
     "producer_epoch": lambda some: _nullable(
         some.of_batch(some.batches.producer_epoch), np.int16
@@ -273,14 +368,28 @@ _OF_RECORDS: Final[Mapping[str, Callable[[_Slice], Any]]] = {
     "sequence": lambda some: _nullable(some.cut(some.records.sequence), np.int32),
     "transactional": lambda some: pa.array(some.of_batch(some.batches.is_transactional)),
     "control": lambda some: pa.array(some.of_batch(some.batches.is_control)),
+    "control_type": _record_control_types,
+    "crc": _record_crc,
     "header_count": lambda some: _narrow(some.cut(some.records.table.header_count), np.int32),
-    "key_length": _length("key"),
-    "value_length": _length("value"),
+    "key_size": _size("key"),
+    "value_size": _size("value"),
     "key_hash": _hash("key"),
     "value_hash": _hash("value"),
     "key": _bytes("key"),
     "value": _bytes("value"),
+    "headers": _record_headers,
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A table of records, and what makes those of its columns that are not the same in each row."""
+
+    table: str
+    columns: Mapping[str, Callable[[Slice], Any]]
+
+
+RECORDS: Final = Recipe("records", RECORD_COLUMNS)
 
 
 def _decoded(
@@ -288,7 +397,7 @@ def _decoded(
 ) -> Iterator[tuple[BatchTable, Records]]:
     """Yield the batches of a chunk with their records: many at once, or one by one."""
     rows = np.arange(len(chunk.table))
-    for some, block in blocks.cut(Path(), chunk, rows, records=True):
+    for some, block in blocks.cut(blocks.NOWHERE, chunk, rows, records=True):
         # What a block decompresses to is held against no other limit than its own.
         if block and block.records and limit >= blocks.MOST_UNPACKED:
             yield block.batches, block.records
@@ -324,8 +433,9 @@ def _one_by_one(
 
 def _too_large(batch: BatchTable, limit: int) -> LimitError:
     return LimitError(
-        f"the batch at byte {batch.position[0]}, offsets {batch.base_offset[0]} to "
-        f"{batch.last_offset[0]}, decompresses to more than {limit} bytes"
+        f"the batch at byte {batch.position[0]}, "
+        f"{wording.offsets(batch.base_offset[0], batch.last_offset[0])}, "
+        f"decompresses to more than {limit:,} bytes"
     )
 
 
@@ -368,4 +478,5 @@ def _legacy(data: memoryview, limit: int) -> Records:
         np.array([message.offset for message in messages], np.int64),
         np.array([message.timestamp for message in messages], np.int64),
         np.full(len(messages), NO_SEQUENCE),
+        np.array([message.crc for message in messages], np.int64),
     )  # fmt: skip

@@ -6,21 +6,18 @@ time that the entry tells; else the log is read from its start.
 
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logtool import files
 from logtool.checks.batches import MOST_RELATIVE_OFFSET
+from logtool.disk import files
+from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import LOG_OVERHEAD, BatchTable, Column
-from logtool.scan import LARGEST_BUFFERED_BATCH, scan
-
-if TYPE_CHECKING:
-    from logtool.pipeline.reading import Piece
+from logtool.pipeline.pieces import Piece
+from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
 
 _FIRST_BYTES = 4 * 1024 * 1024
 """Bytes of a log in which the batch of an entry of the time index is looked for."""
@@ -28,7 +25,7 @@ _WORTH_AN_INDEX = 256 * 1024
 """Bytes of a log that is not just read from its start."""
 
 
-def start_of(piece: "Piece", log: LogFile, low: float, since: float) -> int:
+def start_of(piece: Piece, log: LogFile, low: float, since: float) -> int:
     """Return a position before which nothing counts: of offset `low` on, and of time `since`.
 
     0 where the indexes do not help, or are not to be believed.
@@ -71,7 +68,7 @@ def batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
 
 
 def _start_by_time(
-    piece: "Piece", log: LogFile, offsets: Column, positions: Column, since: float
+    piece: Piece, log: LogFile, offsets: Column, positions: Column, since: float
 ) -> int:
     index = time_index.parse(files.read_small(piece.path(FileKind.TIME_INDEX)))
     entry = int(np.searchsorted(index.timestamps, since, "left")) - 1

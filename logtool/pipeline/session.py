@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from logtool.errors import LogtoolError, ending
-from logtool.workers import available_cpus
+from logtool.running.workers import available_cpus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

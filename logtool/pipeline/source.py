@@ -11,7 +11,9 @@
 Options, all as text; those on partitions, offsets and times save reading, too:
 
 ``table``       ``batches`` (the default), ``records`` or ``segments``; the columns are those of
-                `logtool.pipeline.tables`, but Spark has no unsigned integers: they are long
+                ``logtool schema TABLE``, but Spark has no unsigned integers: they are long. Or
+                ``kafka``, which has the columns and rows of ``spark.read.format("kafka")``: see
+                `logtool.pipeline.kafka_view`
 ``topic``       topics or globs of them, separated by commas
 ``partition``   partition numbers, separated by commas
 ``startingOffsets``, ``endingOffsets``  from which offset on, and before which one: ``earliest``,
@@ -24,6 +26,8 @@ Options, all as text; those on partitions, offsets and times save reading, too:
                 ``hash`` or ``full``; columns that it does not make do not exist
 ``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
                 one of more ends the job with its place
+``subscribe``   of ``kafka``: the same as ``topic``
+``includeHeaders``  of ``kafka``: ``true`` makes the column ``headers``
 ``bundleBytes`` about the bytes that one task reads; by default 32 to 128 MiB
 ``prune``       ``false`` reads every byte of the partitions, whatever names and indexes say
 
@@ -35,18 +39,20 @@ Spark does not tell a data source which columns it needs: give ``.schema("topic 
 nothing: up to 4.3, Spark applies the filters of one use of a DataFrame to every other use of it
 when a source in Python takes them, so this one takes none.
 
-An option or a column that does not exist is an error of one sentence. There is no stream of log
-dirs, and nothing is written to them.
+An option or a column that does not exist is an error of one sentence. Nothing is written to log
+dirs.
+
+``spark.readStream`` reads ``batches`` and ``records`` of log dirs while they grow: see
+`logtool.pipeline.growing`. It begins at ``startingOffsets`` and takes no other limit; the option
+``failOnDataLoss`` (``true``) is as in Spark's own source: with ``false`` it warns, and goes on,
+where retention or a truncation took what was not read yet.
 
 Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
 To be told of either use `logtool verify` or `scan`.
 """
 
 import json
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -55,6 +61,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     ByteType,
@@ -65,19 +72,32 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
-from logtool import data_dir
-from logtool.errors import LogtoolError, UsageError
-from logtool.pipeline import source_options, tables
-from logtool.pipeline.reading import Asked, Piece, gathered, plan, read
+from logtool.disk import log_dir
+from logtool.errors import UsageError
+from logtool.pipeline import kafka_view, source_options, tables
+from logtool.pipeline.growing import Growing
+from logtool.pipeline.one_sentence import in_one_sentence
+from logtool.pipeline.pieces import Piece
+from logtool.pipeline.reading import Asked, gathered, plan, read
 from logtool.pipeline.source_options import Options
+from logtool.pipeline.streaming import KafkaLogStreamReader
 from logtool.pipeline.tables import Payload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME: Final = "kafka-log"
+_HEADERS: Final = tables.schema("records").field("headers").type
+_KAFKA_HEADERS: Final = tables.schema(kafka_view.NAME).field("headers").type
+
+
+def _pairs(key: DataType) -> DataType:
+    return ArrayType(StructType([StructField("key", key), StructField("value", BinaryType())]))
+
+
 _TYPES: Final[Mapping[Any, tuple[DataType, Any]]] = {
     pa.string(): (StringType(), pa.string()),
     pa.binary(): (BinaryType(), pa.binary()),
@@ -87,6 +107,9 @@ _TYPES: Final[Mapping[Any, tuple[DataType, Any]]] = {
     pa.int32(): (IntegerType(), pa.int32()),
     pa.int64(): (LongType(), pa.int64()),
     pa.uint32(): (LongType(), pa.int64()),
+    tables.TIME: (TimestampType(), pa.timestamp("us", "UTC")),
+    _HEADERS: (_pairs(BinaryType()), _HEADERS),
+    _KAFKA_HEADERS: (_pairs(StringType()), _KAFKA_HEADERS),
 }
 """The type of a column in Spark, and what Spark takes for it."""
 
@@ -114,6 +137,11 @@ def segments(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
     return _table(spark, "segments", paths, options)
 
 
+def kafka(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return what ``spark.read.format("kafka")`` would read of one broker; see `batches`."""
+    return _table(spark, kafka_view.NAME, paths, options)
+
+
 def _table(
     spark: "SparkSession", table: str, paths: Sequence[Any], options: Mapping[str, Any]
 ) -> "DataFrame":
@@ -137,7 +165,7 @@ def _text_of(value: Any) -> str:
 def _check_paths(paths: Sequence[Path]) -> None:
     """Raise UnreadableError for a path that is nothing of Kafka's."""
     for path in paths:
-        data_dir.classify(path)
+        log_dir.classify(path)
 
 
 class KafkaLog(DataSource):
@@ -150,32 +178,34 @@ class KafkaLog(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the table that the options name."""
-        with _in_one_sentence():
+        with in_one_sentence():
             asked = source_options.parse(self.options)
             _check_paths(asked.paths)
-            return spark_schema(asked.table, asked.payload)
+            return _columns(asked)
 
     def reader(self, schema: StructType) -> "KafkaLogReader":
         """Return what reads the columns of `schema`; UsageError where there is no such column."""
-        with _in_one_sentence():
+        with in_one_sentence():
             return KafkaLogReader(self.options, schema)
 
-    def streamReader(self, schema: StructType) -> Any:  # noqa: N802  (Spark's name)
-        """Refuse to stream."""
-        with _in_one_sentence():
-            raise UsageError(
-                "kafka-log reads log dirs as they are now and does not stream: use spark.read "
-                'again, or ask a broker by spark.readStream.format("kafka")'
+    def streamReader(self, schema: StructType) -> KafkaLogStreamReader:  # noqa: N802  (Spark's)
+        """Return what reads the columns of `schema` while log dirs grow."""
+        with in_one_sentence():
+            options = source_options.parse(self.options, stream=True)
+            reader = KafkaLogReader(self.options, schema, stream=True)
+            growing = Growing(
+                options.paths, reader.asked, options.bundle_bytes, options.fail_on_data_loss
             )
+            return KafkaLogStreamReader(growing, reader.rows)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """Refuse to write."""
-        with _in_one_sentence():
+        with in_one_sentence():
             raise UsageError(_READ_ONLY)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802
         """Refuse to write."""
-        with _in_one_sentence():
+        with in_one_sentence():
             raise UsageError(_READ_ONLY)
 
 
@@ -183,22 +213,6 @@ _READ_ONLY = (
     "kafka-log only reads, for a broker alone writes log dirs: write the rows in another format, "
     'such as parquet, or send them to a broker by format("kafka")'
 )
-
-
-@contextmanager
-def _in_one_sentence() -> Iterator[None]:
-    """Let Spark pass on the sentence of an error without the lines of code that raised it."""
-    try:
-        yield
-    except LogtoolError as error:
-        # Spark's worker sends its traceback, and ends. Only there: the limit is the process's own.
-        if any(name.startswith(_OF_A_WORKER) for name in os.environ):
-            sys.tracebacklimit = 0
-        raise error from None
-
-
-_OF_A_WORKER = "PYTHON_WORKER_FACTORY"
-"""With this begin the variables by which Spark tells its Python workers where it listens."""
 
 
 class Bundle(InputPartition):
@@ -213,37 +227,46 @@ class Bundle(InputPartition):
 class KafkaLogReader(DataSourceReader):
     """Plans in the driver, reads in executors."""
 
-    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+    def __init__(
+        self, options: Mapping[str, str], schema: StructType, *, stream: bool = False
+    ) -> None:
         """Read the options; UsageError where one, or a column, is none that exists."""
-        self._options = found = source_options.parse(options)
-        known = spark_schema(found.table, found.payload)
+        self._options = found = source_options.parse(options, stream=stream)
+        known = _columns(found)
         _chosen(found, schema.names)
         for column in schema:
             if known[column.name].dataType != column.dataType:
                 kind = known[column.name].dataType.simpleString()
                 raise UsageError(f"the column {column.name} of {found.table} is {kind}")
-        self._asked = Asked(
+        self.asked = Asked(
             found.table, tuple(schema.names), found.wanted, found.prune, found.payload,
             found.max_decompressed_bytes,
         )  # fmt: skip
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return what the tasks read, one at least."""
-        with _in_one_sentence():
-            bundles = plan(self._options.paths, self._asked, self._options.bundle_bytes)
+        with in_one_sentence():
+            bundles = plan(self._options.paths, self.asked, self._options.bundle_bytes)
             return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of one task as `pyarrow.RecordBatch`es."""
-        asked = self._asked
+        pieces = partition.pieces if isinstance(partition, Bundle) else ()
+        with in_one_sentence():
+            yield from self._cast(chain.from_iterable(read(piece, self.asked) for piece in pieces))
+
+    def rows(self, pieces: Sequence[Piece]) -> Iterator[Any]:
+        """Yield the rows of pieces; UnreadableError for a file that cannot be read."""
+        found = (read(piece, self.asked, missing=False) for piece in pieces)
+        yield from self._cast(chain.from_iterable(found))
+
+    def _cast(self, rows: Iterable[Any]) -> Iterator[Any]:
+        asked = self.asked
         schema = pa.schema(
             [pa.field(name, _TYPES[_arrow_types(asked.table)[name]][1]) for name in asked.columns]
         )
-        pieces = partition.pieces if isinstance(partition, Bundle) else ()
-        rows = gathered(chain.from_iterable(read(piece, asked) for piece in pieces))
-        with _in_one_sentence():
-            for some in rows:
-                yield some.cast(schema)
+        for some in gathered(rows):
+            yield some.cast(schema)
 
 
 @cache
@@ -258,6 +281,16 @@ def spark_schema(table: str, payload: Payload = Payload.FULL) -> StructType:
     )  # fmt: skip
 
 
+def _columns(asked: Options) -> StructType:
+    """Return the columns that there are with these options."""
+    known = spark_schema(asked.table, asked.payload)
+    if asked.table != kafka_view.NAME:
+        return known
+    # As Spark's own source has them, which says nothing of what they mean.
+    chosen = [column for column in known if asked.include_headers or column.name != "headers"]
+    return StructType([StructField(column.name, column.dataType, True) for column in chosen])
+
+
 @cache
 def _arrow_types(table: str) -> dict[str, Any]:
     return {column.name: column.type for column in tables.schema(table)}
@@ -265,10 +298,12 @@ def _arrow_types(table: str) -> dict[str, Any]:
 
 def _chosen(asked: Options, columns: Sequence[str]) -> StructType:
     """Return the columns of these names; UsageError where one does not exist."""
-    table, known = asked.table, spark_schema(asked.table, asked.payload)
+    table, known = asked.table, _columns(asked)
     for name in columns:
         if name in known.names:
             continue
+        if name == "headers" and table == kafka_view.NAME:
+            raise UsageError("the column headers of kafka needs the option includeHeaders=true")
         if name in _arrow_types(table):
             needed = tables.PAYLOAD_OF[name]
             raise UsageError(f"the column {name} of {table} needs the option payload={needed}")

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from logtool import remote
-from logtool.data_dir import Selection
+from logtool.disk import remote
+from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
 from logtool.formats import compression
 from logtool.pipeline.reading import TABLES
@@ -21,10 +21,13 @@ from logtool.pipeline.wanted import Wanted, parse_offsets
 
 _OF_ROWS: Final = ("startingTimestamp", "endingTimestamp")
 _OF_RECORDS: Final = ("payload", "maxDecompressedBytes")
+_OF_KAFKA: Final = ("includeHeaders", "subscribe", "kafka.isolation.level")
+_ALSO: Final = (("kafka", "maxDecompressedBytes"),)
 _OPTIONS: Final = (
     "table", "topic", "partition", "startingOffsets", "endingOffsets", *_OF_ROWS, *_OF_RECORDS,
-    "bundleBytes", "prune",
+    "bundleBytes", "prune", "failOnDataLoss", *_OF_KAFKA,
 )  # fmt: skip
+_NOT_STREAMED: Final = ("endingOffsets", *_OF_ROWS, "prune")
 _OF_SPARK: Final = ("path", "paths")
 
 
@@ -40,25 +43,36 @@ class Options:
     prune: bool
     max_decompressed_bytes: int
     bundle_bytes: int | None
+    fail_on_data_loss: bool
+    """Of a stream."""
+    include_headers: bool
+    """Of the table ``kafka``."""
 
 
-def parse(options: Mapping[str, str]) -> Options:
+def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
     """Return what the options say; UsageError where that makes no sense."""
     given = {name.lower(): value for name, value in options.items()}
     _refuse_unknown(given)
     found = _Texts(given)
     table = found.one_of("table", TABLES)
+    if stream:
+        _check_stream(table, given)
     for name in _OF_ROWS:
         if table == "segments" and name.lower() in given:
             raise UsageError(f"option {name} is about records and batches, not about segments")
     for name in _OF_RECORDS:
-        if table != "records" and name.lower() in given:
+        if name.lower() in given and table != "records" and (table, name) not in _ALSO:
             raise UsageError(f"option {name} is about the table records, not about {table}")
+    _check_kafka(table, found)
+    subscribed = "subscribe" in given
     return Options(
         table=table,
         paths=_paths(given),
         wanted=Wanted(
-            selection=Selection(topics=found.list("topic"), partitions=found.numbers("partition")),
+            selection=Selection(
+                topics=found.list("subscribe" if subscribed else "topic"),
+                partitions=found.numbers("partition"),
+            ),
             starting_offsets=parse_offsets(
                 "startingOffsets", found.text("startingOffsets", "earliest")
             ),
@@ -71,7 +85,50 @@ def parse(options: Mapping[str, str]) -> Options:
         max_decompressed_bytes=found.number("maxDecompressedBytes", "a number of bytes")
         or compression.DEFAULT_LIMIT,
         bundle_bytes=found.number("bundleBytes", "a number of bytes") or None,
+        fail_on_data_loss=found.one_of("failOnDataLoss", ("true", "false")) == "true",
+        include_headers=found.one_of("includeHeaders", ("false", "true")) == "true",
     )
+
+
+def _check_stream(table: str, given: Mapping[str, str]) -> None:
+    """Refuse what only makes sense where logs are read once."""
+    if table == "segments":
+        raise UsageError(
+            "segments change and are no stream: use spark.read, or the tables batches and records"
+        )
+    if table == "kafka":
+        raise UsageError(
+            "the table kafka is not there as a stream: use spark.read, or stream the table records"
+        )
+    for name in _NOT_STREAMED:
+        if name.lower() in given:
+            raise UsageError(
+                f"a stream has no option {name}: it goes on from startingOffsets; choose rows by "
+                "where"
+            )
+
+
+def _check_kafka(table: str, found: "_Texts") -> None:
+    """Refuse what the table ``kafka`` cannot do, and what only it can."""
+    if table != "kafka":
+        for name in _OF_KAFKA:
+            if name.lower() in found.given:
+                raise UsageError(f"option {name} is about the table kafka, not about {table}")
+        return
+    if "topic" in found.given and "subscribe" in found.given:
+        raise UsageError("options topic and subscribe say the same: give one of them")
+    for name in _OF_ROWS:
+        if name.lower() in found.given:
+            raise UsageError(
+                f"option {name} asks a broker for an offset; of the table kafka choose times by "
+                "where, on the column timestamp"
+            )
+    if found.text("kafka.isolation.level", "read_uncommitted") != "read_uncommitted":
+        raise UsageError(
+            "option kafka.isolation.level: the table kafka shows what read_uncommitted shows, with "
+            "the records of aborted and open transactions; the table transactions of logtool scan "
+            "tells which these are"
+        )
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

@@ -5,8 +5,8 @@ count where its segment is read once more.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,23 @@ from logtool.checks.pieces import PieceReport, check_piece
 from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.formats.record_batch import BatchTable, Column, concat
-from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
+from logtool.pipeline.earlier import Tail
 from logtool.pipeline.homes import place_of_dir
+from logtool.pipeline.manifest import Part
 from logtool.pipeline.rows import batch_rows, record_rows
-from logtool.pipeline.storage import Part, Staging, Writer
+from logtool.pipeline.storage import Staging, Writer
+from logtool.pipeline.stretch_rows import STRETCHES, Stretch, StretchRows, as_rows
 from logtool.pipeline.tables import Payload
-from logtool.scan import LARGEST_BUFFERED_BATCH, Chunk, Reason
-from logtool.schedule import Unit
+from logtool.running.schedule import Unit
+from logtool.segment.walk import LARGEST_BUFFERED_BATCH, Chunk, Reason
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
 """Of batches that become Arrow columns together: each time costs some 100 calls."""
-HELPERS = {"_edges": EDGES, "_inner": INNER}
-"""Tables that only the questions need."""
+_BYTES_AT_ONCE = 16 * 1024 * 1024
+"""Of wrappers that are unpacked."""
+STAGED = "_stretches"
+"""The table that only the questions need."""
+_STRETCHES_AT_ONCE = 1024
 
 
 @dataclass(slots=True)
@@ -121,6 +126,10 @@ class UnitResult:
     totals: list[Totals]
     parts: list[Part] = field(default_factory=list)
     """Files of a unit that has some of its own."""
+    tails: list[Tail | None] = field(default_factory=list)
+    """The last sound batch of each segment or piece."""
+    files: list[str] = field(default_factory=list)
+    """Names of the files that its rows are in, where there are rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,36 +138,46 @@ class ScanWork:
 
     staging: Staging
     tables: frozenset[str]
-    """Of ``batches``, ``records`` and the `HELPERS`."""
+    """Of ``batches``, ``records`` and `STAGED`."""
     payload: Payload = Payload.NONE
+    lists: frozenset[str] = frozenset()
+    """Of `stretch_rows.LISTS`, those that the questions need."""
 
     def __call__(self, units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Any]]:
         """Yield the numbered results, and at the end the files of all whole segments as -1."""
         results: list[tuple[int, UnitResult]] = []
         with ExitStack() as stack:
-            shared = self._writers(stack)
+            shared = stack.enter_context(self._files())
             for number, unit in units:
                 if any(task.piece for task in unit):
-                    with ExitStack() as own:
-                        writers = self._writers(own)
-                        result = self._look(unit, writers)
-                    result.parts = _parts(writers)
+                    with self._files() as own:
+                        result = self._look(unit, own)
+                    result.parts = own.parts
+                    result.files = own.names
                 else:
                     result = self._look(unit, shared)
+                    result.files = shared.names
                 results.append((number, result))
         yield from results
-        yield -1, _parts(shared)
+        yield -1, shared.parts
 
-    def _writers(self, stack: ExitStack) -> dict[str, Writer]:
-        return {
-            name: stack.enter_context(self.staging.writer(name, HELPERS.get(name)))
-            for name in sorted(self.tables)
-        }
+    @contextmanager
+    def _files(self) -> Iterator["_Files"]:
+        with ExitStack() as stack:
+            found = _Files({
+                name: stack.enter_context(
+                    self.staging.writer(name, STRETCHES if name == STAGED else None)
+                )
+                for name in sorted(self.tables)
+            })  # fmt: skip
+            yield found
+            found.flush()
 
-    def _look(self, unit: Unit, writers: dict[str, Writer]) -> UnitResult:
+    def _look(self, unit: Unit, files: "_Files") -> UnitResult:
         result = UnitResult([], [])
         for task in unit:
-            rows = _Rows(task, writers, self.payload)
+            task = replace(task, payload="records" in self.tables)
+            rows = _Rows(task, files, self.payload, self.lists)
             if task.piece:
                 piece = check_piece(task, lambda _: None, rows.feed)
                 result.reports.append(piece)
@@ -168,33 +187,73 @@ class ScanWork:
                 result.reports.append(report)
                 rows.finish(report, read=report.scanned)
             result.totals.append(rows.totals)
+            result.tails.append(rows.tail)
         return result
+
+
+class _Files:
+    """The files that segments share, or that one piece has."""
+
+    def __init__(self, writers: dict[str, Writer]) -> None:
+        self.writers = writers
+        self._stretches: list[Stretch] = []
+
+    def add(self, stretch: Stretch) -> None:
+        """Take what is known of a stretch."""
+        self._stretches.append(stretch)
+        if len(self._stretches) >= _STRETCHES_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken."""
+        if self._stretches:
+            self.writers[STAGED].write(as_rows(self._stretches))
+            self._stretches = []
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names below the output of the files that rows go to."""
+        return [writer.path for writer in self.writers.values()]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Return what was written, once the files are closed."""
+        return [part for writer in self.writers.values() for part in writer.parts]
 
 
 class _Rows:
     """Writes the rows of one segment or piece while it is read."""
 
-    def __init__(self, task: Task, writers: dict[str, Writer], payload: Payload) -> None:
+    def __init__(self, task: Task, files: _Files, payload: Payload, lists: frozenset[str]) -> None:
         self.totals = Totals()
-        self._task, self._writers, self._payload = task, writers, payload
+        self.tail: Tail | None = None
+        self._task, self._files, self._payload = task, files, payload
+        self._writers = files.writers
         self._place = place_of_dir(task.segment.log.path.parent)
         self._segment = task.segment.base_offset
         self._tables: list[BatchTable] = []
         self._waiting = 0
         """Rows of `_tables`."""
-        self._gaps = None
-        if "_edges" in writers:
+        self._stretch = None
+        if STAGED in self._writers:
             start = task.piece.start if task.piece else 0
             behind = task.segment.next_base_offset
-            self._gaps = GapRows(self._place, self._segment, behind, start, task.limit)
+            self._stretch = StretchRows(
+                lists, self._place, self._segment, behind, start, task.limit
+            )
 
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
         """Take a chunk while its bytes are there."""
         self.totals.feed(chunk, active=self._task.segment.is_active)
-        if self._gaps:
-            self._gaps.feed(chunk, misplaced)
+        if self._stretch:
+            for some, mask in self._with_wrappers(chunk, misplaced):
+                self._stretch.feed(some, mask)
         if not len(chunk.table):
             return
+        position, magic, crc = (
+            int(column[-1]) for column in (chunk.table.position, chunk.table.magic, chunk.table.crc)
+        )
+        self.tail = Tail(position, magic, crc)
         if "batches" in self._writers:
             self._tables.append(chunk.table)
             self._waiting += len(chunk.table)
@@ -203,6 +262,28 @@ class _Rows:
         if writer := self._writers.get("records"):
             for rows in self._records(chunk):
                 writer.write(rows)
+
+    def _with_wrappers(
+        self, chunk: Chunk, misplaced: Column | None
+    ) -> Iterator[tuple[Chunk, Column | None]]:
+        """Yield a chunk, in parts with their bytes where it has wrappers of magic 0 and 1.
+
+        Their headers do not tell at which offset they begin.
+        """
+        table = chunk.table
+        if chunk.plain or len(chunk.data) or not table.is_wrapper.any():
+            yield chunk, misplaced
+            return
+        with self._task.segment.log.open() as log:
+            number = (table.end_position - int(table.position[0])) // _BYTES_AT_ONCE
+            for one in np.unique(number):
+                rows = number == one
+                some = table[rows]
+                start, size = int(some.position[0]), int(some.size.sum())
+                data = memoryview(bytearray(min(size, LARGEST_BUFFERED_BATCH)))
+                data = data[: log.read_into(data, start)]
+                mask = None if misplaced is None else misplaced[rows]
+                yield replace(chunk, table=some, data=data, data_position=start), mask
 
     def _write_batches(self) -> None:
         rows = batch_rows(self._place, self._segment, concat(self._tables))
@@ -223,14 +304,16 @@ class _Rows:
         self.totals.finish(report, read=read)
         if self._tables:
             self._write_batches()
-        if self._gaps:
-            inner, edges = self._gaps.finish(read=read)
-            self._writers["_inner"].write(inner)
-            self._writers["_edges"].write(edges)
-
-
-def _parts(writers: dict[str, Writer]) -> list[Part]:
-    return [part for writer in writers.values() for part in writer.parts]
+        if self._stretch:
+            stretch, totals = self._stretch.finish(read=read), self.totals
+            batches = self._writers.get("batches")
+            stretch.edge |= {
+                "sound_batches": totals.batches, "sound_first_offset": totals.first_offset,
+                "sound_last_offset": totals.last_offset,
+                "sound_last_leader_epoch": totals.last_leader_epoch,
+                "file": batches.target if batches and totals.batches else None,
+            }  # fmt: skip
+            self._files.add(stretch)
 
 
 def _least(one: int | None, other: int | None) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from logtool.data_dir import Selection
+from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
 from logtool.formats import names
 from logtool.formats.names import PartitionDirectory

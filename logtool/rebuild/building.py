@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from logtool.actions import Action, Change, Kind, Stamp
+from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
@@ -17,11 +19,9 @@ from logtool.loading.recovery import (
     encode_aborted,
 )
 from logtool.loading.shadow import ShadowFile
-from logtool.partition import File, Partition, Segment
-from logtool.plan import Action, Change, Kind, Stamp
 from logtool.rebuild.judge import Key
 from logtool.rebuild.states import Producers
-from logtool.transactions import ProducerState
+from logtool.segment.producer_state import ProducerState
 
 IMPOSSIBLE = "impossible"
 """The action of a file that cannot be built."""
@@ -115,7 +115,10 @@ def snapshot_actions(
     file = next((file for file in found.snapshots if file.path == path), None)
     if offset not in span:
         if file and bad:
-            text = f"{why}; the log goes from {span.start - 1} to {span.stop - 1}: nothing reads it"
+            text = (
+                f"{why}; nothing reads it, as the log starts at {span.start - 1} "
+                f"and ends at {span.stop - 1}"
+            )
             change = Change(Kind.REMOVE, path, _stamp(file))
             yield Action(Kind.REMOVE, path, text, length=file.size, change=change)
     elif producers is None:

@@ -1,19 +1,19 @@
-"""What paths name, and what their log dir says of how indexes are to be built."""
+"""The partitions that paths name, and what their log dir says about building indexes."""
 
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool import data_dir, partition
-from logtool.data_dir import PathKind, Selection
+from logtool.disk import log_dir, partition
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.forecast import Home
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
-from logtool.partition import Partition
 from logtool.rebuild import states
 from logtool.rebuild.judge import Key
+from logtool.startup.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def place(path: Path) -> tuple[Path, Place | None]:
             kinds = [*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT]
         only = frozenset((kind, base) for kind in kinds)
         return path.parent.resolve().parent, Place(path.parent, only)
-    kind = data_dir.classify(path)
+    kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "is no log, no index and no producer snapshot")
     if kind is PathKind.LOG_DIR:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool.checks.partition import Item
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding, Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.partition import Partition
 
 Key = tuple[FileKind, int]
 """A file by its kind and the offset in its name."""

@@ -1,18 +1,18 @@
 """One run of `rebuild-index` over paths: log dir by log dir, partition by partition."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from logtool import apply, data_dir
-from logtool.data_dir import Selection
+from logtool import apply
+from logtool.actions import Action
+from logtool.disk import log_dir as log_dirs
+from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
-from logtool.forecast import Home
-from logtool.forecast import Settings as Assumed
+from logtool.formats.names import FileKind
 from logtool.loading.segments import NEWEST
-from logtool.plan import Action
 from logtool.rebuild import building
 from logtool.rebuild import home as homes
 from logtool.rebuild.building import Built, Piece
@@ -20,9 +20,12 @@ from logtool.rebuild.home import Indexing, Place
 from logtool.rebuild.judge import Wanted
 from logtool.rebuild.subject import Subject
 from logtool.rebuild.writing import Consent, InPlace, Output
-from logtool.schedule import WORTH_A_POOL, Budget, Job, Schedule
-from logtool.summary import Summary
-from logtool.workers import OutOfTimeError, Workers
+from logtool.running.run import Run
+from logtool.running.schedule import Job
+from logtool.running.summary import Summary
+from logtool.running.workers import OutOfTimeError
+from logtool.startup.assumed import Assumed
+from logtool.startup.home import Home
 
 Item = Action | LogtoolError
 _TOGETHER = 64
@@ -42,13 +45,10 @@ class Rebuild:
     consent: Consent = field(default_factory=Consent)
     selection: Selection = field(default_factory=Selection)
     indexing: Indexing = field(default_factory=Indexing)
-    budget: Budget = field(default_factory=Budget)
-    on_progress: Callable[[int, int, Path], None] = lambda *_: None
+    run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
-    _done: int = 0
-    _total: int = 0
 
     def __iter__(self) -> Iterator[Item]:
         given: dict[Path, tuple[Path, list[Place | None]]] = {}
@@ -96,8 +96,12 @@ class Rebuild:
         self, log_dir: Path, given: list[Place | None]
     ) -> Iterator[list[Action | UnreadableError]]:
         """Yield what is to be done, some segments at a time."""
-        home = Home(data_dir.read(log_dir), Assumed(NEWEST))
-        with Schedule(self.budget, self._advance) as schedule:
+        home = Home(log_dirs.read(log_dir), Assumed(NEWEST))
+        yield list(home.unread)
+        for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
+            text = f"nothing was changed: what is to be built depends on {error.path.name}"
+            raise RefusedError(f"{log_dir}: {text}, which could not be read")
+        with self.run.schedule() as schedule:
             jobs = (self._job(home, place) for place in homes.places(home, given, self.selection))
             for job, reports in schedule.run(jobs):
                 if isinstance(job.subject, UnreadableError):
@@ -124,7 +128,7 @@ class Rebuild:
             return Job(place.path, [], error)
         subject = Subject(found, settings, self.wanted, place.only)
         job = Job(place.path, subject.tasks(), subject)
-        self._total += job.bytes
+        self.run.bytes_total += job.bytes
         return job
 
     def _build(self, pieces: Sequence[Piece], path: Path) -> Iterator[Built]:
@@ -132,11 +136,9 @@ class Rebuild:
         for start in range(0, len(pieces), _TOGETHER):
             some = pieces[start : start + _TOGETHER]
             size = sum(piece.segment.log.size for piece in some)
-            self._total += size
-            jobs = self.budget.jobs if size >= WORTH_A_POOL else 1
-            with Workers(
-                building.build, jobs, self.budget.pace, lambda count: self._advance(count, path)
-            ) as workers:
+            self.run.bytes_total += size
+            self.run.path = path
+            with self.run.workers(building.build, size) as workers:
                 for built in workers.run(some, lambda piece: -piece.segment.log.size):
                     if isinstance(built, OutOfTimeError):
                         raise built
@@ -149,10 +151,6 @@ class Rebuild:
         summary.batches += facts.batches
         summary.records += facts.records
         summary.bytes += facts.bytes
-
-    def _advance(self, count: int, path: Path) -> None:
-        self._done += count
-        self.on_progress(self._done, self._total, path)
 
 
 def _some(

@@ -1,4 +1,4 @@
-"""The producers at points of a log, by the snapshots that are sound and by what is between them.
+"""The producers at points of a log, from the sound snapshots and from the batches between them.
 
 None is taken for expired: a broker leaves those out when it reads a snapshot.
 """
@@ -6,13 +6,13 @@ None is taken for expired: a broker leaves those out when it reads a snapshot.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from logtool import files
 from logtool.checks.report import SegmentReport
+from logtool.disk import files
+from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.loading.producers import decode
-from logtool.partition import File, Partition
-from logtool.transactions import Producer, ProducerState
+from logtool.segment.producer_state import Producer, ProducerState
 
 Producers = Mapping[int, Producer]
 

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from logtool import shell
+from logtool.actions import Action
 from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
 from logtool.checks.partition import PartitionFacts, Request
 from logtool.checks.report import SegmentReport, Task
+from logtool.disk import shell
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.partition import Partition
-from logtool.plan import Action
 from logtool.rebuild import building, judge, states
 from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
 from logtool.rebuild.home import Settings

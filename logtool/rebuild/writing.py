@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool import apply
+from logtool.actions import Action, Kind
 from logtool.apply import Journal, disk, outside
 from logtool.apply.held import HeldDir
 from logtool.errors import RefusedError
-from logtool.plan import Action, Kind
 
 
 @dataclass(frozen=True, slots=True)

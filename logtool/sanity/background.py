@@ -1,4 +1,4 @@
-"""What KIP-263 proposed: active segments at the start, the others later, by whoever comes first.
+"""What KIP-263 proposed: active segments at the start, the others by threads or first readers.
 
 Before clients are served the active segment of each partition is checked. Then threads in the
 background check the inactive ones, and a reader that comes to one before them checks it itself.
@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from logtool.disk.partition import Partition, Segment
 from logtool.findings import Finding
-from logtool.partition import Partition, Segment
+from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.sanity.indexes import Cost, Item, Opener
 from logtool.sanity.measuring import Readers, Run, Stopwatch
 from logtool.sanity.starts import readers
-from logtool.workers import OutOfTimeError, Pace, Workers
 
 Check = Callable[[Segment, Cost], list[Item]]
 

@@ -5,14 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool import broker, data_dir, partition
-from logtool.data_dir import PathKind, Selection
+from logtool.disk import in_use as broker
+from logtool.disk import log_dir, partition
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats.names import INDEX_KINDS
-from logtool.partition import Partition
+from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
 from logtool.sanity.results import Directory
-from logtool.workers import Pace
 
 _MOST_MAPS = Path("/proc/sys/vm/max_map_count")
 
@@ -59,13 +60,13 @@ class Home:
 
 def read(path: Path, selection: Selection, pace: Pace) -> Home:
     """List a path; UnreadableError when it is nothing that a broker starts from."""
-    kind = data_dir.classify(path)
+    kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     if kind is PathKind.PARTITION_DIR:
         holder = broker.holder(Path(path.resolve()).parent)
         return Home(path, [partition.read(path)], [], clean=False, in_use=holder is not None)
-    root = data_dir.read(path)
+    root = log_dir.read(path)
     found: list[Partition] = []
     unread: list[UnreadableError] = []
     for folder, directory in root.partitions:

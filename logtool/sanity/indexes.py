@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from logtool import files
+from logtool.disk import files
+from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
-from logtool.partition import File, Segment
 from logtool.sanity import kafka_check
 
 INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
@@ -111,7 +111,8 @@ class Opener:
             if content is not None:
                 data = content[position : position + size]
             else:
-                data = os.pread(fd, size, position)
+                with files.translated(file.path, position):
+                    data = os.pread(fd, size, position)
             if len(data) < size:
                 raise UnreadableError(file.path, "was cut while it was read")
             cost.bytes += size

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from logtool import files, shell
 from logtool.checks import indexes
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import judge_indexes, open_indexes
+from logtool.disk import files, shell
+from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import transaction_index
 from logtool.formats.names import FileKind
-from logtool.partition import Partition, Segment
 from logtool.sanity.indexes import Item
 
 

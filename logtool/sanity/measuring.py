@@ -14,11 +14,11 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from logtool import files
+from logtool.disk import files
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.partition import Partition
+from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.sanity.indexes import Cost, Item
-from logtool.workers import OutOfTimeError, Pace, Workers
 
 if TYPE_CHECKING:
     import psutil

@@ -1,4 +1,4 @@
-"""What is said of a log dir: plain data."""
+"""The results for one log dir, as plain data."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Everything about the paths given: iterate for what is to be said, then read `summary`."""
+"""The checks of all given paths: iterate over the results, then read `summary`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-from logtool.data_dir import Selection
+from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.running.summary import ActionSummary
+from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import background, homes, judging, measuring, model
 from logtool.sanity.homes import Home
 from logtool.sanity.indexes import Opener
@@ -17,8 +19,6 @@ from logtool.sanity.measuring import Run, Start
 from logtool.sanity.model import Model, Projection, Target
 from logtool.sanity.results import Directory, Measurement, Mode
 from logtool.sanity.starts import Eager, Lazy, first_access
-from logtool.summary import ActionSummary
-from logtool.workers import OutOfTimeError, Pace
 
 Said = Directory | Measurement | Model | Projection | Seen | UnreadableError
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
+from logtool.disk.partition import Partition
 from logtool.formats.names import FileKind
-from logtool.partition import Partition
+from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS, Cost, Item, Opener
 from logtool.sanity.measuring import Readers, Run, Stopwatch
-from logtool.workers import Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import pipeline, readers, recovery, rows, starts
+from bench import pipeline, readers, recovery, rows, segments, starts
 from bench.report import Machine, as_json, as_markdown
 from bench.rows import ROOT, Bench, Row
 from broker.install import KAFKA_4
@@ -19,7 +19,10 @@ from broker.install import KAFKA_4
 from logtool.formats import _kernels
 
 HERE = Path(__file__).parent
-ROWS = {**rows.ROWS, **readers.ROWS, **starts.ROWS, **recovery.ROWS, **pipeline.ROWS}
+ROWS = {
+    **rows.ROWS, **readers.ROWS, **starts.ROWS, **recovery.ROWS, **segments.ROWS,
+    **pipeline.ROWS,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -20,19 +20,20 @@ from bench.generate import KIB, Spec, generate
 from bench.measure import timed
 from pyarrow import parquet
 
-from logtool.pipeline import answers, questions
+from logtool.pipeline import answers
 from logtool.pipeline.engine import SparkEngine
-from logtool.pipeline.gap_rows import EDGES, INNER
-from logtool.pipeline.questions_facts import FACTS
+from logtool.pipeline.runs import begin
 from logtool.pipeline.scan import Scan
 from logtool.pipeline.session import session
-from logtool.pipeline.storage import begin
+from logtool.pipeline.stretch_rows import Inner, Stretch, as_rows
 from logtool.pipeline.tables import DEFAULT, Payload
-from logtool.schedule import Budget
+from logtool.running.schedule import Budget
 from logtool.verify import Verification
 
 SIZES = {"1 KiB": KIB, "16 KiB": 16 * KIB}
 BATCH_ROWS = (5_000_000, 20_000_000, 50_000_000)
+SOME = ("segments", "batches", "findings")
+MANY_PRODUCERS, SMALL_PARTITIONS = 100, 20_000
 _CORES = 2
 _PARTITIONS, _SEGMENT, _GAP = 64, 10_000, 400
 """Of the gap job: partitions, batches in a segment, batches from one gap to the next."""
@@ -51,6 +52,16 @@ def main() -> None:
         found["first_s"] = timed(partial(verify, spark, four["16 KiB"]))
         found["engines"] = {
             name: engines(spark, log_dir, home, count) for name, log_dir in four.items()
+        }
+        busy = Spec(KIB, 4 * total, segment_size=total, producers=MANY_PRODUCERS)
+        busy_dir = generate(home, busy).parent
+        found["engines"][f"1 KiB, {MANY_PRODUCERS} producers"] = engines(
+            spark, busy_dir, home, count
+        )
+        small = small_partitions(home, SMALL_PARTITIONS if total >= 2**30 else 500)
+        found["small"] = {"count": len(list(small.iterdir())), **engines(spark, small, home, count)}
+        found["since"] = {
+            name: since(spark, log_dir, home, count) for name, log_dir in four.items()
         }
         found["growth"] = growth(spark, four["16 KiB"], home, count)
         rows = BATCH_ROWS[:1] if total < 2**30 else BATCH_ROWS
@@ -92,9 +103,7 @@ def costs(spark: Any, log_dir: Path, home: Path) -> dict[str, float]:
     size = sum(path.stat().st_size for path in log_dir.glob("*/*.log"))
     jobs: dict[str, Callable[[], object]] = {
         "verify --engine spark": partial(verify, spark, log_dir),
-        "scan --tables segments,batches,findings": partial(
-            scan, spark, log_dir, home, ("segments", "batches", "findings")
-        ),
+        "scan --tables segments,batches,findings": partial(scan, spark, log_dir, home, SOME),
         "scan --tables records --payload hash": partial(scan, spark, log_dir, home, ("records",)),
         "scan": partial(scan, spark, log_dir, home, DEFAULT),
     }
@@ -113,6 +122,8 @@ def engines(spark: Any, log_dir: Path, home: Path, count: int) -> dict[str, list
         "local": partial(local, log_dir),
         "verify": partial(verify, spark, log_dir),
         "scan": partial(scan, spark, log_dir, home),
+        "some": partial(scan, spark, log_dir, home, SOME),
+        "all": partial(scan, spark, log_dir, home, DEFAULT),
     }
     for job in jobs.values():
         job()
@@ -121,6 +132,35 @@ def engines(spark: Any, log_dir: Path, home: Path, count: int) -> dict[str, list
         for name, job in jobs.items():
             taken[name].append(timed(job))
     return taken
+
+
+def since(spark: Any, log_dir: Path, home: Path, count: int) -> dict[str, list[float]]:
+    """Return the seconds of full runs, and of runs that find every segment unchanged, in turns."""
+    output = home / "since"
+    shutil.rmtree(output, ignore_errors=True)
+    taken: dict[str, list[float]] = {"full": [], "since": []}
+    for number in range(count + 1):
+        for name, before in (("full", None), ("since", f"full-{number}")):
+            job = Scan(spark, [log_dir], str(output), f"{name}-{number}", since=before)
+            took = timed(job.run)
+            if number:  # warm
+                taken[name].append(took)
+            if before and job.carried != job.summary.segments:
+                raise AssertionError("not every segment was taken over")
+    return taken
+
+
+def small_partitions(home: Path, count: int) -> Path:
+    """Return a log dir of so many partitions of one segment, the same file by each name."""
+    log_dir = home / f"small-{count}"
+    if not log_dir.is_dir():
+        source = generate(home, Spec(KIB, 4 * KIB))
+        part = home / f"small-{count}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        for number in range(count):
+            link(source, part / f"small-{number}", "")
+        part.rename(log_dir)
+    return log_dir
 
 
 def growth(spark: Any, log_dir: Path, home: Path, count: int) -> list[dict[str, float]]:
@@ -166,71 +206,44 @@ def heap(spark: Any) -> int:
 
 
 def gap_job(spark: Any, rows: int, home: Path) -> float:
-    """Return the seconds of the gap job on what a pass over so many batches leaves."""
-    place = home / f"gaps-{rows}"
+    """Return the seconds of the gap question on what a pass over so many batches leaves."""
+    place = home / f"stretches-{rows}"
     if not place.is_dir():
         make_stretches(place, rows)
-    edges, inner = (
-        answers.read(spark, [str(place / f"{name}.parquet")], schema)
-        for name, schema in (("edges", EDGES), ("inner", INNER))
-    )
-    facts = answers.read(spark, [str(place / "facts.parquet")], FACTS)
     output = home / "tables"
     shutil.rmtree(output, ignore_errors=True)
     run = begin(str(output), "one")
-    job = partial(answers.write, run.staging, "gaps", questions.gaps(edges, inner, facts))
-    return min(timed(job) for _ in range(2))
+    asked = answers.Asked(run.staging, ("gaps",), (place,))
+    job = partial(asked.answer_on, spark, [str(place / "stretches.parquet")])
+    taken = min(timed(job) for _ in range(2))
+    run.abandon()
+    return taken
 
 
 def make_stretches(place: Path, rows: int) -> None:
-    """Write edges, inner gaps and facts of a compacted log of so many batches of one record."""
-    segments = rows // _SEGMENT
-    number = np.arange(segments)
-    partition, inside = number % _PARTITIONS, number // _PARTITIONS
+    """Write the stretches of a log of so many batches of one record, and dirs to look beside."""
+    for number in range(_PARTITIONS):
+        folder = place / f"bench-{number}"
+        folder.mkdir(parents=True)
+        (folder / f"{0:020d}.log").touch()
     # A gap of one offset behind each `_GAP` batches, and one behind each segment.
     span = _SEGMENT + _SEGMENT // _GAP
-    base = inside * span
-    last = inside == inside.max()
-
-    def common(partition: Any, segment: Any) -> dict[str, Any]:
-        count = len(partition)
-        return {
-            "log_dir": np.full(count, "/data"), "node_id": np.zeros(count, np.int32),
-            "topic": np.full(count, "bench"), "partition": partition.astype(np.int32),
-            "directory": np.char.add("bench-", partition.astype(str)), "segment": segment,
-        }  # fmt: skip
-
-    def known(schema: Any, columns: dict[str, Any], count: int) -> Any:
-        def column(field: Any) -> Any:
-            value = columns.get(field.name, 0)
-            if isinstance(value, int | bool):
-                value = np.full(count, value)
-            return pa.array(value).cast(field.type)
-
-        return pa.table([column(field) for field in schema], schema=schema)
-
-    ends = base + span - 2
-    edges = known(EDGES, {
-        **common(partition, base), "read": True, "batches": _SEGMENT, "first_offset": base,
-        "last_offset": ends, "next_segment": pa.array(base + span, mask=last),
-        "inner_gaps": _SEGMENT // _GAP - 1,
-    }, segments)  # fmt: skip
-    at = (np.arange(_SEGMENT // _GAP - 1) + 1) * (_GAP + 1) - 1
-    first = (base[:, None] + at[None, :]).ravel()
-    times = len(at)
-    inner = known(INNER, {
-        **common(np.repeat(partition, times), np.repeat(base, times)),
-        "first_offset": first, "last_offset": first, "position": first * 100,
-    }, len(first))  # fmt: skip
-    facts = pa.Table.from_pylist([
-        {"log_dir": "/data", "directory": f"bench-{n}", "log_start": 0, "policy": "compact",
-         "policy_source": "the metadata log", "cleaner_offset": None, "clean": True,
-         "first_base": 0, "witness_offsets": [], "witness_names": [], "witness_snapshots": []}
-        for n in range(_PARTITIONS)
-    ], schema=FACTS)  # fmt: skip
-    place.mkdir(parents=True)
-    for name, table in (("edges", edges), ("inner", inner), ("facts", facts)):
-        parquet.write_table(table, place / f"{name}.parquet")
+    inside = (np.arange(_SEGMENT // _GAP - 1) + 1) * (_GAP + 1) - 1
+    stretches = []
+    for number in range(rows // _SEGMENT):
+        at, partition = number // _PARTITIONS, number % _PARTITIONS
+        base, last = at * span, (number + _PARTITIONS) * _SEGMENT >= rows
+        stretches.append(Stretch(
+            {
+                "log_dir": str(place), "node_id": None, "topic": "bench", "partition": partition,
+                "directory": f"bench-{partition}", "segment": base, "start_position": 0,
+                "next_segment": None if last else base + span, "read": True, "batches": _SEGMENT,
+                "first_offset": base, "last_offset": base + span - 2, "damages": 0,
+                "damaged_head": False, "damaged_tail": False, "sound_batches": _SEGMENT,
+            },
+            {"inner": Inner(base + inside, base + inside, np.zeros_like(inside))},
+        ))  # fmt: skip
+    parquet.write_table(pa.Table.from_batches([as_rows(stretches)]), place / "stretches.parquet")
 
 
 if __name__ == "__main__":

@@ -4,15 +4,28 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 
 from bench.generate import GIB, MIB
 from bench.measure import Timing, environment, spread
 from bench.rows import ROOT, Bar, Bench, Row, seconds
 
-_BARS = {"verify": Bar(at_least=0.75), "scan": Bar(at_least=0.45)}
-_TITLES = {"verify": "verify --engine spark", "scan": "scan --tables batches"}
+_BARS = {
+    "verify": Bar(at_least=0.75), "scan": Bar(at_least=0.45), "some": Bar(at_least=0.6),
+    "all": Bar(at_least=0.3),
+}  # fmt: skip
+_TITLES = {
+    "verify": "verify --engine spark", "scan": "scan --tables batches",
+    "some": "scan --tables segments,batches,findings", "all": "scan (every table but records)",
+}  # fmt: skip
+_SMALL = Bar(at_least=0.6)
+_DEMO = (
+    "import sys; from logtool.pipeline.session import session\nwith session('local[2,4]', {}): pass"
+)
+"""An empty session."""
 
 
 def on_spark(bench: Bench) -> Iterator[Row]:
@@ -33,6 +46,23 @@ def on_spark(bench: Bench) -> Iterator[Row]:
                 "against verify in two threads",
                 timing.ratios, _BARS[job], note=seconds(timing), timing=timing,
             )  # fmt: skip
+    for name, taken in found["since"].items():
+        timing = Timing(taken["since"], taken["full"])
+        shares = [ours / theirs for ours, theirs in zip(timing.ours, timing.theirs, strict=True)]
+        yield Row(
+            f"scan --since of a log dir that did not change on local[2], batches of {name}, "
+            f"{4 * bench.total / GIB:g} GiB, warm, against a full scan",
+            shares, Bar(at_most=0.05), note=seconds(timing), timing=timing,
+        )  # fmt: skip
+    small = found["small"]
+    for job in ("verify", "some", "all"):
+        timing = Timing(small[job], small["local"])
+        yield Row(
+            f"{_TITLES[job]} on local[2], {small['count']:,} partitions of 4 KiB, against verify "
+            "in two threads",
+            timing.ratios, _SMALL if job != "all" else None, note=seconds(timing), timing=timing,
+        )  # fmt: skip
+    yield _demo(bench, outside)
     yield Row("start of the Spark session", [found["session_s"]], unit="s")
     first = found["first_s"] - spread(found["engines"]["16 KiB"]["verify"])[0]
     yield Row("what the first job takes more than a later one", [first], unit="s")
@@ -46,8 +76,26 @@ def on_spark(bench: Bench) -> Iterator[Row]:
                 title = f"{job}, core-hours for a TiB, batches of {name}"
                 yield Row(title, [value], unit="h", note="better of two")
     for rows, taken in found["gaps"].items():
-        title = f"the gap job on what a pass over {int(rows):,} batches leaves"
+        title = f"the question of gaps on what a pass over {int(rows):,} batches leaves"
         yield Row(title, [taken], unit="s", note="better of two")
+
+
+def _demo(bench: Bench, outside: dict[str, str]) -> Row:
+    """Time a scan of a log dir that a broker wrote, start of Spark included."""
+    with tarfile.open(ROOT / "tests/data/4.3.1/clean.tar.xz") as tar:
+        tar.extractall(bench.home / "demo", filter="tar")
+    command = [sys.executable, "-m", "logtool", "scan", str(bench.home / "demo" / "clean"),
+               "--output", str(bench.home / "demo-tables"), "--run-id", "demo", "--quiet",
+               "--master", "local[2,4]"]  # fmt: skip
+    empty = [sys.executable, "-c", _DEMO]
+    shutil.rmtree(bench.home / "demo-tables", ignore_errors=True)
+    timing = bench.pairs(*(
+        partial(subprocess.run, one, env=outside, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        for one in (command, empty)
+    ))  # fmt: skip
+    ratios = [ours / theirs for ours, theirs in zip(timing.ours, timing.theirs, strict=True)]
+    title = "scan of the demo directory, whole command, against an empty Spark session"
+    return Row(title, ratios, Bar(at_most=3), note=seconds(timing), timing=timing)
 
 
 def _growth(found: list[dict[str, float]]) -> Iterator[Row]:

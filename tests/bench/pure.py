@@ -24,11 +24,11 @@ def main() -> None:
 
     from bench.measure import pairs, pass_over
 
-    from logtool import partition
     from logtool.checks.report import Task
     from logtool.checks.segment import check_segment
+    from logtool.disk import partition
 
-    if vars(sys.modules["logtool.scan"])["_kernels"] is not kernels:
+    if vars(sys.modules["logtool.segment.walk"])["_kernels"] is not kernels:
         raise AssertionError("the scan uses other kernels")
     segment = partition.read(Path(sys.argv[1])).segments[0]
     timing = pairs(

@@ -8,11 +8,12 @@ from bench.generate import KIB, Spec
 from bench.measure import Timing, run
 from bench.rows import SIZES, Bar, Bench, Row, logtool_path, seconds
 
+from logtool.diff.run import Comparison
+from logtool.disk.node_dir import NodeDir
 from logtool.errors import LogtoolError
 from logtool.gaps.run import Gaps, Wanted
-from logtool.replicas import Comparison
-from logtool.survey import Survey
-from logtool.txns import Audit
+from logtool.stat.run import Survey
+from logtool.txns.run import Audit
 from logtool.verify import Verification
 
 _NOW_MS = 1_800_000_000_000
@@ -34,7 +35,7 @@ def _txns(paths: list[Path]) -> object:
 
 
 def _diff(paths: list[Path]) -> object:
-    return _sound(list(Comparison([str(path) for path in paths])))
+    return _sound(list(Comparison([NodeDir(path) for path in paths])))
 
 
 _ENGINES: dict[str, Engine] = {"gaps": _gaps, "stat": _stat, "txns": _txns, "diff": _diff}

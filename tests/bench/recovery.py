@@ -15,8 +15,9 @@ from bench.rows import Bar, Bench, Row, no_kafka
 from broker.install import KAFKA_4
 from broker.kafka import Broker, format_log_dir
 
-from logtool import partition
-from logtool.loading.loader import Start, load
+from logtool.disk import partition
+from logtool.loading.loaded import Start
+from logtool.loading.loader import load
 
 SIZES = {"200 B": 200, "1 KiB": KIB, "16 KiB": 16 * KIB, "1 MiB": MIB}
 PARTITION = "bench-0"

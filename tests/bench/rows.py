@@ -28,13 +28,13 @@ from bench.measure import (
 )
 from broker.install import KAFKA_4, cache_root, install
 
-from logtool import partition
 from logtool.checks.report import Task
 from logtool.checks.segment import check_segment
-from logtool.files import LogFile
+from logtool.disk import partition
+from logtool.disk.files import LogFile
 from logtool.formats import _kernels, compression
 from logtool.formats.record_batch import HEADER_SIZE
-from logtool.scan import Chunk, scan
+from logtool.segment.walk import Chunk, scan
 from logtool.verify import Level, Verification
 
 ROOT = Path(__file__).resolve().parents[2]

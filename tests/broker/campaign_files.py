@@ -26,9 +26,11 @@ from broker import beside, damaged_beside  # noqa: E402
 from broker.damaged_beside import CHECKPOINTS, Case  # noqa: E402
 
 from logtool.errors import LogtoolError  # noqa: E402
-from logtool.forecast import Forecast, PartitionForecast, Settings  # noqa: E402
 from logtool.formats import offset_checkpoint  # noqa: E402
-from logtool.loading.loader import Outcome  # noqa: E402
+from logtool.loading.loaded import Outcome  # noqa: E402
+from logtool.startup.assumed import Assumed  # noqa: E402
+from logtool.startup.forecast import Forecast  # noqa: E402
+from logtool.startup.partition import PartitionForecast  # noqa: E402
 
 RELEASES = ("3.3.2", "3.7.2", "3.9.2", "4.3.1")
 MANY = 9
@@ -72,7 +74,7 @@ class Campaign:
     def __init__(self, version: str, work: Path) -> None:
         self._version = version
         major, minor, *_ = version.split(".")
-        self._settings = Settings((int(major), int(minor)))
+        self._settings = Assumed((int(major), int(minor)))
         self._home = work / version
         self._home.mkdir(parents=True, exist_ok=True)
         self._kept = self._home / "seen.jsonl"

@@ -12,12 +12,14 @@ from broker.damaged import Case
 from broker.install import release
 from broker.recovery import LOADED, Outcome
 
-from logtool import partition
+from logtool.disk import partition
 from logtool.errors import LogtoolError
-from logtool.forecast import PartitionForecast, Settings
 from logtool.formats import names
-from logtool.loading.loader import Loaded, Start, load
-from logtool.recover import Consent, Recover
+from logtool.loading.loaded import Loaded, Start
+from logtool.loading.loader import load
+from logtool.startup.assumed import Assumed
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.recover import Consent, Recover
 
 Outcomes = Mapping[str, Outcome]
 
@@ -75,7 +77,7 @@ def recovery_differences(
 def _recover(
     version: str, cases: Sequence[Case], homes: Sequence[Path], interval: int, size: int
 ) -> list[str]:
-    assumed = Settings(release(version)[:2], interval, size)
+    assumed = Assumed(release(version)[:2], interval, size)
     accepted = frozenset((case.name, 0) for case in cases)
     items = list(Recover(homes, assumed, Consent(apply=True, accepted=accepted)))
     wrong = [str(item) for item in items if isinstance(item, LogtoolError)]

@@ -12,8 +12,10 @@ from broker.workloads import wait_for
 from verification import logs, verify
 
 from logtool.findings import Severity
-from logtool.forecast import Forecast, PartitionForecast, Settings
 from logtool.formats import offset_checkpoint
+from logtool.startup.assumed import Assumed
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
 
 pytestmark = pytest.mark.broker
 
@@ -49,7 +51,7 @@ def codes_above_info(log_dir: Path) -> list[str]:
 
 
 def plan(log_dir: Path) -> PartitionForecast:
-    found = [one for one in Forecast([log_dir], Settings((4, 3)))
+    found = [one for one in Forecast([log_dir], Assumed((4, 3)))
              if isinstance(one, PartitionForecast) and one.request.topic == TOPIC]  # fmt: skip
     return found[0]
 

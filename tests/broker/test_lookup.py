@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from broker.kafka import Broker
 
-from logtool import data_dir
+from logtool.disk import log_dir
 from logtool.formats.names import DirectoryKind
-from logtool.lookup import Answer, Asked, Lookup
-from logtool.summary import Summary
+from logtool.lookup.run import Answer, Asked, Lookup
+from logtool.running.summary import Summary
 
 pytestmark = pytest.mark.broker
 
@@ -25,7 +25,7 @@ Key = tuple[str, int]
 
 
 def look(path: Path, asked: Asked, value: int | None = None) -> Answer:
-    return Lookup(path, Summary(), lambda *_: None).find(asked, value)
+    return Lookup(path, Summary()).find(asked, value)
 
 
 def timestamps(folder: Path) -> list[int]:
@@ -58,7 +58,7 @@ def test_a_timestamp_leads_to_the_offset_that_a_broker_names(
     shutil.copytree(ours, theirs)
     partitions: dict[Key, Path] = {
         (directory.topic, directory.partition): path
-        for path, directory in data_dir.read(ours).partitions
+        for path, directory in log_dir.read(ours).partitions
         if directory.kind is DirectoryKind.LIVE and not directory.topic.startswith("__")
     }
     asked = {

@@ -15,7 +15,7 @@ import pytest
 from broker.kafka import Broker
 from broker.topics import TOPICS
 
-from logtool import data_dir
+from logtool.disk import log_dir as log_dirs
 from logtool.formats.names import CLUSTER_METADATA
 
 pytestmark = pytest.mark.broker
@@ -32,7 +32,7 @@ def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def logs(log_dir: Path) -> Iterator[tuple[str, int, Path]]:
     """Yield topic, partition and last log of each partition with data."""
-    for path, directory in data_dir.read(log_dir).partitions:
+    for path, directory in log_dirs.read(log_dir).partitions:
         last = max(path.glob("*.log"))
         if directory.topic != CLUSTER_METADATA and last.stat().st_size:
             yield directory.topic, directory.partition, last

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 from broker.install import major
 
-from logtool.data_dir import Selection
+from logtool.diff.pair import Pair, Status
+from logtool.diff.run import Comparison
+from logtool.diff.verdict import Verdict
+from logtool.disk.log_dir import Selection
+from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.forecast import Settings
-from logtool.replica import Replica
-from logtool.replica_group import Group
-from logtool.replica_pair import Pair, Status
-from logtool.replica_verdict import Verdict
-from logtool.replicas import Comparison
-from logtool.watermark import Place, Watermarks
+from logtool.startup.assumed import Assumed
+from logtool.watermark.replica import Replica
+from logtool.watermark.replica_group import Group
+from logtool.watermark.run import Watermarks
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 
@@ -52,9 +53,9 @@ class Seen:
         self.replicas: dict[tuple[str, int | None], Replica] = {}
         self.groups: dict[str, Group] = {}
         selection = Selection(exclude_topics=("__*",))
-        settings = Settings(VERSIONS_OF[version])
+        settings = Assumed(VERSIONS_OF[version])
         for item in Watermarks(
-            [Place(one) for one in dirs], settings, selection=selection, leader=leader
+            [NodeDir(one) for one in dirs], settings, selection=selection, leader=leader
         ):
             assert not isinstance(item, Finding | UnreadableError), item
             if isinstance(item, Replica):
@@ -67,7 +68,7 @@ def compared(*dirs: Path) -> dict[str, Verdict]:
     """Return what `diff` says of each topic."""
     found = {}
     for item in Comparison(
-        [str(one) for one in dirs], selection=Selection(exclude_topics=("__*",))
+        [NodeDir(one) for one in dirs], selection=Selection(exclude_topics=("__*",))
     ):
         assert not isinstance(item, UnreadableError), item
         found[item.copies[0].topic] = item

@@ -17,7 +17,7 @@ import pytest
 from verification import fingerprint
 
 from logtool import cli
-from logtool.commands import options
+from logtool.commands.program import parsing
 from logtool.formats import record, record_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,14 +70,14 @@ class Watch:
 def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Prove for every command that takes paths that they are the same byte by byte afterwards."""
     watching = Watch()
-    all_texts = options.all_texts
+    all_texts = parsing.all_texts
 
     def watched(*args: Any) -> list[str]:
         texts = all_texts(*args)
         watching.look([Path(text) for text in texts])
         return texts
 
-    monkeypatch.setattr(options, "all_texts", watched)
+    monkeypatch.setattr(parsing, "all_texts", watched)
     yield watching
     watching.check()
 

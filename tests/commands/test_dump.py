@@ -305,11 +305,13 @@ def test_control_records_are_spelled_out(objects, log, make_batch):
     marker = make_batch(0, [Record(0, 0, key, value)], attributes=0x30, producer_id=7)
     log.write_bytes(marker + make_batch(1, [Record(0, 0, b"?")], attributes=0x20))
     first, second = of("record", objects("--records", log))
-    assert first["control"] == {
+    assert (first["control"], first["control_type"]) == (True, "ABORT")
+    assert first["control_record"] == {
         "version": 0, "type": 0, "name": "ABORT",
         "data": {"version": 0, "coordinatorEpoch": 5},
     }  # fmt: skip
-    assert second["control"] is None
+    assert (second["control"], second["control_type"]) == (True, None)
+    assert second["control_record"] is None
     assert "1 bytes" in second["control_error"]
 
 

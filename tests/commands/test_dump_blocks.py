@@ -6,7 +6,7 @@ import pytest
 from conftest import SCENARIOS
 
 from logtool.dump.stream import Dump
-from logtool.formats import _rendering
+from logtool.formats import rendering
 from logtool.formats.record import Record
 
 ELAPSED = re.compile(r'"elapsed_s": [0-9.e-]+')
@@ -15,7 +15,7 @@ ELAPSED = re.compile(r'"elapsed_s": [0-9.e-]+')
 @pytest.fixture(autouse=True)
 def with_blocks(monkeypatch):
     """Take the loop that makes lines of blocks also where it is plain Python, which is slower."""
-    monkeypatch.setattr(_rendering, "COMPILED", True)
+    monkeypatch.setattr(rendering, "COMPILED", True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from conftest import SCENARIOS
 from pyarrow import parquet
 
-from logtool.commands import dump_parquet
+from logtool.commands.printing import dump_parquet
 from logtool.formats.record import Record
 
 
@@ -38,7 +38,10 @@ def as_parquet(obj):
         time = key.removesuffix("_ms")
         row[time] = row[time] and datetime.datetime.fromisoformat(row[time])
     if obj["type"] == "record":
-        row["control"] = row["control"] and json.dumps(row["control"])
+        row["control_record"] = row["control_record"] and json.dumps(row["control_record"])
+        row["header_count"] = len(row["headers"])
+        for name in ("key", "value"):
+            row[f"{name}_size"] = row[name] and row[name]["size"]
         row["key"], row["value"] = content(row["key"]), content(row["value"])
         row["headers"] = [{k: content(v) for k, v in pair.items()} for pair in row["headers"]]
     return row
@@ -127,8 +130,8 @@ def test_parquet_and_output_need_each_other(run, log, options):
 
 
 def test_without_pyarrow_one_line_says_how_to_get_it(run, tmp_path, log, monkeypatch):
-    monkeypatch.delitem(sys.modules, "logtool.commands.dump_parquet")
-    monkeypatch.delattr("logtool.commands.dump_parquet", raising=False)
+    monkeypatch.delitem(sys.modules, "logtool.commands.printing.dump_parquet")
+    monkeypatch.delattr("logtool.commands.printing.dump_parquet", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = run("dump", "-f", "parquet", "--output", tmp_path / "o", log)
     assert result.status == 2

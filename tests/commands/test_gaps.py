@@ -24,7 +24,7 @@ def test_a_log_dir_without_loss_ends_well(run, scenario):
     result = run("gaps", scenario("4.3.1/clean"))
     assert result.status == 0
     assert len(result.lines) == 5
-    assert "compacted.keys-0: offsets 0 to 1440, 480 visible, 960 missing (66.67 %)" in (
+    assert "compacted.keys-0: offsets 0 through 1439, 480 visible, 960 missing (66.67 %)" in (
         result.stdout
     )
     assert "no gap means loss" in result.stderr
@@ -33,15 +33,17 @@ def test_a_log_dir_without_loss_ends_well(run, scenario):
 def test_a_gap_that_may_mean_loss_is_shown_and_makes_the_status_1(run, holed):
     result = run("gaps", holed)
     assert result.status == 1
-    assert "[3,5] unknown (between-batches)" in result.stdout
+    assert "3 through 5: unknown (between-batches)" in result.stdout
     assert "1 gap that may mean loss" in result.stderr
 
 
 def test_the_policy_can_be_told(run, holed):
     result = run("gaps", "--cleanup-policy", "compact", holed)
     assert result.status == 0
-    assert "[3,5]" not in result.stdout
-    assert "[3,5] compaction" in run("gaps", "-v", "--cleanup-policy", "compact", holed).stdout
+    assert "3 through 5" not in result.stdout
+    assert (
+        "3 through 5: compaction" in run("gaps", "-v", "--cleanup-policy", "compact", holed).stdout
+    )
 
 
 def test_damage_makes_the_status_1(run, damaged_log):
@@ -120,7 +122,7 @@ def test_contradictions_are_told(run, holed):
 
 
 def test_several_threads_say_the_same(run, scenario, monkeypatch):
-    monkeypatch.setattr("logtool.gaps.run.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.running.run.WORTH_A_POOL", 0)
     home = scenario("4.3.1/clean")
     one, two = (run("gaps", "-f", "csv", "-j", jobs, home).stdout for jobs in (1, 2))
     assert one == two
@@ -131,7 +133,7 @@ def test_a_flipped_byte_in_each_batch_is_told(run, log):
     log.write_bytes(flip(data, len(data) - 1))
     result = run("gaps", log.parent)
     assert result.status == 1
-    assert "[6,?] damage (end)" in result.stdout
+    assert "6 through the end: damage (end)" in result.stdout
 
 
 # --output and --follower
@@ -211,9 +213,9 @@ def test_a_follower_is_shown_with_and_without_ghosts(run, tmp_path, make_batch):
     other = replica("b", (0, 10, 1))
     result = run("gaps", "--follower", other, leader)
     assert result.lines[-3:] == [
-        "  batches [11,20]",
-        "  ghost   [21,32]",
-        "  batches [33,40], without ghosts [21,28]: WRONG",
+        "  batches 11 through 20",
+        "  ghost   21 through 32",
+        "  batches 33 through 40, without ghosts 21 through 28: WRONG",
     ]
     stretches = run("gaps", "-f", "ndjson", "--follower", other, leader).of_type("stretch")
     assert [(s["ghost"], s["without_ghosts_first_offset"]) for s in stretches] == [

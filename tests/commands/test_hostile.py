@@ -10,9 +10,9 @@ import crc32c
 import pytest
 from changes import Place, change, count, everything, failing, make_log_dir, prepare
 
+from logtool.actions import Kind
 from logtool.apply import Journal, default_undo_dir, disk, find_unfinished, held
 from logtool.errors import LogtoolError, RefusedError, UnreadableError
-from logtool.plan import Kind
 
 LOG = "small-segments-0/00000000000000000042.log"
 
@@ -179,7 +179,7 @@ def test_a_log_dir_that_is_none_is_refused(run, place, victim):
 
     forge(place.undo_dir, alter)
     result = run("undo", "--apply", place.undo_dir)
-    assert (result.status, result.stderr) == (5, f"logtool: {victim}: is no log dir; "
+    assert (result.status, result.stderr) == (5, f"logtool: {victim}: is not a log dir; "
                                                  f"nothing was touched\n")  # fmt: skip
     assert (victim / "file").read_bytes() == b"precious"
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from logtool import cli
-from logtool.commands.command_tree import read_tree
+from logtool.commands.program.command_tree import read_tree
 
 READING = {
     ("verify",): (), ("plan",): (), ("recover",): (), ("dump",): (), ("dump-index",): (),

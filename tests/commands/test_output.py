@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from logtool.commands import output, text
-from logtool.commands.progress import ProgressBar, progress_line
+from logtool.commands import output
+from logtool.commands.printing import text
+from logtool.commands.printing.progress import ProgressBar, progress_line
 
 CONTROLS = [chr(c) for c in (*range(32), 127, *range(128, 160))]
 FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
@@ -93,7 +94,7 @@ class Terminal(io.StringIO):
 
 def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("logtool.commands.progress.REDRAW_SECONDS", 0)
+    monkeypatch.setattr("logtool.commands.printing.progress.REDRAW_SECONDS", 0)
     stream = Terminal()
     bar = ProgressBar(stream, wanted=True)
     bar.update(5 << 20, 10 << 20, "/data/\x1b[31mt-0")
@@ -109,7 +110,7 @@ def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
 
 def test_the_bar_is_drawn_at_once_where_the_next_news_may_take_long(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("logtool.commands.progress.REDRAW_SECONDS", 3600)
+    monkeypatch.setattr("logtool.commands.printing.progress.REDRAW_SECONDS", 3600)
     stream = Terminal()
     bar = ProgressBar(stream, wanted=True)
     bar.update(0, 0, "Spark lists the partitions")
@@ -148,7 +149,7 @@ def test_a_long_read_shows_a_bar_on_the_terminal_and_leaves_nothing_behind(
 
 
 def test_off_a_terminal_progress_is_plain_lines_and_only_on_request(monkeypatch):
-    monkeypatch.setattr("logtool.commands.progress.LINE_SECONDS", 0)
+    monkeypatch.setattr("logtool.commands.printing.progress.LINE_SECONDS", 0)
     silent, asked = io.StringIO(), io.StringIO()
     ProgressBar(silent, wanted=False).update(1, 2, "x")
     ProgressBar(asked, wanted=True).update(1, 2, "x")
@@ -191,7 +192,7 @@ def test_verbose_says_what_was_read(run, log):
 def test_json_is_one_document_of_the_same_objects_as_ndjson(run, log):
     document = json.loads(run("dump", "--json", "--records", log).stdout)
     lines = run("dump", "-f", "ndjson", "--records", log).objects
-    assert document["schema"] == lines[0].pop("schema") == "logtool.dump/1"
+    assert document["schema"] == lines[0].pop("schema") == "logtool.dump/2"
     assert document["items"] == lines[:-1]
     assert document["summary"] | {"elapsed_s": 0} == lines[-1] | {"elapsed_s": 0}
     assert "--json" and run("dump", "-f", "json", log).stdout.startswith('{"schema"')
@@ -202,7 +203,7 @@ def test_only_the_first_object_carries_the_schema(run, log, tmp_path):
     assert ["schema" in line for line in lines] == [True] + [False] * (len(lines) - 1)
     (only, summary) = run("dump", "-f", "ndjson", tmp_path / "missing").objects
     assert (only["schema"], only["type"], only["reason"]) == (
-        "logtool.dump/1", "error", "unreadable",
+        "logtool.dump/2", "error", "unreadable",
     )  # fmt: skip
     assert summary["complete"] is False
 
@@ -242,7 +243,7 @@ def test_markdown_escapes_what_would_end_a_cell(run, tmp_path, make_batch):
 def test_a_table_is_printed_in_blocks(run, tmp_path, make_batch, monkeypatch):
     from logtool.formats.record import Record
 
-    monkeypatch.setattr("logtool.commands.writers.BLOCK_ROWS", 10)
+    monkeypatch.setattr("logtool.commands.printing.writers.BLOCK_ROWS", 10)
     path = tmp_path / f"{0:020d}.log"
     path.write_bytes(b"".join(make_batch(n, [Record(0, 0, b"k", b"v")]) for n in range(25)))
     lines = run("dump", path).lines
@@ -256,27 +257,6 @@ def test_escape_and_quote_are_unambiguous():
     assert text.quote("\\n") != text.quote("\n")
     assert "\x7f" not in text.to_json({"a": "\x7f"})
     assert json.loads(text.to_json({"a": "\x7f\x9b\ud800"})) == {"a": "\x7f\x9b\ud800"}
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1536, "1.5 KiB"),
-        (5 << 40, "5.0 TiB"),
-        (1 << 60, "1024.0 PiB"),
-    ],
-)
-def test_sizes(number, words):
-    assert text.size(number) == words
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.04, "0.0 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")]
-)
-def test_durations(seconds, words):
-    assert text.duration(seconds) == words
 
 
 def test_any_locale_can_take_any_text(log, child_environment):

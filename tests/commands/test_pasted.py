@@ -54,9 +54,9 @@ def test_what_verify_says_to_run_next_runs(run, home, tmp_path):
 def test_what_recover_says_to_accept_and_to_undo_runs(run, home, tmp_path):
     refused = run("recover", "--apply", home)
     assert refused.status == 5
-    (line,) = [x for x in refused.stderr.splitlines() if "to accept it: --accept-loss" in x
+    (line,) = [x for x in refused.stderr.splitlines() if "to accept that: --accept-loss" in x
                and x.startswith("logtool:")]  # fmt: skip
-    options = line.partition("to accept it: ")[2]
+    options = line.partition("to accept that: ")[2]
     assert options == "--accept-loss=-rf-0"
     done = run("recover", "--apply", "--accept-loss=-rf-0", home)
     assert done.status == 0

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from processes import as_nobody, held
 from verification import batches, fingerprint, set_offsets, small_log_dir
 
-from logtool import forecast
+from logtool.startup import forecast
 
 POINTS = "recovery-point-offset-checkpoint"
 PARTITIONS = ("small-segments-0", "codec-none-0", "tx.mixed-0", "__cluster_metadata-0")
@@ -65,13 +65,13 @@ def test_a_log_dir_that_was_stopped_in_order_loses_nothing(run, clean):
 def test_after_a_kill_segments_are_recovered_and_nothing_is_lost(run, killed):
     result = run("plan", killed)
     assert (result.status, result.stdout) == (0, "")
-    assert result.stderr.splitlines()[0].endswith(" files written anew or dropped, see -v")
+    assert result.stderr.splitlines()[0].endswith(" files are rebuilt or removed; -v lists them")
     assert last_line(result) == "3 partitions, 12 of 86 segments recovered: nothing is lost"
 
 
 def test_verbose_lists_the_partitions_and_every_file(run, killed):
     result = run("plan", "-v", killed)
-    head = f"{killed}/codec-none-0: offsets 0 to 360, 1 of 1 segment recovered, 31.5 KiB read"
+    head = f"{killed}/codec-none-0: offsets 0 through 359, 1 of 1 segment recovered, 31.5 KiB read"
     assert head in result.lines
     at = result.lines.index(head)
     assert result.lines[at + 1].startswith(f"  recover   {0:020d}.log, 31.5 KiB: is read from")
@@ -85,7 +85,9 @@ def test_a_torn_batch_is_cut_and_no_sound_record_is_lost(run, scenario):
     result = run("plan", home)
     assert result.status == 1
     heading, cut = result.lines
-    assert heading.startswith(f"{home}/torn.tail-1: offsets 0 to 90, 1 of 1 segment recovered, ")
+    assert heading.startswith(
+        f"{home}/torn.tail-1: offsets 0 through 89, 1 of 1 segment recovered, "
+    )
     assert cut.startswith(f"  truncate  {0:020d}.log @2976160, 1.2 MiB: the log ends where ")
     assert "12.5 MiB of 4 partitions to be read: about " in result.stderr
     assert "in 1 thread at " in result.stderr
@@ -99,11 +101,13 @@ def test_a_bad_batch_costs_what_stands_behind_it(run, cut):
     heading, truncate, below, above = result.lines
     names = [path.name for path in logs(cut)]
     base, following = int(names[2][:20]), int(names[3][:20])
-    assert heading.startswith(f"{cut}/small-segments-0: offsets 0 to {base}, 3 of 69 segments ")
+    assert heading.startswith(
+        f"{cut}/small-segments-0: offsets 0 through {base - 1}, 3 of 69 segments "
+    )
     assert heading.endswith("read, LOSES 2,553 records")
     assert truncate.startswith(f"  truncate  {names[2]} @0, 4.0 KiB: the log ends where a batch is")
     counted = "34 records in 13 sound batches and 3 records in 1 bad batch"
-    gone = f"; {counted} go, offsets {base} to {following - 1}"
+    gone = f"; this loses {counted}, offsets {base} through {following - 1}"
     assert truncate.endswith(f"{gone}, BELOW THE HIGH WATERMARK")
     assert below.startswith(f"  remove    {names[3]} to ")
     assert below.endswith(", BELOW THE HIGH WATERMARK")
@@ -128,7 +132,7 @@ def test_a_last_batch_cut_short_was_acknowledged_if_the_high_watermark_says_so(r
     count = last + 1 - first
     heading, truncate = result.lines
     assert heading.endswith(f", LOSES {count} records")
-    gone = f"; {count} records in 1 bad batch go, offsets {first} to {last}"
+    gone = f"; this loses {count} records in 1 bad batch, offsets {first} through {last}"
     assert truncate.endswith(f"{gone}, BELOW THE HIGH WATERMARK")
     assert last_line(result).endswith(f", {count} records lost in 1 partition")
     (one,) = (p for p in run("plan", "-f", "ndjson", killed).of_type("partition")
@@ -145,9 +149,9 @@ def test_what_nobody_can_count_is_told_in_offsets(run, killed):
     heading, truncate = result.lines
     offsets = f"{last + 1 - first} acknowledged offsets"
     assert heading.endswith(f", LOSES {offsets}")
-    assert truncate.endswith("; records that nobody can count go, BELOW THE HIGH WATERMARK")
+    assert truncate.endswith("; this loses records that nobody can count, BELOW THE HIGH WATERMARK")
     assert last_line(result).endswith(f", {offsets} lost in 1 partition")
-    assert "to accept it: --accept-loss codec-none-0" in run("recover", killed).stderr
+    assert "to accept that: --accept-loss codec-none-0" in run("recover", killed).stderr
 
 
 def test_a_log_that_was_cut_between_batches_lacks_what_was_acknowledged(run, killed):
@@ -176,7 +180,7 @@ def test_a_bad_header_is_not_believed(run, killed):
     log, position, _, _ = last_batch(killed)
     damage_file(log, overwrite, position + 57, b"\x7f\xff\xff\xff")
     result = run("plan", killed)
-    assert "; records that nobody can count go, BELOW THE HIGH WATERMARK" in result.stdout
+    assert "; this loses records that nobody can count, BELOW THE HIGH WATERMARK" in result.stdout
 
 
 def test_both_ends_are_told_where_recover_keeps_more_than_the_broker(run, killed):
@@ -193,8 +197,13 @@ def test_both_ends_are_told_where_recover_keeps_more_than_the_broker(run, killed
         return found
 
     end = last + 1
-    assert f": offsets 0 to 0 (logtool recover keeps them to {end}), " in heading("plan")
-    assert f": offsets 0 to {end} (a broker ends the log at 0), " in heading("recover")
+    assert f": no offsets, ends at 0 (after logtool recover the log ends at {end}), " in heading(
+        "plan"
+    )
+    assert (
+        f": offsets 0 through {end - 1} (after a broker's recovery the log ends at 0), "
+        in heading("recover")
+    )
     told = run("recover", "--cut-as-broker", "-f", "ndjson", *often, killed).of_type("partition")
     (one,) = (p for p in told if p["broker_log_end_offset"] != p["recover_log_end_offset"])
     assert (one["log_end_offset"], one["recover_log_end_offset"]) == (0, end)
@@ -272,7 +281,7 @@ def test_an_empty_partition_dir_may_be_a_dot(run, killed, monkeypatch):
     monkeypatch.chdir(home)
     result = run("plan", "-v", ".")
     assert result.status == 0
-    assert result.lines[0] == f"{home}: offsets 0 to 0"
+    assert result.lines[0] == f"{home}: no offsets, ends at 0"
 
 
 def test_ndjson_has_partitions_with_their_actions_behind_them_then_the_summary(run, cut):
@@ -442,15 +451,16 @@ def test_what_may_not_be_read_is_named_and_is_no_word_about_the_broker(cut, comm
 
 
 @pytest.mark.parametrize("name", [POINTS, "meta.properties"])
-def test_a_file_of_the_log_dir_that_may_not_be_read_is_named(cut, name):
+def test_a_file_of_the_log_dir_that_may_not_be_read_is_named_and_costs_no_partition(cut, name):
     (cut / name).touch()
     (cut / name).chmod(0)
     status, said, complaints = as_nobody("plan", cut)
-    assert (status, said) == (4, "")
-    assert (
-        f"{cut / name}: Permission denied\nincomplete, 1 input could not be read: 0 partitions\n"
-        in complaints
-    )
+    assert status == 4
+    assert "small-segments-0" in said
+    assert f"{cut / name}: Permission denied\n" in complaints
+    last = complaints.splitlines()[-1]
+    partitions = len({log.parent for log in cut.glob("[!_]*/*.log")})
+    assert last.startswith(f"incomplete, 1 input could not be read: {partitions} partitions"), last
 
 
 @pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.timeindex"])
@@ -545,7 +555,7 @@ def test_a_name_cannot_write_controls_to_the_terminal(run, killed, tmp_path, com
         result = run(command, *options, home)
         assert "\x1b" not in result.stdout + result.stderr
     lines = run(command, "-v", home).lines
-    assert [line for line in lines if "\\x1b[31mred\\n-3: offsets 0 to 360" in line]
+    assert [line for line in lines if "\\x1b[31mred\\n-3: offsets 0 through 359" in line]
 
 
 def test_quiet_leaves_the_plan_and_the_errors(run, cut, tmp_path):

@@ -44,7 +44,7 @@ def test_a_dry_run_says_what_is_to_be_built_and_writes_nothing(run, home, index)
     result = run(NAME, home)
     assert result.status == 1
     assert result.stdout == f"create     {index}, 1.0 KiB: segment 0 has no .index file\n"
-    assert result.stderr.endswith("1 file to change; nothing was written, --apply does it\n")
+    assert result.stderr.endswith("1 file to change; nothing was written; add --apply to do it\n")
     assert fingerprint(home.parent) == before
 
 

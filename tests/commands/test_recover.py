@@ -93,7 +93,7 @@ def test_a_dry_run_says_what_is_to_be_done_and_that_nothing_was_written(run, kil
     before = everything(killed.parent)
     result = run("recover", killed)
     assert (result.status, result.stdout) == (1, "")
-    assert last_line(result).endswith(" changes to make; nothing was written, --apply does it")
+    assert last_line(result).endswith(" changes to make; nothing was written; add --apply to do it")
     assert everything(killed.parent) == before
 
 
@@ -114,14 +114,14 @@ def test_a_dry_run_of_a_loss_names_the_option_that_accepts_it(run, cut):
     assert result.status == 1
     lines = result.stderr.splitlines()
     assert "2,553 records would be lost in 1 partition" in lines
-    assert "to accept it: --accept-loss small-segments-0" in lines
+    assert "to accept that: --accept-loss small-segments-0" in lines
 
 
 def test_without_consent_to_a_loss_nothing_is_changed(run, cut):
     before = everything(cut)
     result = run("recover", "--apply", cut)
     assert result.status == 5
-    told = "records would be lost; to accept it: --accept-loss small-segments-0"
+    told = "records would be lost; to accept that: --accept-loss small-segments-0"
     assert f"logtool: {cut}: {told}" in result.stderr.splitlines()
     assert last_line(result) == "nothing was changed"
     assert everything(cut) == before
@@ -141,7 +141,7 @@ def test_consent_for_one_partition_is_none_for_another(run, cut):
     before = everything(cut)
     result = run("recover", "--apply", *ACCEPT, cut)
     assert result.status == 5
-    assert result.stderr.splitlines()[0].endswith("to accept it: --accept-loss codec-none-0")
+    assert result.stderr.splitlines()[0].endswith("to accept that: --accept-loss codec-none-0")
     assert everything(cut) == before
 
 
@@ -370,7 +370,7 @@ WRONG = {
         ["--topic", "tx*", *ACCEPT], "--accept-loss small-segments-0: no such partition",
     ),
     "a strategy that is none": (["--strategy", "magic"], "--strategy"),
-    "a clean mark for a part": (["--mark-clean", "--topic", "tx*"], "speaks for a whole log dir"),
+    "a clean mark for a part": (["--mark-clean", "--topic", "tx*"], "is for a whole log dir"),
     "an undo directory for two log dirs": (
         ["--undo-dir", "undo", "other"], "--undo-dir is for one log dir; give one PATH",
     ),

@@ -6,40 +6,39 @@ import pytest
 from jsonschema import Draft202012Validator
 from verification import small_log_dir
 
-from logtool.commands import (
-    actions_view,
-    checkpoint_views,
-    diff_view,
-    dump,
-    dump_index,
-    explain,
-    findings_view,
-    gaps_view,
-    lookup_view,
-    sanity_view,
-    scan_view,
-    stat_view,
-    txns_view,
-    watermark_views,
+from logtool.commands import dump, dump_index, explain, schema
+from logtool.commands.views import (
+    actions,
+    checkpoint,
+    diff,
+    findings,
+    gaps,
+    lookup,
+    sanity,
+    scan,
+    stat,
+    txns,
+    watermark,
 )
 from logtool.formats import producer_snapshot
 
 SCHEMAS = {
-    "verify": findings_view.SCHEMA,
+    "verify": findings.SCHEMA,
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
-    "plan": actions_view.SCHEMA,
-    "recover": actions_view.SCHEMA,
-    "lookup": lookup_view.SCHEMA,
-    "sanity": sanity_view.SCHEMA,
-    "scan": scan_view.SCHEMA,
-    "txns": txns_view.SCHEMA,
-    "checkpoint": checkpoint_views.SCHEMA,
-    "stat": stat_view.SCHEMA,
-    "diff": diff_view.SCHEMA,
-    "gaps": gaps_view.SCHEMA,
-    "watermark": watermark_views.SCHEMA,
+    "plan": actions.SCHEMA,
+    "recover": actions.SCHEMA,
+    "lookup": lookup.SCHEMA,
+    "sanity": sanity.SCHEMA,
+    "scan": scan.SCHEMA,
+    "schema": schema.SCHEMA,
+    "txns": txns.SCHEMA,
+    "checkpoint": checkpoint.SCHEMA,
+    "stat": stat.SCHEMA,
+    "diff": diff.SCHEMA,
+    "gaps": gaps.SCHEMA,
+    "watermark": watermark.SCHEMA,
 }
 HERE = [name for name in SCHEMAS if name != "scan"]
 """Those that print without Spark; tests/pipeline/test_cli.py has the other."""
@@ -49,12 +48,12 @@ FILES = {"recover": "plan"}
 """Schemas that have the name of another command."""
 
 
-def schema(name):
+def schema_of(name):
     return json.loads((files("logtool.schemas") / f"{FILES.get(name, name)}.json").read_text())
 
 
 def validator(name):
-    return Draft202012Validator(schema(name))
+    return Draft202012Validator(schema_of(name))
 
 
 def problems(name, obj):
@@ -63,13 +62,13 @@ def problems(name, obj):
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_schemas_are_sound_and_carry_the_name_that_is_printed(name):
-    Draft202012Validator.check_schema(schema(name))
-    assert schema(name)["$defs"]["document"]["properties"]["schema"] == {"const": SCHEMAS[name]}
+    Draft202012Validator.check_schema(schema_of(name))
+    assert schema_of(name)["$defs"]["document"]["properties"]["schema"] == {"const": SCHEMAS[name]}
 
 
 def test_what_the_commands_share_is_the_same_in_each_schema():
     def shared(name):
-        text = json.dumps({k: schema(name)["$defs"][k] for k in ("error", "summary")})
+        text = json.dumps({k: schema_of(name)["$defs"][k] for k in ("error", "summary")})
         return text.replace(SCHEMAS[name], "")
 
     assert len({shared(name) for name in SCHEMAS}) == 1
@@ -98,6 +97,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
         "explain": [[], ["batch/crc"]],
+        "schema": [[], ["records"], ["offset-index"], ["kafka"]],
         "plan": [[scenario("4.3.1/torn")], [scenario("4.3.1/killed"), tmp_path / "missing"]],
         "recover": [
             ["--mark-clean", scenario("4.3.1/torn"), tmp_path / "missing"],

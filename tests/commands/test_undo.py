@@ -39,7 +39,7 @@ def test_without_apply_it_is_shown_and_nothing_is_written(run, place):
     (line,) = [line for line in result.lines if f"{42:020d}.log" in line]
     assert line.startswith(f"append   {home}/{42:020d}.log @{half}, ")
     assert "15 changes of 'logtool test' to take back" in result.stderr
-    assert "nothing was written, --apply does it" in result.stderr
+    assert "nothing was written; add --apply to do it" in result.stderr
     assert everything(place.log_dir) == before
     assert everything(place.undo_dir) == saved
 
@@ -118,7 +118,7 @@ def test_a_file_that_somebody_else_changed_is_named_and_nothing_is_put_back(run,
 def test_a_directory_that_is_no_undo_directory_is_refused(run, place, tmp_path):
     result = run("undo", place.log_dir)
     assert result.status == 5
-    assert "is no undo directory: it has no journal.ndjson" in result.stderr
+    assert "is not an undo directory: it has no journal.ndjson" in result.stderr
     assert run("undo", tmp_path / "missing").status == 4
     assert run("undo").status == 2
 

@@ -12,7 +12,7 @@ import pytest
 from logtool import verify as engine
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
-from logtool.summary import Summary
+from logtool.running.summary import Summary
 
 LOG = Path("/data/orders-0/00000000000000000000.log")
 
@@ -37,9 +37,9 @@ class Fake:
 
     found: tuple[object, ...] = ()
 
-    def __init__(self, paths, *, level, selection, budget, on_progress):
+    def __init__(self, paths, *, level, selection, budget, limit, on_progress):
         self.arguments = paths, level, selection
-        self.budget = budget
+        self.budget, self.limit = budget, limit
         Fake.last = self
         self.on_progress = on_progress
         self.summary = Summary(partitions=1, segments=2, batches=3, records=4, bytes=5 << 20)

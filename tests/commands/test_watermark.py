@@ -40,7 +40,7 @@ def test_a_healthy_dir_is_a_table_of_its_partitions(run, scenario):
     row = next(line.split() for line in result.lines if line.startswith("codec-none "))
     assert " ".join(row) == "codec-none 0 1 0 360 360 360 360 0 2 sound 0"
     assert "together" not in result.stdout
-    assert result.stderr.splitlines()[-1] == "32 partitions: no acknowledged record goes"
+    assert result.stderr.splitlines()[-1] == "32 partitions: no acknowledged record is lost"
 
 
 def test_several_dirs_are_held_against_each_other(run, nodes):
@@ -61,7 +61,7 @@ def test_a_leader_out_of_sync_may_cost_what_a_replica_in_sync_has_that_was_not_g
     assert result.stderr.splitlines() == [
         "replica.diverged-0: records that nobody can count may be acknowledged that node 2 lacks: "
         "node 3, in sync, was not given",
-        "1 partition: acknowledged records may go in 1",
+        "1 partition: acknowledged records may be lost in 1",
     ]
     (group,) = run(*asked, "-f", "ndjson").of_type("group")
     assert (group["not_looked_at"], group["may_be_lost"]) == ([3], None)
@@ -70,7 +70,7 @@ def test_a_leader_out_of_sync_may_cost_what_a_replica_in_sync_has_that_was_not_g
 def test_of_one_broker_alone_nobody_asks_whether_it_may_lead(run, nodes):
     result = run("watermark", "--topic", "replica.diverged", *nodes[:2])
     assert result.status == 0
-    assert result.stderr == "1 partition: no acknowledged record goes\n"
+    assert result.stderr == "1 partition: no acknowledged record is lost\n"
 
 
 def test_a_replica_of_another_topic_is_told_by_its_path(run, copy_of):
@@ -129,7 +129,7 @@ def test_a_log_that_lost_its_end_costs_acknowledged_records_whoever_else_there_i
     result = run("watermark", home)
     assert result.status == 1
     assert "checkpoint/high-watermark-beyond-end" in result.stdout
-    assert result.stderr.splitlines()[-1] == "32 partitions: acknowledged records go in 1"
+    assert result.stderr.splitlines()[-1] == "32 partitions: acknowledged records are lost in 1"
     found = run("watermark", "-f", "ndjson", home)
     (replica,) = (one for one in found.of_type("replica") if one["topic"] == "codec-gzip")
     assert replica["acknowledged_gone"] == 11

@@ -1,35 +1,32 @@
-"""Changes on a disk that is really full; collected only where a file system may be mounted.
+"""Changes where the undo directory or the log dir alone is on a disk that is full.
 
-`test_disk_errors` does the same with errors that are made up, for any user.
+Where nothing may be mounted, errors that are made up stand for it; see `crash.mounts`.
 """
 
 import os
-import subprocess
 
 import pytest
 from changes import carry_out
+from crash import mounts
 
+from logtool.actions import Change, Kind
 from logtool.apply import Journal, find_unfinished
 from logtool.errors import UnwritableError
-from logtool.plan import Change, Kind
 
 
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1 MiB."""
-    path = tmp_path / "small"
-    path.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)], check=True)
-    try:
+    with mounts.small_disk(tmp_path / "small", 1 << 20) as path:
         yield path
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
 
 
 def test_a_full_disk_for_the_undo_directory_changes_nothing(place, small_disk):
     place.reset()
-    (small_disk / "filler").write_bytes(bytes((1 << 20) - 40_000))
-    with pytest.raises(UnwritableError, match="No space left on device; nothing in"):
+    with (
+        mounts.full(small_disk, 40_000, call=5),
+        pytest.raises(UnwritableError, match="No space left on device; nothing in"),
+    ):
         carry_out(place.log_dir, small_disk / "undo")
     place.assert_untouched()
     assert not (small_disk / "undo").exists()
@@ -39,15 +36,15 @@ def test_a_full_disk_of_the_log_dir_is_finished_when_there_is_room(place, small_
     log_dir = small_disk / "data"
     log_dir.mkdir()
     (log_dir / "meta.properties").write_bytes(b"version=1\n")
-    filler = small_disk / "filler"
-    filler.write_bytes(bytes(700_000))
     journal = Journal.begin(place.undo_dir, log_dir, "logtool test")
     content = os.urandom(500_000)
     journal.stage([Change(Kind.CREATE, log_dir / "large", None, content)])
     journal.commit()
-    with pytest.raises(UnwritableError, match="No space left on device; the change is not"):
+    with (
+        mounts.full(small_disk, 300_000, call=1),
+        pytest.raises(UnwritableError, match="No space left on device; the change is not"),
+    ):
         journal.carry_out()
-    filler.unlink()
     assert find_unfinished(log_dir) == []
     Journal.open(place.undo_dir).finish()
     assert (log_dir / "large").read_bytes() == content

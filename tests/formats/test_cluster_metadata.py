@@ -4,7 +4,7 @@ from conftest import SCENARIOS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool import files
+from logtool.disk import files
 from logtool.errors import FormatError
 from logtool.formats import compression, record
 from logtool.formats.messages import cluster_metadata
@@ -19,7 +19,7 @@ from logtool.formats.messages.cluster_metadata import (
     Transaction,
 )
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE
-from logtool.scan import scan
+from logtool.segment.walk import scan
 
 ID = "J8aAPcfLQt2bqs1JT_rMgQ"
 HOME = "AAECAwQFBgcICQoLDA0ODw"

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from logtool.commands import text
-from logtool.commands.block_columns import cell
-from logtool.dump.values import Values, rfc3339, show_bytes, show_headers
+from logtool.commands.printing import text
+from logtool.commands.printing.block_columns import cell
+from logtool.dump.values import Values, show_bytes, show_headers
 from logtool.formats import _rendering as chosen
 from logtool.formats import record
+from logtool.times import rfc3339
 
 ENCODINGS = {
     Values.UTF8: chosen.UTF8,

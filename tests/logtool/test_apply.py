@@ -22,13 +22,14 @@ from changes import (
 )
 from jsonschema import Draft202012Validator
 
-from logtool import broker, data_dir
+from logtool.actions import Change, Kind, Stamp
 from logtool.apply import Journal, State, default_undo_dir, disk, find_unfinished, locked
 from logtool.apply.held import BLOCK
 from logtool.apply.steps import merge
+from logtool.disk import in_use
+from logtool.disk import log_dir as log_dirs
 from logtool.errors import NothingMatchedError, RefusedError, UnwritableError
 from logtool.formats.names import Reception, parse_partition_file, parse_root_file
-from logtool.plan import Change, Kind, Stamp
 
 LOG = Path("orders-0") / f"{0:020d}.log"
 
@@ -351,7 +352,7 @@ def test_the_undo_directory_lies_outside_of_every_log_dir(place, tmp_path):
 def test_log_dirs_whose_names_look_like_partitions_have_undo_directories_beside_them(place):
     home = place.log_dir.rename(place.log_dir.with_name("data-0"))
     with pytest.raises(NothingMatchedError, match="holds 1; name them instead"):
-        data_dir.classify(home.parent)
+        log_dirs.classify(home.parent)
     Journal.begin(default_undo_dir(home), home, "logtool test")
 
 
@@ -363,7 +364,7 @@ def test_the_undo_directory_is_new_or_empty(place):
         Journal.begin(place.undo_dir, place.log_dir, "logtool test")
     with pytest.raises(RefusedError, match="is no undo directory"):
         Journal.open(place.undo_dir)
-    with pytest.raises(RefusedError, match="is there and is no directory"):
+    with pytest.raises(RefusedError, match="exists and is not a directory"):
         Journal.begin(place.undo_dir / "mine", place.log_dir, "logtool test")
 
 
@@ -542,8 +543,8 @@ def test_a_lock_that_is_held_is_refused_and_the_holder_named(place, held):
 
 def is_locked(log_dir):
     """Return whether another process finds the log dir locked."""
-    code = "import sys; from pathlib import Path; from logtool import broker;"
-    code += "print(broker.holder(Path(sys.argv[1])) is not None)"
+    code = "import sys; from pathlib import Path; from logtool.disk import in_use;"
+    code += "print(in_use.holder(Path(sys.argv[1])) is not None)"
     command = [sys.executable, "-c", code, str(log_dir)]
     root = Path(__file__).parents[2]
     return subprocess.check_output(command, cwd=root, text=True).strip() == "True"
@@ -551,7 +552,7 @@ def is_locked(log_dir):
 
 def test_to_look_who_holds_the_lock_does_not_let_it_go(place):
     with locked(place.log_dir):
-        assert broker.holder(place.log_dir) is None
+        assert in_use.holder(place.log_dir) is None
         with locked(place.log_dir):
             pass
         assert is_locked(place.log_dir)

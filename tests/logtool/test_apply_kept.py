@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from changes import Place, all_kinds, change, count, everything, killed, make_log_dir, prepare
 
+from logtool.actions import Kind
 from logtool.apply import Journal, disk, locked
 from logtool.errors import UnwritableError
-from logtool.plan import Kind
 
 # From Python 3.12 on; the child only does what is tested here, and no thread is waited for.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")

@@ -9,17 +9,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, set_offsets, small_log_dir, verify
 
+from logtool.actions import Kind
 from logtool.checkpoints import edit, rules
 from logtool.checkpoints.edit import Edit, remove, set_row
 from logtool.checkpoints.rebuild import Rebuild
 from logtool.checkpoints.rules import Extent
-from logtool.data_dir import Selection
+from logtool.disk.log_dir import Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, offset_checkpoint
 from logtool.formats.names import FileKind
 from logtool.loading.epochs import EpochCache
-from logtool.plan import Kind
-from logtool.schedule import Budget
+from logtool.running.run import Run
+from logtool.running.schedule import Budget
 
 EPOCHS = "leader-epoch-checkpoint"
 RECOVERY = "recovery-point-offset-checkpoint"
@@ -28,7 +29,7 @@ START = "log-start-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
 COMPACTED = ("compacted-tx-0", "compacted.keys-0", "compact.", "old-compacted-0")
 """The first batches of their epochs are compacted away: only the file knows where those began."""
-GONE = "goes, the partition is not in this directory"
+GONE = "is removed: the partition is not in this directory"
 DELETED = (f"doomed-topic.v1_x-1: row of 0 {GONE}", f"doomed-topic.v1_x-0: row of 300 {GONE}")
 
 
@@ -162,7 +163,7 @@ def test_epochs_of_a_partition_begin_where_its_log_dir_says(copy_of):
     for what in (home, path.parent, path):
         assert rebuild(what)[path].after == data
         assert rebuild(what)[path].reasons == (
-            "epoch 0 at offset 0 goes",
+            "epoch 0 at offset 0 is removed",
             "epoch 0 begins at offset 77",
         )
     (home / START).unlink()
@@ -364,8 +365,8 @@ def test_rows_that_no_log_allows_are_changed_in_place(small):
     edits = rebuild(small)
     assert edits[small / WATERMARK].after == before
     assert edits[small / WATERMARK].reasons == (
-        "codec-zstd-0: 9360 becomes 360, the log holds 0 to 360",
-        "gone-4: row of 5 goes, the partition is not in this directory",
+        "codec-zstd-0: 9360 becomes 360, the log starts at 0 and ends at 360",
+        "gone-4: row of 5 is removed: the partition is not in this directory",
     )
     assert edits[small / RECOVERY].after.endswith(b"codec-zstd 0 360\nmixed_codecs 0 500\n")
     action = edits[small / WATERMARK].action
@@ -411,11 +412,11 @@ def test_one_checkpoint_by_itself_needs_only_the_ends_of_the_logs(small):
 
 
 def test_several_processes_find_the_same(copy_of, monkeypatch):
-    monkeypatch.setattr("logtool.schedule.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.running.schedule.WORTH_A_POOL", 0)
     home = copy_of("4.3.1/clean")
     for path in with_epochs(home):
         path.unlink()
-    assert rebuild(home, budget=Budget(jobs=3)) == rebuild(home)
+    assert rebuild(home, run=Run(budget=Budget(jobs=3))) == rebuild(home)
 
 
 def test_a_log_whose_end_is_not_known_leaves_its_rows_alone(small):
@@ -442,7 +443,7 @@ def test_a_partition_that_cannot_be_read_is_told_and_left_alone(small):
 
 def test_a_file_that_is_no_checkpoint_cannot_be_rebuilt(small):
     for name in ("meta.properties", "codec-zstd-0/partition.metadata"):
-        with pytest.raises(UsageError, match="no checkpoint"):
+        with pytest.raises(UsageError, match="is not a checkpoint"):
             Rebuild(small / name)
 
 

@@ -10,7 +10,7 @@ from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
 from logtool.formats import record, record_batch
 from logtool.formats.record import Record
-from logtool.summary import Summary
+from logtool.running.summary import Summary
 
 NAME = f"{0:020d}.log"
 
@@ -109,7 +109,7 @@ def test_a_file_that_goes_away_meanwhile_is_unreadable(tmp_path):
 
 
 def test_a_selection_that_takes_nothing_leaves_nothing_to_dump(tmp_path):
-    from logtool.data_dir import Selection
+    from logtool.disk.log_dir import Selection
 
     home = tmp_path / "home"
     (home / "orders-0").mkdir(parents=True)
@@ -135,7 +135,8 @@ def test_progress_counts_up_to_all_bytes(tmp_path):
     for offset in (0, 6):
         (tmp_path / f"{offset:020d}.log").write_bytes(SOUND)
     steps: list[tuple[int, int]] = []
-    job = Dump([tmp_path], on_progress=lambda done, total, _: steps.append((done, total)))
+    job = Dump([tmp_path])
+    job.progress.on_progress = lambda now: steps.append((now.bytes_done, now.bytes_total))
     list(job)
     assert steps[-1] == (2 * len(SOUND), 2 * len(SOUND))
     assert steps == sorted(steps)

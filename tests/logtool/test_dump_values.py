@@ -4,15 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.dump.values import (
-    Range,
-    Values,
-    parse_offsets,
-    parse_timestamps,
-    rfc3339,
-    show_bytes,
-)
+from logtool.dump.values import Range, Values, parse_offsets, parse_timestamps, show_bytes
 from logtool.errors import UsageError
+from logtool.times import rfc3339
 
 DECODERS = {
     "utf8": lambda text: text.encode(),

@@ -11,24 +11,26 @@ from pathlib import Path
 
 import pytest
 
-from logtool import data_dir
+from logtool.actions import Action
 from logtool.checks import ensemble
 from logtool.checks.ensemble import Ensemble
-from logtool.forecast import Forecast, PartitionForecast, Settings
+from logtool.disk import log_dir as log_dirs
 from logtool.loading.segments import NEWEST
-from logtool.plan import Action
+from logtool.startup.assumed import Assumed
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
 
 Copy = Callable[[str], Path]
 
 
 def members(paths: Sequence[Path]) -> list[ensemble.Member]:
-    return [ensemble.member(data_dir.read(path)) for path in paths]
+    return [ensemble.member(log_dirs.read(path)) for path in paths]
 
 
 def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Action]:
     """Return what a forecast says, of partitions and of log dirs."""
     found: list[Action] = []
-    for item in Forecast(paths, Settings(kafka)):
+    for item in Forecast(paths, Assumed(kafka)):
         if isinstance(item, PartitionForecast):
             found += item.actions
         else:
@@ -111,7 +113,7 @@ def test_a_copy_on_its_way_without_a_live_one_is_emptied(dirs: list[Path]) -> No
     assert gone.path == future
     assert gone.is_grave
     assert gone.loss.first_offset == 0
-    assert f"offsets 0 to {gone.loss.last_offset} go" in gone.reason
+    assert f"which loses offsets 0 through {gone.loss.last_offset}" in gone.reason
 
 
 def test_a_copy_in_the_assigned_log_dir_replaces_the_live_one_and_what_it_lacks_goes(

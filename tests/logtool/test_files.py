@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from logtool import files
+from logtool.disk import files
 from logtool.errors import UnreadableError
 
 NOBODY = 65534
@@ -99,7 +99,7 @@ def test_a_missing_file_is_reported_with_the_reason_of_the_system(ten, tmp_path)
 def test_a_file_without_permission_is_reported(tmp_path):
     program = f"""
 import os, pathlib, sys
-from logtool import files
+from logtool.disk import files
 from logtool.errors import UnreadableError
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})

@@ -6,26 +6,22 @@ from pathlib import Path
 import pytest
 from damage import append_to_file, damage_file, overwrite, remove_file
 
-from logtool import data_dir
+from logtool.actions import Action
+from logtool.disk import log_dir
 from logtool.errors import UnreadableError
-from logtool.forecast import (
-    Duration,
-    Forecast,
-    PartitionForecast,
-    Request,
-    Settings,
-    duration,
-)
 from logtool.formats.names import FileKind
-from logtool.loading.loader import Outcome, Start
-from logtool.plan import Action
+from logtool.loading.loaded import Outcome, Start
+from logtool.startup.assumed import Assumed
+from logtool.startup.duration import Duration, duration
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast, Request
 
 Scenario = Callable[[str], Path]
-KAFKA = Settings((4, 3))
+KAFKA = Assumed((4, 3))
 
 
 def forecast(
-    *paths: Path, settings: Settings = KAFKA
+    *paths: Path, settings: Assumed = KAFKA
 ) -> tuple[dict[str, PartitionForecast], list[Action]]:
     """Return the forecasts by directory name, and what is said of the log dirs."""
     partitions, notes = {}, []
@@ -89,7 +85,7 @@ CHECKPOINT_DAMAGE = [
 
 
 @pytest.mark.parametrize(("content", "action"), CHECKPOINT_DAMAGE)
-@pytest.mark.parametrize("kind", data_dir.OFFSET_CHECKPOINTS)
+@pytest.mark.parametrize("kind", log_dir.OFFSET_CHECKPOINTS)
 def test_a_checkpoint_that_cannot_be_read_costs_the_log_dir_unless_it_is_a_number(
     kind: FileKind, content: str, action: str | None, copy_of: Callable[[str], Path]
 ) -> None:
@@ -142,7 +138,7 @@ def test_partition_metadata_is_read_once_a_log_is_loaded(
     home = copy_of("4.3.1/clean")
     path = (home / "codec-gzip-0").rename(home / f"codec-gzip-0{suffix}")
     damage_file(path / "partition.metadata", lambda _: content.encode())
-    found = [forecast(path, settings=Settings(kafka))[0][path.name] for kafka in ((3, 3), (4, 3))]
+    found = [forecast(path, settings=Assumed(kafka))[0][path.name] for kafka in ((3, 3), (4, 3))]
     assert tuple(one.outcome for one in found) == outcomes
     assert all(
         one.reason.startswith("partition.metadata: ")
@@ -192,7 +188,7 @@ def test_a_partition_that_waits_for_its_deletion_lacks_nothing(scenario: Scenari
 
 def fates(home: Path, kafka: tuple[int, int]) -> dict[str, str]:
     """Return what becomes of directories that the metadata log does not know."""
-    partitions, _ = forecast(home, settings=Settings(kafka))
+    partitions, _ = forecast(home, settings=Assumed(kafka))
     kinds = ("stray", "delete", "adopt", "keep")
     return {
         name: action.action
@@ -225,7 +221,7 @@ def test_without_its_file_a_log_gets_its_id_by_name_in_3_3(copy_of: Callable[[st
 def test_the_release_is_that_of_the_broker_that_registered_last(
     release: str, scenario: Scenario
 ) -> None:
-    found = Forecast([scenario(f"{release}/clean")], Settings())
+    found = Forecast([scenario(f"{release}/clean")], Assumed())
     assert [item for item in found if isinstance(item, UnreadableError)] == []
     major, minor, _ = release.split(".")
     assert found.ensemble.kafka == found.ensemble.shown == (int(major), int(minor))

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, verify
 
-from logtool import files
+from logtool.disk import files
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.gaps import fill, follower, ghosts
@@ -23,7 +23,7 @@ from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import Gaps, Wanted
 from logtool.gaps.table import Kind, Reason
-from logtool.scan import scan
+from logtool.segment.walk import scan
 
 LARGEST = 2**31 - 1
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from logtool import data_dir, partition
+from logtool.disk import log_dir, partition
 from logtool.formats import offset_checkpoint
 from logtool.formats.names import CLUSTER_METADATA, FileKind
-from logtool.loading.loader import Loaded, Outcome, Start, load
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.loader import load
 from logtool.loading.producers import decode
 
 Scenario = Callable[[str], Path]
@@ -27,7 +28,7 @@ def load_dir(home: Path) -> dict[str, Loaded]:
     """Load every log of a log dir as a broker would, at the time when it was left."""
     points = _rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
     starts = _rows(home, FileKind.LOG_START_CHECKPOINT)
-    found = data_dir.read(home)
+    found = log_dir.read(home)
     loaded = {}
     for path, directory in found.partitions:
         if directory.topic == CLUSTER_METADATA:

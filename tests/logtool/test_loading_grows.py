@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from logtool import partition
+from logtool.disk import partition
 from logtool.formats import record, record_batch
-from logtool.loading.loader import Loaded, Outcome, Start, load
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
 
 

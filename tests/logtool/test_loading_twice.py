@@ -7,9 +7,10 @@ Brokers 3.3.2, 3.7.2, 3.9.2 and 4.3.1 do not start on such a log ("Attempted to 
 import pytest
 from log_dir_damage import MARKER, marker, new_batch
 
-from logtool import partition
+from logtool.disk import partition
 from logtool.formats import control_record
-from logtool.loading.loader import Outcome, Start, load
+from logtool.loading.loaded import Outcome, Start
+from logtool.loading.loader import load
 
 TRANSACTIONAL = 0x10
 COMMIT, ABORT = (bytes([0, 0, 0, kind]) for kind in (control_record.COMMIT, control_record.ABORT))

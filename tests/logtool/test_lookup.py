@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from logtool import data_dir
+from logtool.disk import log_dir as log_dirs
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind
-from logtool.lookup import Answer, Asked, Lookup
-from logtool.summary import Summary
+from logtool.lookup.run import Answer, Asked, Lookup
+from logtool.running.summary import Summary
 
 SCENARIOS = [f"{version}/{name}" for version in ("3.9.2", "4.3.1") for name in ("clean", "killed")]
 _LINE = re.compile(
@@ -21,7 +21,7 @@ _LINE = re.compile(
 
 
 def look(path: Path, asked: Asked, value: int | None = None) -> Answer:
-    return Lookup(path, Summary(), lambda *_: None).find(asked, value)
+    return Lookup(path, Summary()).find(asked, value)
 
 
 def dumped(folder: Path) -> tuple[list, list]:
@@ -39,7 +39,7 @@ def dumped(folder: Path) -> tuple[list, list]:
 def partitions(scenario, name: str) -> list[tuple[Path, list, list]]:
     """Return the partition dirs whose dump is whole, with what is in it."""
     found = []
-    for path, directory in data_dir.read(scenario(name)).partitions:
+    for path, directory in log_dirs.read(scenario(name)).partitions:
         # The dump tool does not go through what it takes for damage: zeros that are kept ready.
         odd = directory.topic.startswith(("preallocated", "__"))
         if directory.kind is DirectoryKind.LIVE and not odd:

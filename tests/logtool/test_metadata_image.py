@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from verification import batches, log_dirs
 
-from logtool import data_dir, metadata_image
+from logtool.disk import log_dir as log_dir_rules
 from logtool.errors import UnreadableError
 from logtool.formats import control_record, meta_properties, partition_metadata, record_batch
 from logtool.formats.names import DirectoryKind
+from logtool.metadata import image as metadata_image
 
 ID = "J8aAPcfLQt2bqs1JT_rMgQ"
 NEW_ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -124,7 +125,7 @@ def test_a_broker_keeps_what_is_assigned_to_it(scenario, name):
         image = metadata_image.read(source[0])
         properties = meta_properties.parse((log_dir / "meta.properties").read_bytes()).properties
         node = int(properties["node.id"])
-        for path, directory in data_dir.read(log_dir).partitions:
+        for path, directory in log_dir_rules.read(log_dir).partitions:
             file = path / "partition.metadata"
             if directory.kind is DirectoryKind.DELETE or not file.exists():
                 continue
@@ -277,7 +278,7 @@ def test_missing_offsets_end_reading(tmp_path):
     (home / f"{5:020d}.log").write_bytes(made.batch(5, made.topic("b", NEW_ID)))
     image = metadata_image.read(home)
     assert (image.topics, image.offset) == ({"a": ID}, 1)
-    assert "offsets 1 to 4 of the metadata log are missing" in image.damage
+    assert "the metadata log lacks offsets 1 through 4" in image.damage
 
 
 def test_the_log_goes_on_behind_the_newest_snapshot(tmp_path):

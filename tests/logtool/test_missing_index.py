@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from logtool import partition
 from logtool.checks import indexes
+from logtool.disk import partition
 from logtool.formats.names import FileKind
 
 

@@ -9,11 +9,12 @@ from bench.generate import Spec, generate
 from damage import append_to_file, copied, cut, damage_file, flip, overwrite, swap, zero
 from verification import logs, verify
 
-from logtool import partition, schedule
 from logtool.checks import pieces
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import check_segment
-from logtool.transactions import ProducerState
+from logtool.disk import partition
+from logtool.running import schedule
+from logtool.segment.producer_state import ProducerState
 from logtool.verify import Budget
 
 BATCH, PIECE = 1024, 16 * 1024

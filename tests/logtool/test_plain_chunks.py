@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import SegmentReport, Task
+from logtool.disk.partition import File, Segment
 from logtool.formats import _kernels, names, offset_index, time_index
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Look, _Pass
-from logtool.index_join import OffsetIndexJoin, TimeIndexJoin
-from logtool.partition import File, Segment
-from logtool.scan import Chunk, Plain
-from logtool.statistics import of_plain, of_table
-from logtool.transactions import ProducerState
+from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.segment.producer_state import ProducerState
+from logtool.segment.walk import Chunk, Plain
+from logtool.stat.statistics import of_plain, of_table
 
 BASE, SIZE = 20, 100
 LOG = "00000000000000000020.log"

@@ -9,17 +9,20 @@ from damage import append_to_file, cut, damage_file, flip, overwrite, remove_fil
 from log_dir_damage import in_batch
 from verification import batches, fingerprint, small_log_dir, verify
 
-from logtool import apply, partition
+from logtool import apply
+from logtool.actions import Action
 from logtool.apply import Journal
+from logtool.disk import partition
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.loading.loader import Outcome, Start, load
+from logtool.loading.loaded import Outcome, Start
+from logtool.loading.loader import load
 from logtool.loading.producers import decode
-from logtool.plan import Action
 from logtool.rebuild import Consent, Indexing, Rebuild, Wanted
-from logtool.schedule import Budget
-from logtool.workers import Pace
+from logtool.running.run import Run
+from logtool.running.schedule import Budget
+from logtool.running.workers import Pace
 
 Scenario = Callable[[str], Path]
 VERSIONS = ("4.3.1", "3.9.2")
@@ -532,7 +535,7 @@ def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
     before = fingerprint(home)
     for spent in (0, 2_000_000):
         pace = _Ending(spent)
-        job = Rebuild([home], ALL, Consent(apply=True), budget=Budget(pace=pace))
+        job = Rebuild([home], ALL, Consent(apply=True), run=Run(budget=Budget(pace=pace)))
         list(job)
         assert job.summary.out_of_budget
         assert fingerprint(home) == before
@@ -557,9 +560,9 @@ class _Ending(Pace):
 def test_many_threads_say_the_same(copy_of: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     home = copy_of("4.3.1/killed")
     alone = rebuild(home)
-    monkeypatch.setattr("logtool.schedule.WORTH_A_POOL", 0)
-    monkeypatch.setattr("logtool.rebuild.run.WORTH_A_POOL", 0)
-    assert rebuild(home, budget=Budget(4)) == alone
+    monkeypatch.setattr("logtool.running.schedule.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.running.run.WORTH_A_POOL", 0)
+    assert rebuild(home, run=Run(budget=Budget(4))) == alone
 
 
 def test_afterwards_verify_finds_nothing_more_in_them(copy_of: Scenario) -> None:

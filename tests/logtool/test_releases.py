@@ -2,7 +2,7 @@
 
 import pytest
 
-from logtool import releases
+from logtool.metadata import releases
 
 
 @pytest.mark.parametrize(

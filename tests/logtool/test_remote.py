@@ -24,13 +24,14 @@ from fsspec.implementations.arrow import ArrowFSWrapper, HadoopFileSystem
 from s3_server import serving, settings
 from verification import Outcome, log_dirs, rewrite, small_log_dir, verify
 
-from logtool import cli, data_dir, files, partition, remote
+from logtool import cli
 from logtool.checks import pieces
 from logtool.checks.partition import Request, plan
 from logtool.checks.pieces import check_tasks
+from logtool.disk import files, log_dir, partition, remote
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import record, record_batch
-from logtool.schedule import Budget
+from logtool.running.schedule import Budget
 from logtool.verify import Level
 
 MIB = 1024 * 1024
@@ -123,7 +124,7 @@ def test_threads_and_pieces_change_nothing(scenario, in_memory):
 
 def test_a_path_and_what_is_listed_at_it_can_be_sent_to_another_process(scenario, in_memory):
     there = in_memory(scenario("4.3.1/clean"))
-    folder, _ = data_dir.read(there).partitions[0]
+    folder, _ = log_dir.read(there).partitions[0]
     found = partition.read(folder)
     sent = pickle.loads(pickle.dumps(found))
     assert sent == found
@@ -365,7 +366,7 @@ def test_an_unknown_scheme_is_a_usage_error(run):
 def test_local_paths_import_nothing_of_fsspec(scenario):
     code = (
         "import sys; from logtool import cli; cli.run(sys.argv[1:]);"
-        "names = {'fsspec', 's3fs', 'asyncio', 'logtool.remote'} & set(sys.modules);"
+        "names = {'fsspec', 's3fs', 'asyncio', 'logtool.disk.remote'} & set(sys.modules);"
         "print(*names, file=sys.stderr)"
     )
     done = subprocess.run(
@@ -460,7 +461,7 @@ def test_verify_says_of_a_bucket_what_it_says_of_a_disk(small, upload, requests,
     there = upload(small)
     requests.clear()
     away = verify(there)
-    listed = list(data_dir.read(small).partitions)
+    listed = list(log_dir.read(small).partitions)
     parts = [partition.read(path) for path, _ in listed]
     calls = dict.fromkeys(requests.calls)
     assert said(away, there) == said(verify(small), small)
@@ -487,7 +488,7 @@ def test_one_segment_is_dumped(small, upload, requests, run):
 
 def test_an_executor_of_another_process_reads_what_was_listed_here(small, upload):
     there = upload(small)
-    folder = data_dir.read(there).partitions[0][0]
+    folder = log_dir.read(there).partitions[0][0]
     tasks = plan(partition.read(folder), Request(Level.RECORDS))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         away = pool.submit(check_tasks, tasks, int).result()

@@ -13,13 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, logs
 
-from logtool import digest
+from logtool.diff import digest
+from logtool.diff.copy import COLUMNS, Batches, Copy, DamagedRange
+from logtool.diff.pair import Status, compare
+from logtool.diff.run import Comparison
+from logtool.diff.verdict import Verdict, judge
+from logtool.disk import node_dir
+from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError, UsageError
-from logtool.replica_copy import COLUMNS, Batches, Copy, DamagedRange
-from logtool.replica_pair import Status, compare
-from logtool.replica_verdict import Verdict, judge
-from logtool.replicas import Comparison
-from logtool.workers import Pace
+from logtool.running.run import Run
+from logtool.running.schedule import Budget
+from logtool.running.workers import Pace
 
 VERSIONS = ("3.9.0", "3.9.2", "4.3.1")
 NODES = ("node-1", "node-2", "node-3")
@@ -27,7 +31,7 @@ NODES = ("node-1", "node-2", "node-3")
 
 def run(*sources, **options):
     """Return the verdicts by topic; nothing may be unreadable."""
-    items = list(Comparison([str(source) for source in sources], **options))
+    items = list(Comparison([node_dir.parse(str(source)) for source in sources], **options))
     assert all(isinstance(item, Verdict) for item in items), items
     return {item.copies[0].topic: item for item in items}
 
@@ -192,14 +196,18 @@ def test_a_digest_is_never_written_over_a_file_or_into_a_log_dir(nodes, tmp_path
     inside = [nodes[0] / "x.npz", nodes[0] / f"{TOPIC}-0" / "x.npz"]
     for path in (there, *inside):
         with pytest.raises(RefusedError):
-            Comparison([str(nodes[0])], save=path)
+            Comparison([NodeDir(nodes[0])], save=path)
     assert there.read_text() == "kept"
     with pytest.raises(UsageError):
-        Comparison([str(node) for node in nodes], save=tmp_path / "new")
+        Comparison([NodeDir(node) for node in nodes], save=tmp_path / "new")
 
 
 def test_a_digest_that_is_not_finished_is_not_there(nodes, tmp_path):
-    job = Comparison([str(nodes[0])], save=tmp_path / "x.npz", pace=Pace.starting_now(None, 1e-9))
+    job = Comparison(
+        [NodeDir(nodes[0])],
+        save=tmp_path / "x.npz",
+        run=Run(budget=Budget(pace=Pace.starting_now(None, 1e-9))),
+    )
     assert list(job) == []
     assert job.out_of_time
     assert not list(tmp_path.glob("x.npz*"))
@@ -249,11 +257,11 @@ def test_a_segment_that_cannot_be_read_is_damage_that_others_fill(nodes):
     log = log_of(nodes[0])
     log.unlink()
     log.mkdir()
-    items = list(Comparison([str(node) for node in nodes]))
+    items = list(Comparison([NodeDir(node) for node in nodes]))
     assert all(not isinstance(item, UnreadableError) for item in items)
     log.rmdir()
     log.symlink_to(log_of(nodes[1]))
-    items = list(Comparison([str(node) for node in nodes]))
+    items = list(Comparison([NodeDir(node) for node in nodes]))
     assert [type(item) for item in items if not isinstance(item, Verdict)] == [UnreadableError]
     (found,) = [v for v in items if isinstance(v, Verdict) and v.copies[0].topic == TOPIC]
     assert [wound.filled_by for wound in found.wounds] == [("3",)]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool import scenario
 from logtool.errors import UsageError
-from logtool.replication import ImpossibleError, Occasion, Replication, TruncationRule
-from logtool.scenario import Event
+from logtool.replication import scenario
+from logtool.replication.scenario import Event
+from logtool.replication.state_machine import ImpossibleError, Occasion, Replication, TruncationRule
 
 EPOCHS, WATERMARKS = TruncationRule.LEADER_EPOCH, TruncationRule.HIGH_WATERMARK
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from logtool import partition
-from logtool.data_dir import Selection
+from logtool.disk import partition
+from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
+from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import background, homes, measuring, model
 from logtool.sanity.background import GuardedPartition
 from logtool.sanity.indexes import Cost, Opener
@@ -30,7 +31,6 @@ from logtool.sanity.model import Size, Target
 from logtool.sanity.results import Directory, Measurement, Mode
 from logtool.sanity.run import Sanity, Settings
 from logtool.sanity.starts import Eager, Lazy, readers
-from logtool.workers import OutOfTimeError, Pace
 
 STAMP = 1_700_000_000_000
 PAIRS = ">ii"

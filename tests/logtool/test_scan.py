@@ -12,10 +12,10 @@ from damage import cut, drop, flip, overwrite, repeat, swap, zero
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool import scan as scanning
 from logtool.errors import UnreadableError
 from logtool.formats import compression, control_record, record, record_batch
-from logtool.scan import Reason, scan
+from logtool.segment import walk as scanning
+from logtool.segment.walk import Reason, scan
 
 BASE = 1000
 MASKS = (1, 2, 4, 8, 16, 32, 64, 128, 255)

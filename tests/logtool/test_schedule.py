@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from logtool import schedule
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
-from logtool.resume import load
+from logtool.running import schedule
+from logtool.running.resume import load
+from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.verify import Budget, Verification
-from logtool.workers import OutOfTimeError, Pace, Workers
 
 LOGTOOL = Path(sys.executable).parent / "logtool"
 
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_memory_is_refused(tmp_path, content):
     path = tmp_path / "other.json"
     path.write_text(content)
 
-    with pytest.raises(UsageError, match="is no file that --resume wrote"):
+    with pytest.raises(UsageError, match="was not written by --resume"):
         load(path)
 
     assert path.read_text() == content

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from logtool import shell
+from logtool.disk import shell
 
 WORDS = [
     "plain", "with space", "it's", "-rf-0", "--apply", "a\nb", "a\tb", "tab\t'and'\nquote\\",

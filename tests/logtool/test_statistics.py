@@ -10,11 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, verify
 
-from logtool import partition
+from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.formats import compression
 from logtool.formats.record_batch import BatchTable
-from logtool.statistics import (
+from logtool.running.run import Run
+from logtool.running.schedule import Budget
+from logtool.running.workers import Pace
+from logtool.stat.run import Survey, as_json
+from logtool.stat.statistics import (
     MOST_BUCKETS,
     Measurement,
     Statistics,
@@ -25,9 +29,7 @@ from logtool.statistics import (
     tally,
     timeline,
 )
-from logtool.survey import Survey, as_json
 from logtool.verify import Level
-from logtool.workers import Pace
 
 KEYS = list(Statistics.__dataclass_fields__)
 
@@ -106,12 +108,14 @@ def test_a_log_alone_can_be_measured_and_no_other_file(scenario):
 def test_threads_change_nothing(scenario, monkeypatch):
     home = scenario("4.3.1/clean")
     one = [plain(found.statistics) for found in Survey([home])]
-    monkeypatch.setattr("logtool.survey.WORTH_A_POOL", 1)
-    assert [plain(found.statistics) for found in Survey([home], jobs=3)] == one
+    monkeypatch.setattr("logtool.running.run.WORTH_A_POOL", 1)
+    assert [plain(found.statistics) for found in Survey([home], run=Run(budget=Budget(3)))] == one
 
 
 def test_without_time_the_rest_is_said_to_be_unread(scenario):
-    survey = Survey([scenario("4.3.1/clean")], pace=Pace.starting_now(None, 1e-9))
+    survey = Survey(
+        [scenario("4.3.1/clean")], run=Run(budget=Budget(pace=Pace.starting_now(None, 1e-9)))
+    )
     (found, *rest) = list(survey)
     assert survey.out_of_time
     assert (rest, found.statistics.unread_segments) == ([], 1)

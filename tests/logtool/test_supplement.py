@@ -22,12 +22,13 @@ from supplements import (
 )
 from verification import batches
 
-from logtool import partition
+from logtool.disk import partition
 from logtool.formats import producer_snapshot, time_index, transaction_index
-from logtool.loading.loader import Loaded, Outcome, Start, load
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.loader import load
 from logtool.loading.recovery import encode_aborted
 from logtool.loading.supplement import supplement
-from logtool.transactions import AbortedTransaction
+from logtool.segment.producer_state import AbortedTransaction
 
 Scenario = Callable[[str], Path]
 _SCENARIOS = [

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool import transactions
 from logtool.formats import record_batch
 from logtool.formats.control_record import ABORT, COMMIT
 from logtool.formats.record_batch import HEADER, BatchTable
-from logtool.transactions import AbortedTransaction, Producer, ProducerState
+from logtool.segment import producer_state
+from logtool.segment.producer_state import AbortedTransaction, Producer, ProducerState
 
 DATA, TRANSACTIONAL, MARKER = 0, 0x10, 0x30
 EMPTY = -2
@@ -61,7 +61,7 @@ def of_producers(rows: BatchTable) -> BatchTable:
 @given(batch_rows)
 def test_the_significant_rows_tell_the_same(rows):
     every = of_producers(table(*rows))
-    kept = transactions.significant(table(*rows))
+    kept = producer_state.significant(table(*rows))
     assert len(kept) <= len(every)
     state, aborted, intruders = replayed(every)
     short_state, short_aborted, short_intruders = replayed(kept)
@@ -73,7 +73,7 @@ def test_the_significant_rows_tell_the_same(rows):
 @given(batch_rows, st.lists(st.integers(0, 60), max_size=3))
 def test_a_cut_gives_the_state_in_between(rows, cuts):
     every = of_producers(table(*rows))
-    kept = transactions.significant(table(*rows), cuts)
+    kept = producer_state.significant(table(*rows), cuts)
     for cut in cuts:
         whole = replayed(every[every.base_offset < cut])
         assert replayed(kept[kept.base_offset < cut])[:2] == whole[:2]
@@ -83,7 +83,7 @@ def test_an_abort_ends_a_transaction():
     rows = table((5, 0, TRANSACTIONAL, -1), (5, 0, TRANSACTIONAL, -1), (5, 0, MARKER, ABORT))
     state, aborted, intruders = replayed(rows)
     assert aborted == [AbortedTransaction(5, first_offset=0, last_offset=4, last_stable_offset=5)]
-    assert state[5].transaction_first_offset == transactions.NONE
+    assert state[5].transaction_first_offset == producer_state.NONE
     assert state[5].last_offset == 3
     assert not intruders
 
@@ -94,7 +94,7 @@ def test_an_abort_ends_a_transaction():
 )
 def test_a_transaction_of_empty_batches_alone_holds_no_records(kinds, held):
     batches = [(5, 0, TRANSACTIONAL, kind) for kind in kinds]
-    rows = transactions.significant(table(*batches, (5, 0, MARKER, ABORT)))
+    rows = producer_state.significant(table(*batches, (5, 0, MARKER, ABORT)))
     (aborted,) = replayed(rows)[1]
     assert aborted.has_records is held
 
@@ -120,6 +120,6 @@ def test_a_plain_batch_in_a_transaction_is_named():
 
 def test_a_marker_emptied_by_compaction_is_none():
     _, aborted, _ = replayed(
-        transactions.significant(table((5, 0, TRANSACTIONAL, -1), (5, 0, MARKER, -1)))
+        producer_state.significant(table((5, 0, TRANSACTIONAL, -1), (5, 0, MARKER, -1)))
     )
     assert not aborted

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.truncation import Cut, LogState, by_high_watermark, by_leader_epoch, end_offset_for
+from logtool.replication.truncation import (
+    Cut,
+    LogState,
+    by_high_watermark,
+    by_leader_epoch,
+    end_offset_for,
+)
 
 CACHE = [(2, 5), (4, 9), (7, 12)]
 

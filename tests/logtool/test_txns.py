@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logtool import data_dir
-from logtool.data_dir import Selection
+from logtool.disk import log_dir as log_dirs
+from logtool.disk.files import LogFile
+from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
-from logtool.files import LogFile
 from logtool.formats import producer_snapshot, transaction_index
 from logtool.formats.names import DirectoryKind
-from logtool.open_transactions import MAX_AGE_MS, State, abort_command
-from logtool.scan import scan
-from logtool.txns import Audit
+from logtool.segment.walk import scan
+from logtool.txns.open_transactions import MAX_AGE_MS, State, abort_command
+from logtool.txns.run import Audit
 
 NOW = 1_900_000_000_000
 TX_TOPICS = ("tx.mixed", "tx-interleaved_v2", "java-tx")
@@ -40,7 +40,7 @@ def audited(*paths: Path, now_ms: int = NOW, **more) -> dict:
 def transactional_dirs(log_dir: Path) -> list[str]:
     return [
         path.name
-        for path, directory in data_dir.read(log_dir).partitions
+        for path, directory in log_dirs.read(log_dir).partitions
         if directory.topic in TX_TOPICS and directory.kind is DirectoryKind.LIVE
     ]
 

@@ -48,11 +48,11 @@ from log_dir_damage import (
 )
 from verification import batches, fingerprint, log_dirs, small_log_dir, told, verify
 
-from logtool import schedule
 from logtool.checks import pieces
 from logtool.findings import catalogue
-from logtool.formats import record
+from logtool.formats import record, wording
 from logtool.formats.record_batch import BatchTable
+from logtool.running import schedule
 from logtool.verify import Budget, Level
 
 VERSION = "4.3.1"
@@ -1053,9 +1053,9 @@ def test_what_is_sound_behind_damage_is_counted(damage, number, log_dir):
     behind_it = table[number + 1 :]
     (finding,) = (f for f in verify(home).findings if f.path == log)
     assert (
-        f"{len(behind_it)} sound batches ({behind_it.record_count.sum()} records, "
-        f"{behind_it.size.sum()} bytes) follow in this segment" in finding.message
-    )
+        f"recovery would also cut off {len(behind_it)} sound batches that follow in this segment "
+        f"({behind_it.record_count.sum()} records, {wording.size(behind_it.size.sum())})"
+    ) in finding.message
     assert finding.position == table.position[number]
     assert finding.length == table.size[number]
     assert finding.first_offset == table.base_offset[number]

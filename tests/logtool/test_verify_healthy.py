@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -196,7 +197,7 @@ def test_progress_ends_at_the_total(scenario):
     home = scenario("4.3.1/clean")
     for level in (Level.BATCHES, Level.RECORDS):
         seen = []
-        outcome = verify(home, level=level, on_progress=seen.append)
+        outcome = verify(home, level=level, on_progress=lambda now, to=seen: to.append(copy(now)))
         assert [p.bytes_done for p in seen] == sorted(p.bytes_done for p in seen)
         assert seen[-1].bytes_done == seen[-1].bytes_total == outcome.summary.bytes
         assert all(p.bytes_done <= p.bytes_total for p in seen)

@@ -89,7 +89,7 @@ def test_an_empty_partition_is_told_by_its_name(tmp_path):
 
 def test_a_file_of_another_kind(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
-    assert "none that Kafka gives" in only_reason(verify(tmp_path / "notes.txt"))
+    assert "does not have a name that Kafka gives" in only_reason(verify(tmp_path / "notes.txt"))
 
 
 def test_text_named_like_a_segment(tmp_path):

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from damage import append_to_file, cut, damage_file, remove_file
 
+from logtool.actions import Action
+from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.forecast import Settings
 from logtool.formats.messages.cluster_metadata import PartitionRecord
-from logtool.metadata_image import MetadataImage
-from logtool.plan import Action
-from logtool.replica import Replica
-from logtool.replica_group import Group, judge
-from logtool.watermark import Place, Watermarks, least_in_sync
+from logtool.metadata.image import MetadataImage
+from logtool.startup.assumed import Assumed
+from logtool.watermark.replica import Replica
+from logtool.watermark.replica_group import Group, judge
+from logtool.watermark.run import Watermarks, least_in_sync
 
 Scenario = Callable[[str], Path]
 VERSIONS = ("4.3.1", "3.9.2")
@@ -32,9 +33,9 @@ _BATCH = re.compile(
 class Seen:
     """What a run said."""
 
-    def __init__(self, *dirs: Path | Place, leader: int | None = None) -> None:
-        places = [one if isinstance(one, Place) else Place(one) for one in dirs]
-        self.job = Watermarks(places, Settings((4, 3)), leader=leader)
+    def __init__(self, *dirs: Path | NodeDir, leader: int | None = None) -> None:
+        places = [one if isinstance(one, NodeDir) else NodeDir(one) for one in dirs]
+        self.job = Watermarks(places, Assumed((4, 3)), leader=leader)
         self.replicas: dict[tuple[str, int | None], Replica] = {}
         self.groups: dict[str, Group] = {}
         self.findings: list[tuple[str, str | None]] = []
@@ -185,7 +186,7 @@ def test_a_leader_without_its_epochs_takes_what_a_follower_has_for_its_own(
 
 def test_a_dir_that_is_given_twice_counts_once(scenario: Scenario) -> None:
     node = scenario("4.3.1/replicas") / "node-2"
-    seen = Seen(node, Place(node / ".." / "node-2", 9))
+    seen = Seen(node, NodeDir(node / ".." / "node-2", 9))
     assert {one.node for one in seen.replicas.values()} == {2}
     assert all(len(group.replicas) == 1 for group in seen.groups.values())
 
@@ -401,7 +402,7 @@ def test_a_directory_of_unknown_owner_may_be_given_one(copy_of: Scenario) -> Non
     home = copy_of("4.3.1/replicas")
     remove_file(home / "node-2" / "meta.properties")
     assert ("replica.lagging-0", None) in Seen(home / "node-2").replicas
-    seen = Seen(home / "node-1", Place(home / "node-2", 2), home / "node-3")
+    seen = Seen(home / "node-1", NodeDir(home / "node-2", 2), home / "node-3")
     assert seen.groups["replica.lagging-0"].assumed.node == 2
 
 

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from verification import fingerprint
 
-from logtool.pipeline.storage import begin
+from logtool.pipeline.runs import begin
 
 LOGTOOL = [sys.executable, "-m", "logtool"]
 
@@ -166,7 +166,7 @@ def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
 @pytest.mark.spark
 def test_runs_are_listed_and_what_a_killed_one_left_is_removed(tmp_path):
     output = tmp_path / "out"
-    left = "from logtool.pipeline.storage import begin\nimport os, sys\n"
+    left = "from logtool.pipeline.runs import begin\nimport os, sys\n"
     left += f"begin({str(output)!r}, sys.argv[1])\n"
     subprocess.run([sys.executable, "-c", f"{left}os._exit(0)", "dead"], check=True, timeout=100)
     code = f"{left}print(flush=True)\nsys.stdin.read()\nos._exit(0)"
@@ -183,7 +183,8 @@ def test_runs_are_listed_and_what_a_killed_one_left_is_removed(tmp_path):
         done = logtool("scan", "--output", output, "--clean", "-f", "csv")
         assert [line.split(",")[:2] for line in done.stdout.splitlines()[1:]] == [
             ["dead", "removed"]]  # fmt: skip
-        assert [path.name for path in (output / "_staging").iterdir()] == ["living"]
+        assert [path.name.partition(".")[0] for path in (output / "_owners").iterdir()] == [
+            "living"]  # fmt: skip
         living.communicate()
     done = logtool("scan", "--output", output, "--clean", tmp_path)
     assert (done.returncode, "they take no PATH" in done.stderr) == (2, True)
@@ -215,8 +216,8 @@ def test_a_terminal_shows_what_is_done_from_the_start_of_spark_on(scenario, tmp_
             shown += piece
     os.close(controller)
     assert job.returncode == 0, shown
-    steps = [b"Spark starts", b"partitions read, ", b"question 1 of 1: producers",
-             b"making the run visible"]  # fmt: skip
+    steps = [b"Spark starts", b"partitions read, ", b"questions: producers",
+             b"writing the manifest"]  # fmt: skip
     places = [shown.find(step) for step in steps]
     assert -1 not in places
     assert places == sorted(places)

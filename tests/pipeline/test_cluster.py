@@ -17,6 +17,8 @@ import psutil
 import pytest
 from bench.generate import MIB, Spec, generate
 
+from logtool.pipeline import manifest
+
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 LOGTOOL = [sys.executable, "-m", "logtool"]
 TABLES = "segments,batches,gaps,producers,findings"
@@ -121,8 +123,7 @@ def verdict(text: str) -> list[str]:
 
 
 def tables(output: Path, name: str) -> pandas.DataFrame:
-    found = duckdb.sql(f"select * exclude run_id from read_parquet('{output}/{name}/*/*.parquet')")
-    frame = found.df()
+    frame = duckdb.read_parquet(manifest.files(str(output), name)).df()
     order = [c for c in ("log_dir", "directory", "segment", "position", "first_offset", "number")
              if c in frame]  # fmt: skip
     return frame.sort_values(order, ignore_index=True)
@@ -147,15 +148,15 @@ def test_a_worker_killed_in_mid_job_changes_nothing(cluster, log_dir, tmp_path):
          *cluster.options()],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as job:  # fmt: skip
-        staging = tmp_path / "there" / "_staging"
-        wait_for(lambda: job.poll() is not None or list(staging.rglob("batches/*.parquet")), 200)
+        data = tmp_path / "there" / "_data"
+        wait_for(lambda: job.poll() is not None or list(data.rglob("batches/*.parquet")), 200)
         assert job.poll() is None, job.communicate()
         worker = psutil.Process(cluster.workers[0].pid)
         family = [worker, *worker.children(recursive=True)]
         assert any("CoarseGrainedExecutor" in " ".join(one.cmdline()) for one in family)
         for one in family:
             os.kill(one.pid, signal.SIGKILL)
-        assert not (tmp_path / "there" / "batches").exists(), "nothing is visible in mid-job"
+        assert manifest.complete(str(tmp_path / "there")) == [], "no run is there in mid-job"
         _, said = job.communicate(timeout=400)
     assert job.returncode == 0, said
     for name in TABLES.split(","):

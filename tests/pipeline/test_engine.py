@@ -12,7 +12,7 @@ from verification import Outcome, logs, rewrite, small_log_dir, verify
 
 from logtool.checks import pieces
 from logtool.pipeline.engine import SparkEngine, _shared_out
-from logtool.schedule import Budget
+from logtool.running.schedule import Budget
 from logtool.verify import Level
 
 pytestmark = pytest.mark.spark
@@ -77,7 +77,9 @@ def test_a_segment_in_pieces_gets_the_same_verdict(spark, scenario, tmp_path, mo
     monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
     monkeypatch.setattr("logtool.pipeline.engine.TASK_BYTES", 2000)
     cut = []
-    monkeypatch.setattr("logtool.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1])
+    monkeypatch.setattr(
+        "logtool.running.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1]
+    )
     outcome = agree(spark, home)
     assert max(map(len, cut)) > 2
     assert bool(outcome.codes["batch/crc"]) == damaged
@@ -94,8 +96,8 @@ def test_many_directories_are_listed_by_executors(spark, scenario, tmp_path):
 
 
 def test_work_is_shared_out_evenly_and_nothing_is_lost(scenario):
-    from logtool import partition
     from logtool.checks.report import Task
+    from logtool.disk import partition
 
     segments = partition.read(scenario("4.3.1/clean") / "small-segments-0").segments
     units = [[Task(segment)] for segment in segments]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from logtool.data_dir import Selection
+from logtool.disk.log_dir import Selection
 from logtool.errors import RefusedError, UsageError
 from logtool.findings import Finding
 from logtool.pipeline.homes import place_of_dir, text_of

@@ -1,29 +1,40 @@
 """Producers and transactions, held against the replay of the local commands."""
 
 from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from conftest import SCENARIOS
-from staged_tables import Staged
+from hypothesis import given
+from hypothesis import strategies as st
+from staged_tables import answers
 from verification import batches as batches_of
 from verification import log_dirs, logs
 
-from logtool import data_dir
+from logtool.disk import log_dir
 from logtool.formats import record_batch
 from logtool.formats.names import DirectoryKind
 from logtool.formats.record_batch import BatchTable
-from logtool.open_transactions import State
-from logtool.pipeline import questions
-from logtool.pipeline.rows import Place, batch_rows
-from logtool.transactions import CommittedTransaction, ProducerState, significant
-from logtool.txns import Audit
+from logtool.pipeline.producer_rows import (
+    ProducerRows,
+    joined,
+    producers,
+    producers_of,
+    transactions,
+    transactions_of,
+)
+from logtool.pipeline.unit_rows import Totals
+from logtool.segment.producer_state import CommittedTransaction, ProducerState, significant
+from logtool.segment.walk import Chunk
+from logtool.txns.open_transactions import State
+from logtool.txns.run import Audit
 
-pytestmark = pytest.mark.spark
 NOW = 1_900_000_000_000
-PLACE = Place("dir", 1, "orders", 0, "orders-0")
 TRANSACTIONAL, CONTROL = 0x10, 0x30
 
 
@@ -32,18 +43,22 @@ def homes(scenario):
     return [home for name in SCENARIOS for home in log_dirs(scenario(name))]
 
 
-@pytest.fixture(scope="module")
-def frames(spark, homes, tmp_path_factory):
-    staged = Staged()
-    for home in homes:
-        staged.add(home)
-    return staged.frames(spark, tmp_path_factory.mktemp("tables"))
+@pytest.fixture(scope="module", params=[False, True], ids=["whole", "in pieces"])
+def asked(homes, tmp_path_factory, request):
+    """Return a function that returns the rows of a table."""
+
+    @cache
+    def rows(table):
+        work = tmp_path_factory.mktemp("tables")
+        return [SimpleNamespace(**row) for row in answers(homes, table, work, cut=request.param)]
+
+    return rows
 
 
 def partitions(homes: list[Path]):
     """Yield the partition dirs that are not being deleted, with their batches."""
     for home in homes:
-        for folder, directory in data_dir.read(home).partitions:
+        for folder, directory in log_dir.read(home).partitions:
             if directory.kind is not DirectoryKind.DELETE:
                 found = [batches_of(log) for log in logs(folder)]
                 yield folder, record_batch.concat(found)
@@ -66,11 +81,9 @@ def replayed(table: BatchTable) -> set[tuple]:
     return found
 
 
-def test_transactions_are_those_of_the_local_replay(frames, homes):
-    found = questions.transactions(frames["batches"])
-    assert Staged.is_table(found, "transactions")
+def test_transactions_are_those_of_the_local_replay(asked, homes):
     told, counts = defaultdict(set), {}
-    for row in found.collect():
+    for row in asked("transactions"):
         path = Path(row.log_dir) / row.directory
         told[path].add((row.producer_id, row.first_offset, row.last_offset, row.outcome))
         counts[path, row.producer_id, row.first_offset] = row
@@ -87,17 +100,18 @@ def test_transactions_are_those_of_the_local_replay(frames, homes):
             assert row.producer_epoch == table.producer_epoch[own][0]
             marker = table.is_control & (table.base_offset == last)
             ends = np.flatnonzero(own if outcome == "open" else marker)
-            assert row.last_timestamp_ms == known(table.max_timestamp[ends[-1]])
+            assert row.first_timestamp_ms == times(table[own])[0]
+            assert row.last_timestamp_ms == times(table[own | marker])[1]
             assert row.coordinator_epoch == (
                 None if outcome == "open" else table.coordinator_epoch[ends[-1]]
             )
     assert {row.outcome for row in counts.values()} == {"committed", "aborted", "open"}
 
 
-def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batches(frames, homes):
+def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batches(asked, homes):
     found = {
         (str(Path(row.log_dir) / row.directory), row.producer_id, row.last_offset): row
-        for row in questions.transactions(frames["batches"]).collect()
+        for row in asked("transactions")
     }
     bumped = 0
     for folder, table in partitions(homes):
@@ -108,12 +122,12 @@ def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batch
     assert bumped > 0
 
 
-def test_transactions_are_those_that_txns_tells(frames, homes):
+def test_transactions_are_those_that_txns_tells(asked, homes):
     told = defaultdict(set)
-    for row in questions.transactions(frames["batches"]).collect():
+    for row in asked("transactions"):
         last = None if row.outcome == "open" else row.last_offset
         told[str(Path(row.log_dir) / row.directory)].add(
-            (row.producer_id, row.producer_epoch, row.first_offset, last, row.first_timestamp_ms)
+            (row.producer_id, row.producer_epoch, row.first_offset, last)
         )
     names = {State.HANGING: "open"}
     seen = set()
@@ -121,7 +135,7 @@ def test_transactions_are_those_that_txns_tells(frames, homes):
         if one.topic is None or not one.transactions:
             continue
         expected = {
-            (t.producer_id, t.producer_epoch, t.first_offset, t.last_offset, t.started_ms)
+            (t.producer_id, t.producer_epoch, t.first_offset, t.last_offset)
             for t in one.transactions
             if t.first_offset >= one.start_offset
         }
@@ -130,11 +144,9 @@ def test_transactions_are_those_that_txns_tells(frames, homes):
     assert seen == {"open", "aborted", "committed"}
 
 
-def test_producers_add_up_to_what_the_logs_hold(frames, homes):
-    found = questions.producers(frames["batches"])
-    assert Staged.is_table(found, "producers")
+def test_producers_add_up_to_what_the_logs_hold(asked, homes):
     told = defaultdict(dict)
-    for row in found.collect():
+    for row in asked("producers"):
         key = row.producer_id, row.producer_epoch
         told[Path(row.log_dir) / row.directory][key] = row
     seen = breaks = 0
@@ -146,7 +158,6 @@ def test_producers_add_up_to_what_the_logs_hold(frames, homes):
             own = data[(data.producer_id == key[0]) & (data.producer_epoch == key[1])]
             row = told[folder][key]
             broken = own.base_sequence[1:] != (own.last_sequence[:-1] + 1) % 2**31
-            first_ms = None if own.has_delete_horizon[0] else known(own.base_timestamp[0])
             assert (
                 row.first_offset, row.last_offset, row.first_sequence, row.last_sequence,
                 row.batches, row.records, row.first_timestamp_ms, row.last_timestamp_ms,
@@ -154,17 +165,20 @@ def test_producers_add_up_to_what_the_logs_hold(frames, homes):
             ) == (
                 own.base_offset[0], own.last_offset[-1], own.base_sequence[0],
                 own.last_sequence[-1], len(own), own.record_count.sum(),
-                first_ms, known(own.max_timestamp[-1]), broken.sum(),
+                *times(own), broken.sum(),
             )  # fmt: skip
             seen, breaks = seen + 1, breaks + int(broken.sum())
     assert seen > 20
 
 
-def known(value: int) -> int | None:
-    return None if value == -1 else int(value)
+def times(table: BatchTable) -> tuple[int | None, int | None]:
+    """Return the least and the largest time that batches tell, as the table ``segments`` has it."""
+    totals = Totals()
+    totals.feed(Chunk(table, memoryview(b""), 0, None, []), active=False)
+    return totals.first_timestamp_ms, totals.last_timestamp_ms
 
 
-def rows(*given: tuple[int, int, dict[str, int]]) -> pa.Table:
+def rows(*given: tuple[int, int, dict[str, int]]) -> BatchTable:
     """Return a table of batches of (base offset, last offset, other header fields)."""
     columns = {name: [] for name in BatchTable.__dataclass_fields__}
     usual = {"magic": 2, "size": 100, "crc": 7, "producer_id": 5, "producer_epoch": 0,
@@ -175,15 +189,28 @@ def rows(*given: tuple[int, int, dict[str, int]]) -> pa.Table:
                   "max_timestamp": last, "leader_epoch": 0}  # fmt: skip
         for name, values in columns.items():
             values.append((usual | fields | header)[name])
-    table = BatchTable(*(np.array(values, np.int64) for values in columns.values()))
-    batch = batch_rows(PLACE, 0, table)
-    schema = batch.schema.set(
-        batch.schema.get_field_index("crc"), pa.field("crc", pa.int64())
-    )  # fmt: skip
-    return pa.Table.from_batches([batch.cast(schema)])
+    return BatchTable(*(np.array(values, np.int64) for values in columns.values()))
 
 
-def test_sequences_go_on_with_0_behind_the_largest_and_everything_else_is_a_break(spark):
+def summed(table: BatchTable, cuts: Sequence[int] = ()) -> tuple[list, list]:
+    """Return the rows of both sums, of stretches that end at the cuts."""
+    edges = [0, *sorted(cuts), len(table)]
+    found = []
+    for start, stop in pairwise(edges):
+        one = ProducerRows()
+        one.feed_data(table[start:stop])
+        one.feed_transactions(table[start:stop])
+        found.append(one.finish())
+    return tuple(
+        list(zip(*(column.tolist() for column in add(joined(parts))), strict=True)) if parts else []
+        for add, parts in (
+            (producers, [one for one, _ in found if one]),
+            (transactions, [one for _, one in found if one]),
+        )
+    )
+
+
+def test_sequences_go_on_with_0_behind_the_largest_and_everything_else_is_a_break():
     end = 2**31 - 1
     table = rows(
         (0, 4, {"base_sequence": end - 4}),  # up to the largest
@@ -196,13 +223,12 @@ def test_sequences_go_on_with_0_behind_the_largest_and_everything_else_is_a_brea
         (30, 34, {"base_sequence": 3, "producer_id": 6}),  # wrapped inside a batch
         (35, 39, {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1}),
     )  # fmt: skip
-    found = questions.producers(spark.createDataFrame(table)).collect()
-    assert sorted((r.producer_id, r.producer_epoch, r.sequence_breaks) for r in found) == [
-        (5, 0, 2), (5, 1, 0), (6, 0, 0),
-    ]  # fmt: skip
+    found = producers_of(table)
+    told = zip(found.producer_id, found.producer_epoch, found.sequence_breaks, strict=True)
+    assert list(told) == [(5, 0, 2), (5, 1, 0), (6, 0, 0)]
 
 
-def test_a_marker_without_batches_has_no_row_and_one_that_was_emptied_ends_nothing(spark):
+def test_a_marker_without_batches_has_no_row_and_one_that_was_emptied_ends_nothing():
     marker = {"attributes": CONTROL, "base_sequence": -1, "record_count": 1, "control_type": 1,
               "coordinator_epoch": 3}  # fmt: skip
     data = {"attributes": TRANSACTIONAL}
@@ -214,11 +240,34 @@ def test_a_marker_without_batches_has_no_row_and_one_that_was_emptied_ends_nothi
         (11, 12, {}),  # outside of any
         (13, 14, data | {"producer_id": 6}), (15, 16, data | {"producer_epoch": 1}),
     )  # fmt: skip
-    found = questions.transactions(spark.createDataFrame(table)).collect()
-    assert sorted(
-        (r.producer_id, r.producer_epoch, r.first_offset, r.last_offset, r.outcome, r.batches,
-         r.records, r.coordinator_epoch) for r in found
-    ) == [
-        (5, 0, 1, 3, "committed", 1, 2, 3), (5, 0, 5, 10, "aborted", 2, 4, 3),
-        (5, 1, 15, 16, "open", 1, 2, None), (6, 0, 13, 14, "open", 1, 2, None),
+    found = transactions_of(table)
+    told = [
+        (producer, epoch, first, marker if kind >= 0 else last, kind, count, records, coordinator)
+        for producer, epoch, first, last, count, records, kind, marker, coordinator in zip(
+            found.producer_id, found.producer_epoch, found.first_offset, found.last_offset,
+            found.batches, found.records, found.marker, found.marker_offset,
+            found.coordinator_epoch, strict=True,
+        ) if count
     ]  # fmt: skip
+    assert sorted(told) == [
+        (5, 0, 1, 3, 1, 1, 2, 3), (5, 0, 5, 10, 0, 2, 4, 3), (5, 1, 15, 16, -1, 1, 2, -1),
+        (6, 0, 13, 14, -1, 1, 2, -1),
+    ]  # fmt: skip
+
+
+BATCH = st.tuples(
+    st.integers(0, 2), st.integers(0, 1), st.integers(0, 3),
+    st.sampled_from([0, 0, TRANSACTIONAL, TRANSACTIONAL, CONTROL]), st.sampled_from([-1, 0, 1]),
+)  # fmt: skip
+
+
+@given(batches=st.lists(BATCH, min_size=1, max_size=20), cuts=st.lists(st.integers(0, 20)))
+def test_stretches_that_end_anywhere_add_up_to_the_whole(batches, cuts):
+    table = rows(*(
+        (10 * at, 10 * at + size, {
+            "producer_id": producer, "producer_epoch": epoch, "attributes": attributes,
+            "control_type": kind if attributes == CONTROL else -1,
+        })
+        for at, (producer, epoch, size, attributes, kind) in enumerate(batches)
+    ))  # fmt: skip
+    assert summed(table, [min(cut, len(table)) for cut in cuts]) == summed(table)

@@ -3,33 +3,28 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from crc32c import crc32c
 from damage import cut, damage_file, drop, flip, overwrite
-from staged_tables import Staged
+from staged_tables import answers
 from verification import batches, log_dirs, logs
 
+from logtool.diff.pair import Status
+from logtool.diff.run import Comparison
+from logtool.diff.verdict import Verdict
+from logtool.disk.node_dir import NodeDir
 from logtool.formats import record, record_batch
-from logtool.pipeline import questions
-from logtool.replica_pair import Status
-from logtool.replica_verdict import Verdict
-from logtool.replicas import Comparison
 
-pytestmark = pytest.mark.spark
 TOPIC = "replica.fetched-at-once"
 
 
-def asked(spark, homes, work):
+def asked(homes, work):
     """Return the rows of the table by (topic, partition) and log dir."""
-    staged = Staged()
-    for home in homes:
-        staged.add(home)
-    frames = staged.frames(spark, work)
-    found = questions.replicas(frames["batches"], frames["segments"])
-    assert Staged.is_table(found, "replicas")
     rows = {}
-    for row in found.collect():
+    for found in answers(homes, "replicas", work):
+        row = SimpleNamespace(**found)
         assert rows.setdefault((row.topic, row.partition), {}).get(row.log_dir) is None
         rows[row.topic, row.partition][row.log_dir] = row
     return rows
@@ -37,7 +32,9 @@ def asked(spark, homes, work):
 
 def compared(homes):
     """Return the local verdicts on partitions with more than one copy."""
-    found = [one for one in Comparison([str(home) for home in homes]) if isinstance(one, Verdict)]
+    found = [
+        one for one in Comparison([NodeDir(home) for home in homes]) if isinstance(one, Verdict)
+    ]
     return {(one.copies[0].topic, one.copies[0].partition): one
             for one in found if len(one.copies) > 1}  # fmt: skip
 
@@ -72,8 +69,8 @@ def agree(rows, verdict):
             assert row.shared_batches >= pair.equal
 
 
-def same_as_diff(spark, homes, work):
-    rows, verdicts = asked(spark, homes, work), compared(homes)
+def same_as_diff(homes, work):
+    rows, verdicts = asked(homes, work), compared(homes)
     assert set(rows) == set(verdicts)
     for key, verdict in verdicts.items():
         agree(rows[key], verdict)
@@ -81,18 +78,18 @@ def same_as_diff(spark, homes, work):
 
 
 @pytest.mark.parametrize("version", ["3.9.0", "3.9.2", "4.3.1"])
-def test_three_nodes_of_a_real_cluster(spark, scenario, tmp_path, version):
-    _, verdicts = same_as_diff(spark, log_dirs(scenario(f"{version}/replicas")), tmp_path)
+def test_three_nodes_of_a_real_cluster(scenario, tmp_path, version):
+    _, verdicts = same_as_diff(log_dirs(scenario(f"{version}/replicas")), tmp_path)
     assert {one.status for one in verdicts.values()} >= {
         Status.DIVERGED, Status.BEHIND, Status.SAME,
     }  # fmt: skip
 
 
-def test_a_partition_in_one_log_dir_alone_has_no_row(spark, scenario, tmp_path):
+def test_a_partition_in_one_log_dir_alone_has_no_row(scenario, tmp_path):
     home = scenario("4.3.1/two-log-dirs")
     assert {path.name for path in home.glob("*/moving.topic-0*")} != {"moving.topic-0"}
     # What is being moved lies in one of them as -future, which is no copy.
-    assert asked(spark, log_dirs(home), tmp_path) == {}
+    assert asked(log_dirs(home), tmp_path) == {}
 
 
 @pytest.fixture
@@ -169,12 +166,12 @@ def compact(log: Path) -> None:
     ],
 )
 def test_what_diff_calls_it_and_what_the_columns_say(
-    spark, nodes, tmp_path, change: Callable[[Path], None], status
+    nodes, tmp_path, change: Callable[[Path], None], status
 ):
     log = logs(nodes[0] / f"{TOPIC}-0")[0]
     before = batches(log)
     change(log)
-    rows, verdicts = same_as_diff(spark, nodes, tmp_path / "work")
+    rows, verdicts = same_as_diff(nodes, tmp_path / "work")
     verdict = verdicts[TOPIC, 0]
     assert verdict.status is status
     left, right = (rows[TOPIC, 0][str(node)] for node in nodes)
@@ -201,7 +198,7 @@ def history(dice: random.Random, at: int, end: int, epoch: int) -> list[tuple[in
 
 
 @pytest.mark.parametrize("copies", [2, 3, 4])
-def test_any_copies_diverge_where_diff_says(spark, tmp_path, copies):
+def test_any_copies_diverge_where_diff_says(tmp_path, copies):
     dice = random.Random(copies)
     homes = [tmp_path / f"node-{number}" for number in range(copies)]
     for number in range(60):
@@ -225,6 +222,6 @@ def test_any_copies_diverge_where_diff_says(spark, tmp_path, copies):
             first = batches_here[0][0] if batches_here else 0
             content = b"".join(data for _, _, data in batches_here)
             (folder / f"{first:020d}.log").write_bytes(content)
-    _, verdicts = same_as_diff(spark, homes, tmp_path / "work")
+    _, verdicts = same_as_diff(homes, tmp_path / "work")
     parted = [one for one in verdicts.values() if one.status is Status.DIVERGED]
     assert 10 < len(parted) < 60

@@ -1,11 +1,11 @@
-"""What README says of Spark, run."""
+"""What README and the guides say of Spark, run."""
 
 import doctest
 import subprocess
 import sys
 
 import pytest
-from readme import ON_SPARK, README, ROOT, blocks, doctests, run, steady
+from readme import DOCUMENTS, ON_SPARK, ROOT, blocks, doctests, run, steady
 
 pytestmark = pytest.mark.spark
 
@@ -15,19 +15,19 @@ def demo() -> None:
     subprocess.run([sys.executable, ROOT / "tests" / "demo.py"], check=True, capture_output=True)
 
 
-def test_readme_shows_what_its_commands_print() -> None:
-    found = blocks(README.read_text(), ON_SPARK)
+def test_what_the_commands_print_is_what_is_shown() -> None:
+    found = [(d.name, block) for d in DOCUMENTS for block in blocks(d.read_text(), ON_SPARK)]
     assert found
-    for block in found:
-        assert steady(run(block)) == steady(block)
+    for name, block in found:
+        assert steady(run(block)) == steady(block), name
 
 
-def test_readme_shows_what_its_python_prints(spark, monkeypatch) -> None:
+def test_what_python_prints_is_what_is_shown(spark, monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
-    found = doctests(README.read_text())
+    found = [(document, text) for document in DOCUMENTS for text in doctests(document.read_text())]
     assert found
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
-    for text in found:
-        result = runner.run(parser.get_doctest(text, {}, "README", str(README), 0))
+    for document, text in found:
+        result = runner.run(parser.get_doctest(text, {}, document.name, str(document), 0))
         assert result.attempted > 3
         assert not result.failed

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,20 +11,21 @@ import pytest
 from conftest import SCENARIOS
 from crc32c import crc32c
 
-from logtool import partition
+from logtool.disk import partition
+from logtool.disk.files import LogFile
 from logtool.dump import log as dump_log
+from logtool.dump.blocks import Origin
 from logtool.dump.log import Filter
 from logtool.errors import LimitError
-from logtool.files import LogFile
-from logtool.formats import compression, record, record_batch
+from logtool.formats import record, record_batch
 from logtool.pipeline import rows, tables
 from logtool.pipeline.rows import Place
 from logtool.pipeline.tables import Payload
-from logtool.scan import Chunk, scan
+from logtool.segment.walk import Chunk, scan
 
 PLACE = Place("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000
-CODECS = {name: number for number, name in enumerate(compression.NAMES)}
+TIMES = frozenset({"base_timestamp", "max_timestamp", "delete_horizon", "timestamp"})
 
 
 class Bytes:
@@ -43,47 +45,42 @@ def segments(home: Path) -> Iterator[tuple[Place, partition.Segment]]:
             yield Place(str(path.parent), 7, found.topic, found.number, path.name), segment
 
 
-def expected_batch(place: Place, segment: int, obj: dict, chunk: Chunk, row: int) -> dict:
-    types = {None: None, "CreateTime": 0, "LogAppendTime": 1}
-    facts = {name: int(getattr(chunk.table, name)[row]) for name in
-             ("control_type", "coordinator_epoch")}  # fmt: skip
+def as_row(obj: dict) -> dict:
+    """Return an object of a dump with its times as moments, as a table has them."""
     return {
-        **place._asdict(),
-        "segment": segment,
-        **{name: obj[name] for name in tables.schema("batches").names if name in obj},
-        "codec": CODECS[obj["codec"]],
-        "timestamp_type": types[obj["timestamp_type"]],
-        **{name: None if value == -1 else value for name, value in facts.items()},
+        name: datetime.fromisoformat(value) if value and name in TIMES else value
+        for name, value in obj.items()
     }
 
 
-def expected_record(place: Place, segment: int, obj: dict, batch: dict) -> dict:
+def expected_batch(place: Place, segment: int, obj: dict) -> dict:
+    home = {**place._asdict(), "segment": segment}
+    return {name: (home | as_row(obj) | home)[name] for name in tables.schema("batches").names}
+
+
+def expected_record(place: Place, segment: int, obj: dict) -> dict:
+    home = {**place._asdict(), "segment": segment}
     key, value = obj["key"], obj["value"]
-    return {
-        **place._asdict(),
-        "segment": segment,
-        **{name: obj[name] for name in ("batch_position", "offset", "timestamp_ms", "producer_id",
-                                        "producer_epoch", "sequence", "transactional")},
-        "control": batch["control"],
+    told = {
+        **as_row(obj),
+        **home,
         "header_count": len(obj["headers"]),
-        "key_length": None if key is None else len(key),
-        "value_length": None if value is None else len(value),
+        "key_size": None if key is None else len(key),
+        "value_size": None if value is None else len(value),
         "key_hash": None if key is None else crc32c(key),
         "value_hash": None if value is None else crc32c(value),
-        "key": key,
-        "value": value,
-    }  # fmt: skip
+        "headers": [{"key": key, "value": value} for key, value in obj["headers"]],
+    }
+    return {name: told[name] for name in tables.schema("records").names}
 
 
 def told(place: Place, segment: int, path: Path, file: LogFile, chunk: Chunk) -> list[dict]:
     """Return the rows of records that the objects of a dump make."""
-    found, batch = [], {}
-    for obj in dump_log.dump_chunk(path, file, chunk, Filter(records=True)):
-        if obj["type"] == "batch":
-            batch = obj
-        elif obj["type"] == "record":
-            found.append(expected_record(place, segment, obj, batch))
-    return found
+    return [
+        expected_record(place, segment, obj)
+        for obj in dump_log.dump_chunk(Origin(path), file, chunk, Filter(records=True))
+        if obj["type"] == "record"
+    ]
 
 
 def pylist(batches: Iterator[pa.RecordBatch]) -> list[dict]:
@@ -99,10 +96,8 @@ def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -
             for chunk in scan(file, base_offset=base):
                 found = rows.batch_rows(place, base, chunk.table)
                 assert found.schema.equals(tables.schema("batches"), check_metadata=True)
-                objects = dump_log.batch_objects(path, chunk.table)
-                assert found.to_pylist() == [
-                    expected_batch(place, base, obj, chunk, row) for row, obj in enumerate(objects)
-                ]
+                objects = dump_log.batch_objects(Origin(path), chunk.table)
+                assert found.to_pylist() == [expected_batch(place, base, obj) for obj in objects]
                 records = list(rows.record_rows(place, base, chunk, Payload.FULL))
                 for some in records:
                     some.validate(full=True)
@@ -153,9 +148,9 @@ def test_rows_of_odd_batches_are_what_a_dump_says(tmp_path: Path) -> None:
         (chunk,) = scan(file, base_offset=SEGMENT)
         found = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
         assert found == told(PLACE, SEGMENT, path, file, chunk)
-        objects = dump_log.batch_objects(path, chunk.table)
+        objects = dump_log.batch_objects(Origin(path), chunk.table)
         assert rows.batch_rows(PLACE, SEGMENT, chunk.table).to_pylist() == [
-            expected_batch(PLACE, SEGMENT, obj, chunk, row) for row, obj in enumerate(objects)
+            expected_batch(PLACE, SEGMENT, obj) for obj in objects
         ]
     assert len(found) > 90
 
@@ -170,7 +165,7 @@ def test_a_stream_that_does_not_unpack_or_to_too_much_gives_no_rows() -> None:
     assert offsets == [1009]
     for some in (chunk, odd(chunk)):
         assert list(rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100)) == []
-        said = r"the batch at byte \d+, offsets 1009 to 1009, decompresses to more than 100 bytes"
+        said = r"the batch at byte \d+, offset 1009, decompresses to more than 100 bytes"
         with pytest.raises(LimitError, match=said):
             list(rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100, strict=True))
 
@@ -186,7 +181,7 @@ def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
     (chunk,) = scan(Bytes(batch(1000, b"one", None, b"three")), base_offset=SEGMENT)
     (found,) = rows.record_rows(PLACE, SEGMENT, chunk, payload)
     (full,) = rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL)
-    levels = [("key_length", "value_length"), ("key_hash", "value_hash"), ("key", "value")]
+    levels = [("key_size", "value_size"), ("key_hash", "value_hash"), ("key", "value", "headers")]
     shown = list(Payload).index(payload)
     for level, names in enumerate(levels):
         for name in names:
@@ -223,8 +218,8 @@ def test_many_records_come_in_several_batches(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_batch_too_large_to_hold_is_read_from_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Bytes(batch(1000, b"a" * 5000) + batch(1001, b"b"))
-    monkeypatch.setattr("logtool.scan.LARGEST_BUFFERED_BATCH", 1000)
-    monkeypatch.setattr("logtool.scan.BUFFER_SIZE", 500)
+    monkeypatch.setattr("logtool.segment.walk.LARGEST_BUFFERED_BATCH", 1000)
+    monkeypatch.setattr("logtool.segment.walk.BUFFER_SIZE", 500)
 
     def offsets(**more) -> list[int]:
         return [

@@ -15,6 +15,8 @@ from pyarrow import dataset
 from s3_server import serving, settings
 from verification import small_log_dir
 
+from logtool.pipeline import manifest
+
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 TABLES = ("segments", "batches", "gaps", "producers", "transactions", "findings", "replicas")
 
@@ -40,14 +42,16 @@ def logtool(outside: dict[str, str], *arguments: object) -> subprocess.Completed
 
 def frame(files, root: str, name: str) -> pandas.DataFrame:
     """Return a table with its log dirs by their last name."""
-    found = dataset.dataset(f"{root}/{name}", filesystem=files, partitioning="hive").to_table()
-    rows = found.to_pandas().drop(columns="run_id")
+    paths = [path.removeprefix("s3://") for path in manifest.files(root, name)]
+    rows = dataset.dataset(paths, filesystem=files).to_table().to_pandas()
     rows["log_dir"] = [str(home).rpartition("/")[2] for home in rows.log_dir]
     if name == "segments":
-        rows = rows.drop(columns="modified_ms")  # of an object, when it was put there
+        rows = rows.drop(columns=["modified_ms", "modified"])  # of an object, when it was put there
     if name == "findings":
         rows["path"] = [str(path).rpartition("/")[2] for path in rows.path]
-        rows["message"] = [re.sub(r"\S*/(?=broker-)", "", text) for text in rows.message]
+        for column in ("message", "next"):
+            texts = [None if text is None else str(text) for text in rows[column]]
+            rows[column] = [text and re.sub(r"\S*/(?=broker-)", "", text) for text in texts]
     order = [c for c in ("log_dir", "directory", "segment", "position", "producer_id",
                          "first_offset", "number") if c in rows]  # fmt: skip
     return rows.sort_values(order, ignore_index=True)
@@ -73,11 +77,16 @@ def test_a_bucket_gives_the_same_tables_as_a_disk(outside, scenario, tmp_path):
             outside, "scan", *urls, "--output", "s3://bucket/tables", "--run-id", "one"
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    assert "s3://bucket/tables/batches/run_id=one" in done.stdout
+    assert re.search(r"s3://bucket/tables/_data/one\.[0-9a-f]+/batches\b", done.stdout)
     s3.invalidate_cache()
-    assert not s3.exists("bucket/tables/_staging")
+    assert not s3.exists("bucket/tables/_owners")
+    done = logtool(outside, "scan", "--output", "s3://bucket/tables", "--list", "-f", "csv")
+    assert [line.split(",")[:2] for line in done.stdout.splitlines()[1:]] == [["one", "complete"]]
     for name in TABLES:
-        here, there = frame(None, str(tmp_path / "out"), name), frame(s3, "bucket/tables", name)
+        here, there = (
+            frame(None, str(tmp_path / "out"), name),
+            frame(s3, "s3://bucket/tables", name),
+        )
         assert len(here) > 0
         pandas.testing.assert_frame_equal(there, here)
 

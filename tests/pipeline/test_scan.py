@@ -5,6 +5,7 @@ import shutil
 import signal
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -17,12 +18,12 @@ from log_dir_damage import in_batch
 from pipeline.places import homes
 from verification import rewrite, small_log_dir, verify
 
-from logtool.data_dir import Selection
+from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
-from logtool.pipeline import tables
+from logtool.pipeline import manifest, tables
 from logtool.pipeline.scan import Scan
 from logtool.pipeline.tables import Payload
-from logtool.survey import Survey, Surveyed
+from logtool.stat.run import Survey, Surveyed
 from logtool.verify import Level
 
 pytestmark = pytest.mark.spark
@@ -35,7 +36,7 @@ def scan(spark, output: Path, *paths: Path, run_id: str = "run", **options) -> S
 
 
 def table(output: Path, name: str) -> pandas.DataFrame:
-    return duckdb.sql(f"from read_parquet('{output}/{name}/*/*.parquet')").df()
+    return duckdb.read_parquet(manifest.files(str(output), name)).df()
 
 
 def surveyed(*paths: Path) -> list[Surveyed]:
@@ -82,9 +83,10 @@ def none(value):
 
 def test_pandas_and_duckdb_read_the_same(spark, scenario, tmp_path):
     scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("batches",))
-    by_pandas = pandas.read_parquet(tmp_path / "out" / "batches")
+    files = manifest.files(str(tmp_path / "out"), "batches")
+    by_pandas = pandas.read_parquet(files)
     by_duckdb = table(tmp_path / "out", "batches")
-    by_spark = spark.read.parquet(str(tmp_path / "out" / "batches")).toPandas()
+    by_spark = spark.read.parquet(*files).toPandas()
     for name in ("position", "base_offset", "crc", "max_timestamp_ms", "size"):
         assert by_pandas[name].sum() == by_duckdb[name].sum() == by_spark[name].sum()
     assert sorted(by_pandas.directory.unique()) == sorted(by_spark.directory.unique())
@@ -96,7 +98,7 @@ def test_records_are_a_table_where_they_are_asked_for(spark, scenario, tmp_path,
     scan(spark, tmp_path / "out", home, wanted=("records",), payload=payload)
     records = table(tmp_path / "out", "records")
     assert len(records) == verify(home).summary.records
-    levels = {"value_length": Payload.LENGTH, "value_hash": Payload.HASH, "value": Payload.FULL}
+    levels = {"value_size": Payload.LENGTH, "value_hash": Payload.HASH, "value": Payload.FULL}
     for name, level in levels.items():
         # A column of nulls would be taken for one of tombstones.
         assert (name in records.columns) == payload.tells(level)
@@ -120,7 +122,7 @@ def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monke
         pandas.testing.assert_frame_equal(
             *(one.sort_values(order, ignore_index=True) for one in (whole, cut))
         )
-    files = len(list((tmp_path / "cut" / "batches").rglob("*.parquet")))
+    files = len(manifest.files(str(tmp_path / "cut"), "batches"))
     assert damaged or files > 2
     assert damaged == (table(tmp_path / "cut", "segments").damaged_ranges.sum() > 0)
 
@@ -157,7 +159,7 @@ def test_every_table_of_every_fixture_is_there(spark, scenario, tmp_path):
     for name in tables.DEFAULT:
         frame = table(tmp_path / "out", name)
         assert len(frame) == job.rows[name]
-        assert set(frame.columns) == {*tables.schema(name, Payload.NONE).names, "run_id"}
+        assert set(frame.columns) == set(tables.schema(name, Payload.NONE).names)
     assert job.rows["replicas"] > 0
 
 
@@ -196,9 +198,13 @@ def test_a_run_that_fails_leaves_nothing(spark, scenario, tmp_path, monkeypatch)
 
 def workers_of_python() -> list[int]:
     """Return the processes that run tasks: children of the daemon that Spark's JVM started."""
-    return [child.pid for child in psutil.Process().children(recursive=True)
-            if "pyspark.daemon" in " ".join(child.cmdline())
-            and "pyspark.daemon" in " ".join(child.parent().cmdline())]  # fmt: skip
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # one that has ended since it was listed
+            parent = child.parent()
+            if parent and all("pyspark.daemon" in " ".join(p.cmdline()) for p in (child, parent)):
+                found.append(child.pid)
+    return found
 
 
 def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark, scenario, tmp_path):
@@ -233,14 +239,43 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark, scenario, tmp_
         )
 
 
-def test_what_is_done_is_told_and_stands_in_the_pages_of_spark(spark, scenario, tmp_path):
+def test_what_is_done_is_told_and_stands_in_the_pages_of_spark(
+    spark, scenario, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("logtool.pipeline.answers.LITTLE", -1)
     told: list[str] = []
     scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("gaps", "producers"),
          on_wait=told.append)  # fmt: skip
-    assert told[0] == "question 1 of 2: gaps"
-    assert "question 2 of 2: producers" in told
-    assert told[-1] == "making the run visible"
+    assert told[0] == "questions: gaps, producers"
+    assert told[-1] == "writing the manifest"
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     said = {jobs.apply(at).description().getOrElse(None) for at in range(jobs.size())}
-    assert "logtool: question 2 of 2: producers" in said
+    assert "logtool: questions: gaps, producers" in said
     assert any(one and one.startswith("logtool: reading ") for one in said)
+
+
+def test_little_is_answered_without_a_job_and_much_by_spark_with_the_same_rows(
+    spark, scenario, tmp_path, monkeypatch
+):
+    paths = [*homes(scenario("4.3.1/replicas")), scenario("4.3.1/clean")]
+    wanted = ("gaps", "producers", "transactions", "replicas")
+
+    def jobs() -> int:
+        return spark.sparkContext._jsc.sc().statusStore().jobsList(None).size()
+
+    before = jobs()
+    scan(spark, tmp_path / "here", *paths, wanted=wanted)
+    between = jobs()
+    monkeypatch.setattr("logtool.pipeline.answers.LITTLE", -1)
+    # As many rows in one Arrow batch: partitions end in the middle of them.
+    monkeypatch.setattr("logtool.pipeline.answers._ROWS_AT_ONCE", 3)
+    scan(spark, tmp_path / "spark", *paths, wanted=wanted)
+    assert jobs() - between > between - before
+    for name in wanted:
+        here, there = (table(tmp_path / place, name) for place in ("here", "spark"))
+        order = ["log_dir", "directory", "first_offset"]
+        order += ["producer_id"] if "producer_id" in here else []
+        pandas.testing.assert_frame_equal(
+            *(one.sort_values(order, ignore_index=True) for one in (here, there))
+        )
+        assert len(here)

@@ -3,9 +3,9 @@
 import pytest
 from pyarrow import parquet
 
-from logtool import partition
 from logtool.checks.report import Level, Task
-from logtool.pipeline.storage import begin
+from logtool.disk import partition
+from logtool.pipeline.runs import begin
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import ScanWork
 
@@ -26,8 +26,8 @@ def test_records_of_a_batch_too_large_for_a_chunk_are_rows_too(
 ):
     segments = partition.read(scenario("4.3.1/clean") / topic).segments
     expected = records(tmp_path / "whole", segments)
-    for module in ("scan", "pipeline.unit_rows"):
+    for module in ("segment.walk", "pipeline.unit_rows"):
         monkeypatch.setattr(f"logtool.{module}.LARGEST_BUFFERED_BATCH", 64)
-    monkeypatch.setattr("logtool.scan.BUFFER_SIZE", 100)
+    monkeypatch.setattr("logtool.segment.walk.BUFFER_SIZE", 100)
     assert records(tmp_path / "large", segments) == expected
     assert len(expected) > 5

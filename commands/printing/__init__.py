@@ -1,0 +1,12 @@
+"""Bytes to a stream: tables, text and progress, and what happens when the stream ends.
+
+writers        tables, JSON, NDJSON, CSV and TSV
+block_columns  columns of numbers as lines, many rows at a time
+block_lines    the lines of one block of rows
+dump_parquet   records and batches as a Parquet file
+kafka_text     the lines of Kafka's own dump tool
+text           numbers, times and sizes as words
+progress       how far a command has come
+interrupts     what a signal ends a command with
+streams        standard output that is closed or full
+"""

@@ -1,0 +1,147 @@
+"""A dump as one Parquet file: a table of batches, or of records.
+
+The columns are those of `logtool.schemas`, made of blocks by the code that makes those of the
+pipeline. Files and damage are no rows: damage goes to stderr and makes the exit status 1.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from logtool.commands import output
+from logtool.commands.printing.writers import Object
+from logtool.dump.blocks import Block
+from logtool.formats.names import PartitionDirectory, parse_directory
+from logtool.pipeline import tables
+from logtool.pipeline.rows import batch_columns, record_columns
+from logtool.schemas.columns import Way
+
+ROW_GROUP_ROWS = 128 * 1024
+ROW_GROUP_SIZE = 64 * 1024 * 1024
+"""Bytes in memory after which a row group is written, whatever its rows."""
+
+BATCHES = tables.schema("batches", way=Way.PARQUET)
+RECORDS = tables.schema("records", way=Way.PARQUET)
+
+
+def refusal(target: Path, paths: Sequence[Path]) -> str | None:
+    """Return why `target` must not be written, or None."""
+    if os.path.lexists(target):
+        return f"{target} exists"
+    for folder in target.absolute().resolve().parents:
+        for path in paths:
+            place = path.absolute().resolve()
+            if place == folder or (folder in place.parents and _is_home(folder, place)):
+                return f"{target} lies in {folder}, which is dumped"
+    return None
+
+
+def _is_home(folder: Path, place: Path) -> bool:
+    """Return whether `folder` above `place` is a log dir, or the partition dir of that file."""
+    if (folder / "meta.properties").exists():
+        return True
+    named = isinstance(parse_directory(folder.name), PartitionDirectory)
+    return named and place.parent == folder and place.is_file()
+
+
+class ParquetFile:
+    """Takes objects and blocks; writes beside the target and renames at the end."""
+
+    def __init__(self, target: Path, *, records: bool) -> None:
+        self._target = target
+        self._kind = "record" if records else "batch"
+        self._schema = RECORDS if records else BATCHES
+        self._rows: list[dict[str, Any]] = []
+        self._ready: list[pa.RecordBatch] = []
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator["ParquetFile"]:
+        """Write what is given meanwhile, and OutputError; on any exception nothing is left."""
+        try:
+            with self._written():
+                yield self
+        except OSError as error:
+            raise output.OutputError(f"cannot write {self._target}: {error.strerror}") from error
+
+    @contextlib.contextmanager
+    def _written(self) -> Iterator[None]:
+        name = self._target.with_name(f".{self._target.name}.{os.getpid()}.part")
+        file = name.open("xb")
+        try:
+            with file, parquet.ParquetWriter(file, self._schema, compression="zstd") as writer:
+                self._writer = writer
+                yield
+                self._flush()
+                writer.close()
+                file.flush()
+                os.fsync(file.fileno())
+            # A link does not replace what another has made there meanwhile.
+            os.link(name, self._target)
+        finally:
+            name.unlink()
+        folder = os.open(self._target.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+    def item(self, obj: Object) -> None:
+        """Take an object: only batches, or records, are rows; damage is told on stderr."""
+        if obj["type"] == "error":
+            output.error(output.describe_error(obj))
+        elif obj["type"] == self._kind:
+            self._rows.append(_row(obj))
+            if len(self._rows) >= 4096:
+                self._take_rows()
+
+    def block(self, block: Block) -> Iterable[memoryview]:
+        """Take a block; there is nothing to print."""
+        self._take_rows()
+        origin = block.origin
+        common = {"path": str(origin.path), "topic": origin.topic, "partition": origin.partition,
+                  "segment": origin.segment}  # fmt: skip
+        if block.records:
+            nothing = dict.fromkeys(("control_record", "control_error"))
+            for rows in record_columns(
+                common | nothing, block.batches, block.records, self._schema
+            ):
+                self._add(rows)
+        else:
+            valid = {"crc_valid": True}
+            self._add(batch_columns(common | valid, block.batches, self._schema))
+        return ()
+
+    def _take_rows(self) -> None:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self._add(pa.RecordBatch.from_pylist(rows, self._schema))
+
+    def _add(self, batch: Any) -> None:
+        self._ready.append(batch)
+        if (
+            sum(some.num_rows for some in self._ready) >= ROW_GROUP_ROWS
+            or sum(some.nbytes for some in self._ready) >= ROW_GROUP_SIZE
+        ):
+            self._flush()
+
+    def _flush(self) -> None:
+        self._take_rows()
+        if self._ready:
+            ready, self._ready = self._ready, []
+            self._writer.write_table(pa.Table.from_batches(ready, self._schema))
+
+
+def _row(obj: Object) -> dict[str, Any]:
+    row = tables.with_timestamps(obj)
+    if obj["type"] == "record":
+        control = obj["control_record"]
+        row["control_record"] = None if control is None else json.dumps(control)
+        for name in ("key", "value"):
+            row[f"{name}_size"] = None if obj[name] is None else len(obj[name])
+        row["header_count"] = len(obj["headers"])
+        row["headers"] = [{"key": key, "value": value} for key, value in obj["headers"]]
+    return row

@@ -1,0 +1,216 @@
+"""How the objects that a command yields become text: one writer for each format.
+
+A writer gets JSON-ready objects one by one and at last the summary, and calls `emit` with text.
+Every text is made from the same object as the JSON.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from logtool.commands.printing import text
+
+Object = Mapping[str, Any]
+Emit = Callable[[str], None]
+
+BLOCK_ROWS = 500
+BLOCK_CHARACTERS = 1_000_000
+"""Rows of a table that are laid out together, and about how long they are in all: what a table
+holds in memory."""
+WIDEST = 1000
+"""Characters of the longest cell that others in its column are aligned with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    title: str
+    value: Callable[[Object], object]
+
+
+Columns = Sequence[Column]
+
+
+def columns(*keys: str) -> tuple[Column, ...]:
+    """Return columns that show the values of `keys` under their own names."""
+    return tuple(Column(key, _getter(key)) for key in keys)
+
+
+class Writer(Protocol):
+    """Turns objects into text."""
+
+    def item(self, obj: Object) -> None:
+        """Take the next object."""
+
+    def close(self, summary: Object) -> None:
+        """Take the summary, the last object."""
+
+
+class NdjsonWriter:
+    """One JSON object a line; the first carries the schema, the last is the summary."""
+
+    def __init__(self, emit: Emit, schema: str) -> None:
+        self._emit = emit
+        self._first: Object = {"schema": schema}
+
+    def item(self, obj: Object) -> None:
+        """Write the object."""
+        self._emit(text.to_json({**self._first, **obj}) + "\n")
+        self._first = {}
+
+    def close(self, summary: Object) -> None:
+        """Write the summary."""
+        self.item(summary)
+
+
+class JsonWriter:
+    """One JSON document, written piece by piece: the items and the summary."""
+
+    def __init__(self, emit: Emit, schema: str) -> None:
+        self._emit = emit
+        self._before = text.to_json({"schema": schema, "type": "document"})[:-1] + ', "items": [\n'
+
+    def item(self, obj: Object) -> None:
+        """Write the object as the next item."""
+        self._emit(self._before + text.to_json(obj))
+        self._before = ",\n"
+
+    def close(self, summary: Object) -> None:
+        """Write the end of the document."""
+        start = self._before if self._before != ",\n" else ""
+        self._emit(f'{start}\n],\n"summary": {text.to_json(summary)}}}\n')
+
+
+class DelimitedWriter:
+    """CSV (RFC 4180 with LF) or TSV: one header for the whole stream, then one row an object.
+
+    Backslash and control characters in a cell are written as escapes, so that a row is a line.
+    With `safe`, a text that a spreadsheet would take for a formula has an apostrophe before it.
+    """
+
+    def __init__(self, emit: Emit, chosen: Columns, delimiter: str, *, safe: bool = False) -> None:
+        self._emit = emit
+        self._safe = safe
+        self._columns = chosen
+        self._delimiter = delimiter
+        self._row([column.title for column in chosen])
+
+    def item(self, obj: Object) -> None:
+        """Write one row."""
+        values = [column.value(obj) for column in self._columns]
+        self._row([text.safe_cell(value) if self._safe else text.cell(value) for value in values])
+
+    def close(self, summary: Object) -> None:
+        """Write nothing: the summary is not a row."""
+
+    def _row(self, cells: Sequence[str]) -> None:
+        escaped = [text.escape(value.replace("\\", "\\\\")) for value in cells]
+        if self._delimiter == "\t":
+            self._emit("\t".join(escaped) + "\n")
+            return
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(escaped)
+        self._emit(line.getvalue())
+
+
+class TableWriter:
+    """A table for people or a Markdown one, block by block; a new kind of object starts a new one.
+
+    `layout` gives the columns of an object, or a line of text that stands between tables.
+    """
+
+    def __init__(
+        self, emit: Emit, layout: Callable[[Object], Columns | str | None], *, markdown: bool
+    ) -> None:
+        self._emit = emit
+        self._layout = layout
+        self._markdown = markdown
+        self._columns: Columns = ()
+        self._rows: list[list[str]] = []
+        self._characters = 0
+        self._started = False
+
+    def item(self, obj: Object) -> None:
+        """Add a row, or write a line between tables."""
+        chosen = self._layout(obj)
+        if chosen is None:
+            return
+        if isinstance(chosen, str):
+            self._flush()
+            self._columns = ()
+            self._emit(("\n" if self._started else "") + chosen + "\n")
+            self._started = True
+            if self._markdown:
+                self._emit("\n")
+            return
+        full = len(self._rows) >= BLOCK_ROWS or self._characters >= BLOCK_CHARACTERS
+        if chosen is not self._columns or full:
+            self._flush()
+            self._columns = chosen
+        self._rows.append([self._cell(text.cell(column.value(obj))) for column in chosen])
+        self._characters += sum(map(len, self._rows[-1]))
+
+    def close(self, summary: Object) -> None:
+        """Write the rows that are left."""
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        import tabulate
+
+        # Its documented switch for columns as narrow as their content.
+        tabulate.MIN_PADDING = 0
+        rows, self._rows, self._characters = self._rows, [], 0
+        table = tabulate.tabulate(
+            [[cell[:WIDEST] for cell in row] for row in rows],
+            [column.title for column in self._columns],
+            tablefmt="github" if self._markdown else "simple",
+            disable_numparse=True,
+            preserve_whitespace=True,
+            colalign=["right" if _is_numeric(rows, i) else "left" for i in range(len(rows[0]))],
+        )
+        heading, rule, *lines = table.split("\n")
+        done = [heading.rstrip(), rule.rstrip()]
+        for row, line in zip(rows, lines, strict=True):
+            wide = any(len(cell) > WIDEST for cell in row)
+            done.append(self._unaligned(row) if wide else line.rstrip())
+        self._emit("\n".join(done) + "\n")
+        self._started = True
+
+    def _unaligned(self, row: list[str]) -> str:
+        """Return a row with a very long cell, for which no other is made as wide."""
+        return f"| {' | '.join(row)} |" if self._markdown else "  ".join(row).rstrip()
+
+    def _cell(self, value: str) -> str:
+        escaped = text.escape(value)
+        return escaped.replace("|", "\\|") if self._markdown else escaped
+
+
+class LineWriter:
+    """Text of a command's own: `render` returns the lines of an object, or None for nothing."""
+
+    def __init__(self, emit: Emit, render: Callable[[Object], str | None]) -> None:
+        self._emit = emit
+        self._render = render
+
+    def item(self, obj: Object) -> None:
+        """Write the lines of the object."""
+        lines = self._render(obj)
+        if lines is not None:
+            self._emit(lines + "\n")
+
+    def close(self, summary: Object) -> None:
+        """Write nothing: people read the summary on stderr."""
+
+
+def _getter(key: str) -> Callable[[Object], object]:
+    return lambda obj: obj.get(key)
+
+
+def _is_numeric(rows: list[list[str]], index: int) -> bool:
+    """Return whether a column holds numbers alone, which are easier to compare right-aligned."""
+    return all(row[index].lstrip("-").isdigit() or not row[index] for row in rows)

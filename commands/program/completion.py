@@ -1,0 +1,238 @@
+"""Completion scripts for bash, zsh and fish, made from the commands.
+
+They are complete in themselves: pressing TAB starts no Python. Only for the codes of `explain`
+`logtool` itself is asked.
+"""
+
+from dataclasses import replace
+
+from logtool.commands.program.command_tree import Command, Param
+
+_CODES = "logtool explain --format tsv 2> /dev/null | cut -f 1 | sed 1d"
+
+_BASH = """\
+# Completion of logtool for bash. Made by 'logtool generate'; do not edit.
+
+_logtool()
+{
+    local cur prev command word i
+    cur=${COMP_WORDS[COMP_CWORD]}
+    prev=${COMP_WORDS[COMP_CWORD-1]}
+    COMPREPLY=()
+    command=
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $word != -* ]]; then
+            command+=${command:+ }$word
+            [[ " @GROUPS@ " == *" $command "* ]] || break
+        fi
+    done
+    case $command in
+@COMMANDS@
+        *)
+            [[ -z $command ]] && COMPREPLY=( $(compgen -W '@NAMES@' -- "$cur") )
+            ;;
+    esac
+}
+
+complete -F _logtool logtool
+"""
+
+_BASH_COMMAND = """\
+        '@NAME@')
+            case $prev in
+@VALUES@
+            esac
+            if [[ $cur == -* ]]; then
+                COMPREPLY=( $(compgen -W '@OPTIONS@' -- "$cur") )
+            else
+                @REST@
+            fi
+            ;;"""
+
+_BASH_GROUP = """\
+        @NAME@)
+            COMPREPLY=( $(compgen -W '@NAMES@' -- "$cur") )
+            ;;"""
+
+_BASH_FILES = 'compopt -o filenames 2> /dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur")'
+
+
+def bash(root: Command, commands: list[Command]) -> str:
+    """Return the script for bash."""
+    groups = _groups(commands)
+    alone = {command.name for command in commands}
+    # The longest names first: that of a command with commands of its own matches theirs too.
+    longest_first = sorted(commands, key=lambda command: -len(command.name.split()))
+    parts = [_bash_command(command, groups.get(command.name, [])) for command in longest_first]
+    for group, names in groups.items():
+        if group in alone:
+            continue
+        part = _BASH_GROUP.replace("@NAMES@", " ".join([*names, "--help"]))
+        parts.append(part.replace("@NAME@", group))
+    names = [*_first_words(commands), *_long_first(root)]
+    return (
+        _BASH.replace("@COMMANDS@", "\n".join(parts))
+        .replace("@GROUPS@", " ".join(groups))
+        .replace("@NAMES@", " ".join(names))
+    )
+
+
+def _bash_command(command: Command, own: list[str]) -> str:
+    """Return the branch of one command; `own` are the names of commands that may follow it."""
+    values = []
+    for param in command.options:
+        if param.metavar is None:
+            continue
+        pattern = "|".join(param.names)
+        if param.choices:
+            action = f"COMPREPLY=( $(compgen -W '{' '.join(param.choices)}' -- \"$cur\") )"
+        else:
+            action = _BASH_FILES if param.metavar == "FILE" else ":"
+        values.append(
+            f"                {pattern})\n                    {action}\n"
+            "                    return\n                    ;;"
+        )
+    rest = _BASH_FILES.replace("-f --", f"-f -W '{' '.join(own)}' --") if own else _BASH_FILES
+    if command.name == "explain":
+        rest = f'COMPREPLY=( $(compgen -W "$({_CODES})" -- "$cur") )'
+    return (
+        _BASH_COMMAND.replace("'@NAME@'", f"'{command.name}'{'*' if own else ''}")
+        .replace("@VALUES@", "\n".join(values))
+        .replace("@OPTIONS@", " ".join(_long_first(command)))
+        .replace("@REST@", rest)
+    )
+
+
+def zsh(root: Command, commands: list[Command]) -> str:
+    """Return the script for zsh."""
+    lines = [
+        "#compdef logtool",
+        "# Completion of logtool for zsh. Made by 'logtool generate'; do not edit.",
+        "",
+        "_logtool() {",
+        "  local context state state_descr line",
+        "  typeset -A opt_args",
+        "  _arguments -C \\",
+        *(f"    {spec} \\" for param in root.options for spec in _zsh_option(param)),
+        "    '1:command:->command' \\",
+        "    '*::argument:->argument'",
+        *_zsh_level(commands, "  "),
+        "}",
+        "",
+        '_logtool "$@"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _zsh_level(commands: list[Command], indent: str) -> list[str]:
+    """Return what completes a command of `commands`, and what follows each of them."""
+    lines = ["case $state in", "  command)", "    local -a commands=("]
+    lines += [
+        f"      {_sh_quote(f'{name}:{summary}')}"
+        for name, summary in _first_words(commands).items()
+    ]
+    lines += ["    )", "    _describe command commands", "    ;;", "  argument)"]
+    lines += ["    case $line[1] in"]
+    for command in commands:
+        if " " in command.name:
+            continue
+        specs = [spec for param in command.options for spec in _zsh_option(param)]
+        rest = f"'1:code:($({_CODES}))'" if command.name == "explain" else "'*:path:_files'"
+        lines += [f"      {command.name})", "        _arguments -s -S \\"]
+        lines += [f"          {spec} \\" for spec in specs]
+        lines += [f"          {rest}", "        ;;"]
+    alone = {command.name for command in commands}
+    for group in _groups(commands):
+        if group in alone:
+            continue  # what it takes itself is completed, and its own commands are not
+        own = [
+            replace(command, name=command.name.removeprefix(f"{group} "))
+            for command in commands
+            if command.name.startswith(f"{group} ")
+        ]
+        lines += [f"      {group})", "        _arguments -C \\"]
+        lines += ["          '1:command:->command' \\", "          '*::argument:->argument'"]
+        lines += [*_zsh_level(own, "        "), "        ;;"]
+    lines += ["    esac", "    ;;", "esac"]
+    return [indent + line for line in lines]
+
+
+def _zsh_option(param: Param) -> list[str]:
+    """Return the specifications of one option: one for each of its names."""
+    text = param.help.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+    value = ""
+    if param.metavar is not None:
+        name = param.metavar.replace("|", "\\|").replace(":", "\\:")
+        action = f"({' '.join(param.choices)})" if param.choices else " "
+        value = f":{name}:{'_files' if param.metavar == 'FILE' else action}"
+    many = "*" if param.repeatable else f"({' '.join(param.names)})"
+    return [_sh_quote(f"{many}{name}[{text}]{value}") for name in param.names]
+
+
+def fish(root: Command, commands: list[Command]) -> str:
+    """Return the script for fish."""
+    lines = [
+        "# Completion of logtool for fish. Made by 'logtool generate'; do not edit.",
+        "",
+        "complete -c logtool -n __fish_use_subcommand -f",
+        *(_fish_option(param, "__fish_use_subcommand") for param in root.options),
+    ]
+    for name, summary in _first_words(commands).items():
+        lines.append(
+            f"complete -c logtool -n __fish_use_subcommand -a {name} -d {_fish_quote(summary)}"
+        )
+    alone = {command.name for command in commands}
+    for group, names in _groups(commands).items():
+        when = f"'__fish_seen_subcommand_from {group}; and not __fish_seen_subcommand_from "
+        files = "" if group in alone else "-f "
+        names_there = " ".join(names)
+        lines.append(f"complete -c logtool {files}-n {when}{names_there}' -a '{names_there}'")
+    for command in commands:
+        seen = (f"__fish_seen_subcommand_from {word}" for word in command.name.split())
+        when = f"'{'; and '.join(seen)}'"
+        lines.append("")
+        if command.name == "explain":
+            lines.append(f"complete -c logtool -n {when} -f -a '({_CODES})'")
+        lines += [_fish_option(param, when) for param in command.options]
+    return "\n".join(lines) + "\n"
+
+
+def _fish_option(param: Param, when: str) -> str:
+    names = [f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in param.names]
+    value = ""
+    if param.choices:
+        value = f" -x -a '{' '.join(param.choices)}'"
+    elif param.metavar is not None:
+        value = " -r -F" if param.metavar == "FILE" else " -x"
+    return f"complete -c logtool -n {when} {' '.join(names)}{value} -d {_fish_quote(param.help)}"
+
+
+def _groups(commands: list[Command]) -> dict[str, list[str]]:
+    """Return the names in each group of commands."""
+    groups: dict[str, list[str]] = {}
+    for command in commands:
+        group, _, name = command.name.rpartition(" ")
+        if group:
+            groups.setdefault(group, []).append(name)
+    return groups
+
+
+def _first_words(commands: list[Command]) -> dict[str, str]:
+    """Return what may follow the program's name: commands and groups, each with a summary."""
+    groups = _groups(commands)
+    alone = {c.name: c.summary for c in commands if " " not in c.name}
+    return {group: ", ".join(names) for group, names in groups.items()} | alone
+
+
+def _long_first(command: Command) -> list[str]:
+    names = [name for param in command.options for name in param.names]
+    return sorted(names, key=lambda name: not name.startswith("--"))
+
+
+def _sh_quote(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _fish_quote(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,160 @@
+"""The guides: pages of section 7 of the manual, made from the Markdown in ``man/``.
+
+Most are written by hand. Two are made from the source: the file formats from what the modules of
+`logtool.formats` say of them, and the findings from the catalogue.
+"""
+
+import importlib
+import pkgutil
+import re
+
+from logtool import __version__, formats
+from logtool.commands.program import roff
+from logtool.commands.program.manual import DATE
+from logtool.findings import Rule, catalogue
+
+_TITLE = re.compile(r"# (logtool[a-z-]*): (.+)\n")
+_BORDER = re.compile(r"[=-]+( +[=-]+)*")
+
+_FINDINGS = """\
+# logtool-findings: every finding that logtool reports
+
+<!-- `logtool generate` makes this page from logtool/catalogue.toml. -->
+
+A finding has a code, which scripts may rely on, and a severity. An `error` is about records that
+are unreadable, lost or will be lost, or about a broker that will not start. A `warning` is about
+something inconsistent that costs no record. An `info` is legal and worth knowing.
+
+What a broker notices by itself is one of four: `always` at its next start, `if-unclean` only at a
+start after an unclean stop, `never`, and `refuses-to-start`.
+
+`logtool explain CODE` prints one of the sections below."""
+
+_FORMATS = """\
+# logtool-formats: the files of a log directory, byte by byte
+
+<!-- `logtool generate` makes this page from the docstrings of the modules in formats/. -->
+
+Each section describes one file, and names the class and the release of Kafka that this knowledge
+comes from. Integers are big-endian, and signed unless a table says otherwise."""
+
+
+def made() -> dict[str, str]:
+    """Return the Markdown of the guides that are made from the source, by name."""
+    return {"logtool-formats": _formats(), "logtool-findings": _findings()}
+
+
+def summary(name: str, text: str) -> str:
+    """Return what the first line of the guide `name` says that it is about.
+
+    Raises:
+        ValueError: the first line is not ``# NAME: SUMMARY``.
+
+    """
+    found = _TITLE.match(text)
+    if not found or found[1] != name:
+        raise ValueError(f"{name}.md does not begin with '# {name}: SUMMARY'")
+    return found[2]
+
+
+def render(name: str, text: str, others: list[str]) -> str:
+    """Return the man page of the guide `name`; `others` are the names of all guides.
+
+    Raises:
+        ValueError: the first line is not ``# NAME: SUMMARY``.
+
+    """
+    see_also = [("logtool", 1), *((other, 7) for other in others if other != name)]
+    lines = [
+        "'\\\" t",
+        f'.TH {name.upper()} 7 "{DATE}" "logtool {__version__}" "logtool manual"',
+        # No hyphens in names of files and options, and no stretched spaces between them.
+        ".nh",
+        ".ad l",
+        ".SH NAME",
+        f"{roff.escape(name)} \\- {roff.escape(summary(name, text))}",
+        ".SH DESCRIPTION",
+        *roff.from_markdown(text),
+        ".SH SEE ALSO",
+        ", ".join(f"\\fB{roff.escape(page)}\\fR({section})" for page, section in see_also),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _findings() -> str:
+    lines = [_FINDINGS]
+    area = ""
+    for rule in catalogue().values():
+        if rule.code.split("/")[0] != area:
+            area = rule.code.split("/")[0]
+            lines += ["", f"## {area}"]
+        lines += _finding(rule)
+    return "\n".join(lines) + "\n"
+
+
+def _finding(rule: Rule) -> list[str]:
+    parts = (
+        ("What it means", rule.meaning),
+        ("What a broker does", rule.broker_does),
+        ("What to do", rule.action),
+    )
+    lines = ["", f"### {rule.code}", "", _sentence(rule.title)]
+    lines += [f"Severity: `{rule.severity}`. A broker notices: `{rule.broker}`."]
+    for heading, text in parts:
+        lines += ["", f"**{heading}.** {' '.join(text.split())}"]
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _formats() -> str:
+    lines = [_FORMATS]
+    for module in _modules():
+        first, _, rest = (importlib.import_module(module).__doc__ or "").strip().partition("\n")
+        heading = module.removeprefix(f"{formats.__name__}.").split(".")[-1].replace("_", " ")
+        lines += ["", f"## {heading}", "", first.replace("``", "`"), *_markdown(rest)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _modules() -> list[str]:
+    """Return the modules that say how a file looks, the one about names first."""
+    found = pkgutil.walk_packages(formats.__path__, f"{formats.__name__}.")
+    public = [m.name for m in found if "._" not in m.name and not m.ispkg]
+    described = [name for name in public if "Source:" in str(importlib.import_module(name).__doc__)]
+    return sorted(described, key=lambda name: (not name.endswith(".names"), name))
+
+
+def _markdown(docstring: str) -> list[str]:
+    """Return a docstring as Markdown: its tables and literal blocks as they are, fenced."""
+    lines: list[str] = []
+    for block in re.split(r"\n\n+(?! )", docstring.strip("\n")):
+        rows = block.split("\n")
+        if _BORDER.fullmatch(rows[0]):
+            lines += ["", "```", *_aligned(rows), "```"]
+            continue
+        prose, _, below = block.partition("::\n\n")
+        lines += ["", *prose.replace("``", "`").split("\n")]
+        if below:
+            lines[-1] += ":"
+            lines += ["", "```", *(row.removeprefix("    ") for row in below.split("\n")), "```"]
+    return lines
+
+
+def _aligned(rows: list[str]) -> list[str]:
+    """Return the rows of a table without quotes, each column as wide as it then must be."""
+    starts = [m.start() for m in re.finditer("[=-]+", rows[0])]
+    ends = [*starts[1:], max(map(len, rows))]
+    spans = [slice(start, end) for start, end in zip(starts, ends, strict=True)]
+    cells = [
+        None if _BORDER.fullmatch(row) else [row[span].strip().replace("`", "") for span in spans]
+        for row in rows
+    ]
+    filled = [row for row in cells if row is not None]
+    widths = [max(map(len, column)) for column in zip(*filled, strict=True)]
+    made = []
+    for row in cells:
+        words = ["-" * width for width in widths] if row is None else row
+        made.append("  ".join(map(str.ljust, words, widths)).rstrip())
+    return made

@@ -1,0 +1,383 @@
+"""How plans look: partitions, what becomes of their files, how long it takes."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from logtool.actions import GRAVE, Action, Kind
+from logtool.commands import output
+from logtool.commands.output import Report, Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object, columns
+from logtool.disk import shell
+from logtool.errors import LogtoolError, UnreadableError, UnwritableError
+from logtool.running.summary import ActionSummary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logtool.startup.duration import Duration
+    from logtool.startup.partition import PartitionForecast
+    from logtool.startup.recover import Recover
+
+SCHEMA = "logtool.plan/1"
+_ACTION = columns(
+    "action", "path", "target", "topic", "partition", "segment", "position", "length",
+    "first_offset", "last_offset", "lost_bytes", "lost_batches", "lost_records",
+    "lost_bad_batches", "lost_bad_records", "lost_behind_damage", "below_high_watermark", "reason",
+)  # fmt: skip
+_MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
+_STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
+_ROUTINE = frozenset({Kind.CREATE, Kind.REPLACE, "recover"})
+"""What a table shows with -v only, one by one."""
+
+
+def make(settings: Settings) -> View:
+    """Return the view of every command that plans or changes something."""
+    return View(
+        schema=SCHEMA,
+        columns=_ACTION,
+        layout=lambda obj: _MARKDOWN if obj["type"] == "action" else None,
+        lines={"table": lambda obj: _line(obj, settings)},
+        row_types=frozenset({"action"}),
+        sparse=True,
+    )
+
+
+def is_routine(obj: Object) -> bool:
+    """Return whether an action is one of those that follow from another."""
+    if obj["type"] != "action" or obj["lost_records"]:
+        return False
+    routine = obj["action"] in _ROUTINE or obj["path"].endswith((".snapshot", ".deleted"))
+    index = obj["path"].endswith("index")
+    return bool(routine or (obj["action"] == Kind.REMOVE and index))
+
+
+Planned = tuple[Action, Object]
+
+
+class Printer:
+    """Prints what is planned; a table leaves out what follows from something else."""
+
+    def __init__(self, report: Report, summary: ActionSummary) -> None:
+        self._report = report
+        self._summary = summary
+        self._brief = report.settings.format == "table" and not report.settings.verbose
+        self.losing: list[str] = []
+        """Partitions that lose records, as --accept-loss takes them."""
+        self.lost_records = self.cut = self.stray = self.grave = self.withheld = self.shown = 0
+        self.uncounted: list[int] = []
+        """Of partitions that lose what nobody can count: acknowledged offsets."""
+        self.lacking: list[int] = []
+        """Acknowledged offsets that partitions lack by now, whatever happens next."""
+        self.offline = self.discarded = 0
+        self.refuses = False
+        """Whether a broker would not start, whatever the partitions hold."""
+
+    def partition(self, forecast: "PartitionForecast") -> None:
+        """Print one partition and what becomes of its files."""
+        summary, losses = self._summary, forecast.losses
+        summary.partitions += 1
+        summary.segments += forecast.segments
+        summary.records += forecast.records_scanned
+        summary.bytes += forecast.bytes_read
+        lost = sum(loss.records for loss in losses)
+        acknowledged = forecast.lost_acknowledged or 0
+        if losses:
+            self.losing.append(f"{forecast.request.topic}-{forecast.request.partition}")
+            self.uncounted += [acknowledged] if not lost else []
+        elif acknowledged:
+            self.lacking.append(acknowledged)
+        self.cut += any(
+            action.action == Kind.TRUNCATE and not action.loss.only_zeros
+            for action in forecast.actions
+        )
+        self.lost_records += lost
+        actions = [(action, action.as_json()) for action in forecast.actions]
+        news = not all(is_routine(obj) for _, obj in actions)
+        if news or not self._brief:
+            self._report.item(forecast.as_json())
+        for action, obj in _collapsed(actions) if self._brief else actions:
+            self.action(action, obj)
+
+    def action(self, action: Action, obj: Object | None = None) -> None:
+        """Print one action."""
+        obj = obj or action.as_json()
+        self.grave += action.is_grave
+        self.stray += action.action == "stray"
+        self.offline += action.action == "offline" and action.topic is None
+        self.discarded += action.action == "discard"
+        self.refuses |= action.action == "refuse" and action.topic is None
+        if self._brief and is_routine(obj):
+            self.withheld += action.change is not None
+            return
+        self.shown += 1
+        self._report.item(obj)
+
+    def problem(self, error: LogtoolError) -> None:
+        """Print why something was not looked at or not done."""
+        if isinstance(error, UnreadableError):
+            self._summary.add(error)
+            self._report.unreadable(error)
+        elif isinstance(error, UnwritableError):
+            self._summary.unreadable += 1
+            self._report.refused(error, "unwritable")
+        else:
+            self._summary.refused = True
+            self._report.refused(error)
+
+    def withheld_line(self) -> str:
+        """Return what the table leaves out, for people."""
+        also = " as well" if self.shown else ""
+        if self.withheld == 1:
+            return f"1 file is rebuilt or removed{also}; -v lists it"
+        return f"{self.withheld:,} files are rebuilt or removed{also}; -v lists them"
+
+
+def _collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
+    """Yield the actions with segments that go one behind the other, for one reason, as one."""
+    shown: list[Planned] = []
+    for action, obj in actions:
+        if is_routine(obj):
+            yield action, obj  # counted, not printed
+        elif shown and _same_fate(shown[-1][1], obj):
+            shown[-1] = shown[-1][0], _merged(shown[-1][1], obj)
+        else:
+            shown.append((action, obj))
+    yield from shown
+
+
+def _same_fate(one: Object, other: Object) -> bool:
+    keys = ("action", "reason", "below_high_watermark")
+    same = all(one[key] == other[key] for key in keys)
+    return same and one["action"] == Kind.REMOVE and other["path"].endswith(".log")
+
+
+def _merged(one: Object, other: Object) -> Object:
+    """Return the object of two: their sums, from the first to the last."""
+    merged = dict(one)
+    for key in (
+        "length",
+        "lost_bytes",
+        "lost_batches",
+        "lost_records",
+        "lost_bad_batches",
+        "lost_bad_records",
+        "lost_behind_damage",
+    ):
+        merged[key] = (one[key] or 0) + (other[key] or 0)
+    firsts = [obj["first_offset"] for obj in (one, other) if obj["first_offset"] is not None]
+    lasts = [obj["last_offset"] for obj in (one, other) if obj["last_offset"] is not None]
+    merged["first_offset"], merged["last_offset"] = (
+        min(firsts, default=None),
+        max(lasts, default=None),
+    )
+    merged["to"] = other["path"].rpartition("/")[2]
+    return merged
+
+
+def last_lines(
+    printer: Printer,
+    found: Sequence["PartitionForecast"],
+    time: "Duration | None",
+    summary: ActionSummary,
+) -> Iterator[str]:
+    """Yield what a forecast says in the end, for people."""
+    if printer.withheld:
+        yield printer.withheld_line()
+    read = [one for one in found if one.bytes_read]
+    if time and read:
+        longest = ""
+        if len(read) > 1 and time.critical:
+            longest = f", {time.critical.name} alone {text.duration(time.critical_seconds)}"
+        yield (
+            f"{text.size(time.bytes)} of {text.count(len(read), 'partition')} to be read: about "
+            f"{text.duration(time.seconds)} in {text.count(time.threads, 'thread')} at "
+            f"{text.rate(time.bytes_per_second, 1)} each{longest}; "
+            f"let probes wait {time.probe_timeout_s} s"
+        )
+    stops = sum(one.outcome != "loads" for one in found)
+    parts = [text.count(len(found), "partition")]
+    recovered = sum(one.recovered for one in found)
+    if recovered:
+        segments = text.count(sum(one.segments for one in found), "segment")
+        parts.append(f"{recovered:,} of {segments} recovered")
+    if stops:
+        parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
+    if printer.stray:
+        parts.append(f"{printer.stray:,} put aside as stray")
+    if printer.offline:
+        parts.append(f"{text.count(printer.offline, 'log dir')} offline")
+    if printer.discarded:
+        parts.append(f"{text.count(printer.discarded, 'copy', 'copies')} emptied or deleted")
+    if printer.refuses:
+        parts.append("a broker refuses to start")
+    parts += _losses(printer, "lost")
+    line = ", ".join(parts)
+    if not found and summary.complete:
+        line = _NONE
+    bad = (
+        stops
+        or printer.stray
+        or printer.refuses
+        or printer.losing
+        or printer.lacking
+        or printer.offline
+        or printer.discarded
+    )
+    if found and summary.complete and not bad:
+        line += ": no sound record is lost" if printer.cut else ": nothing is lost"
+    yield text.state(summary) + line
+
+
+def recovered_lines(
+    printer: Printer,
+    found: Sequence["PartitionForecast"],
+    job: "Recover",
+    changes: int,
+    summary: ActionSummary,
+) -> Iterator[str]:
+    """Yield what a recovery says in the end, for people."""
+    applied = job.consent.apply
+    if printer.withheld:
+        yield printer.withheld_line()
+    for log_dir in _stopped_in_order(found):
+        yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
+    stopped = sum(one.outcome != "loads" for one in found)
+    if stopped:
+        what = "it" if stopped == 1 else "them"
+        partitions = text.count(stopped, "partition")
+        yield f"{partitions} left alone: a broker would not load {what}"
+    all_made = applied and job.made == changes
+    yield from _losses(printer, "lost" if all_made else "would be lost")
+    if printer.losing and not applied:
+        options = " ".join(shell.option("--accept-loss", name) for name in printer.losing)
+        yield f"to accept that: {options}"
+    files = text.count(changes, "change")
+    if not applied and changes:
+        outcome = "--apply refuses as long as that is so" if job.blocked else "add --apply to do it"
+        line = f"{files} to make; nothing was written; {outcome}"
+    elif not changes and summary.exit_status() == 0:
+        line = "nothing to do" if found else _NONE
+    elif not job.made:
+        line = "nothing was changed"
+    else:
+        line = f"{files} made" if all_made else f"{job.made:,} of {files} made"
+    yield text.state(summary) + line
+
+
+def _losses(printer: Printer, verb: str) -> Iterator[str]:
+    """Yield how much is lost, and how much was lost before; offsets where nobody can count."""
+    counted = len(printer.losing) - len(printer.uncounted)
+    if counted:
+        lost = text.count(printer.lost_records, "record")
+        yield f"{lost} {verb} in {text.count(counted, 'partition')}"
+    if printer.uncounted:
+        lost = text.count(sum(printer.uncounted), "acknowledged offset")
+        yield f"{lost} {verb} in {text.count(len(printer.uncounted), 'partition')}"
+    if printer.lacking:
+        lost = text.count(sum(printer.lacking), "acknowledged offset")
+        where = text.count(len(printer.lacking), "partition")
+        yield f"{lost} {'was' if sum(printer.lacking) == 1 else 'were'} lost before, in {where}"
+
+
+def _stopped_in_order(found: Sequence["PartitionForecast"]) -> "Iterator[Path]":
+    """Yield the log dirs whose logs a broker takes as they are."""
+    recovered: dict[Path, int] = {}
+    for one in found:
+        if one.request.start.clean:
+            log_dir = one.request.path.parent
+            recovered[log_dir] = recovered.get(log_dir, 0) + one.recovered
+    return (log_dir for log_dir, count in recovered.items() if not count)
+
+
+_NONE = "no partition is there"
+
+
+def undo_object(path: object) -> dict[str, Any]:
+    """Return the object that names an undo directory."""
+    return {"type": "undo", "path": str(path)}
+
+
+def undo_line(path: object) -> str:
+    """Return the command that goes back, as it is typed."""
+    return f"undo with: logtool undo --apply {shell.path(str(path))}"
+
+
+def _line(obj: Object, settings: Settings) -> str | None:
+    if obj["type"] == "partition":
+        return _partition(obj)
+    if obj["type"] == "undo":
+        return undo_line(obj["path"])
+    if obj["type"] != "action" or (is_routine(obj) and not settings.verbose):
+        return None
+    action = str(obj["action"])
+    of_partition = obj["topic"] is not None
+    name = text.escape(obj["path"].rpartition("/")[2] if of_partition else obj["path"])
+    if "to" in obj:
+        name += f" to {text.escape(obj['to'])}"
+    place = name if obj["position"] is None else f"{name} @{obj['position']}"
+    if obj["length"]:
+        place += f", {text.size(obj['length'])}"
+    style = "error" if obj["lost_records"] or action in GRAVE else _STYLES.get(action)
+    label = f"{action:<9}"
+    if style:
+        label = output.paint_stdout(label, style, settings.color)
+    indent = "  " if of_partition else ""
+    return f"{indent}{label} {place}: {text.escape(obj['reason'])}{_loss(obj)}"
+
+
+def _partition(obj: Object) -> str:
+    """Return the heading of a partition."""
+    name = text.escape(obj["path"])
+    if obj["outcome"] != "loads":
+        return f"{name}: {_OUTCOMES[obj['outcome']]}"
+    parts = [text.extent(obj["log_start_offset"], obj["log_end_offset"]) + _other_end(obj)]
+    if obj["recovered_segments"]:
+        parts.append(
+            f"{obj['recovered_segments']} of {text.count(obj['segments'], 'segment')} recovered, "
+            f"{text.size(obj['bytes_scanned'] + obj['bytes_replayed'])} read"
+        )
+    if obj["lost_records"]:
+        parts.append(f"LOSES {text.count(obj['lost_records'], 'record')}")
+    elif obj["lost_acknowledged"]:
+        verb = "LOSES" if obj["lost_bytes"] else "LACKS"
+        parts.append(f"{verb} {text.count(obj['lost_acknowledged'], 'acknowledged offset')}")
+    return f"{name}: {', '.join(parts)}"
+
+
+def _other_end(obj: Object) -> str:
+    """Return where the log ends if it is cut the other way, where that is another place."""
+    broker, recover = obj["broker_log_end_offset"], obj["recover_log_end_offset"]
+    if broker == recover:
+        return ""
+    if obj["log_end_offset"] == broker:
+        return f" (after logtool recover the log ends at {recover})"
+    return f" (after a broker's recovery the log ends at {broker})"
+
+
+_OUTCOMES = {
+    "refuses": "A BROKER REFUSES TO START",
+    "offline": "A BROKER TAKES THE LOG DIR OFFLINE",
+    "unknown": "what a broker does is not known",
+}
+
+
+def _loss(obj: Object) -> str:
+    bad, below = obj["lost_bad_records"], obj["below_high_watermark"]
+    if not (obj["lost_records"] or obj["lost_batches"] or below):
+        return ""
+    kinds = (
+        (obj["lost_records"] - bad, obj["lost_batches"], "sound batch"),
+        (bad, obj["lost_bad_batches"], "bad batch"),
+    )
+    counted = [
+        f"{text.count(records, 'record')} in {text.count(batches, kind, f'{kind}es')}"
+        for records, batches, kind in kinds
+        if batches
+    ]
+    found = f"; this loses {' and '.join(counted) or 'records that nobody can count'}"
+    if obj["first_offset"] is not None:
+        found += f", {text.offsets(obj['first_offset'], obj['last_offset'])}"
+    if obj["below_high_watermark"]:
+        found += ", BELOW THE HIGH WATERMARK"
+    return found

@@ -1,0 +1,137 @@
+"""How checkpoints and changes to them look, and how such changes are made."""
+
+import difflib
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logtool.checkpoints.carry_out import carry_out, held
+from logtool.checkpoints.edit import Edit
+from logtool.commands.output import Report, Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import columns
+from logtool.commands.views import actions
+from logtool.disk import shell
+from logtool.errors import UnreadableError
+from logtool.exits import Exit
+from logtool.formats.names import FileKind
+from logtool.running.summary import ActionSummary
+
+if TYPE_CHECKING:
+    from logtool.disk.log_dir import Inputs
+
+SCHEMA = "logtool.checkpoint/1"
+_PARTITION = columns(
+    "topic", "partition", "directory", "recovery_point", "high_watermark", "log_start_offset",
+    "cleaner_offset", "leader_epoch", "epoch_start_offset",
+)  # fmt: skip
+_EPOCH = columns("leader_epoch", "start_offset", "end_offset")
+_CSV = columns("type", "path", *(c.title for c in _PARTITION), "start_offset", "end_offset")
+
+
+def of_rows() -> View:
+    """Return the view of `checkpoint show`."""
+    layouts = {"partition": _PARTITION, "epoch": _EPOCH}
+    return View(
+        schema=SCHEMA,
+        columns=_CSV,
+        layout=lambda obj: layouts.get(obj["type"]),
+        row_types=frozenset(layouts),
+    )
+
+
+def of_edits(settings: Settings, diffs: dict[str, str]) -> View:
+    """Return the view of what changes; `diffs` are the differences of the files, by their path."""
+    return replace(
+        actions.make(settings), lines={"table": lambda obj: diffs.get(obj.get("path") or "")}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Edits that are shown and, where that is wanted, made."""
+
+    settings: Settings
+    log_dir: Path
+    apply: bool
+    undo_dir: Path | None
+    command: str
+    """What is run, for whoever finds the undo directory."""
+    summary: ActionSummary = field(default_factory=ActionSummary)
+    inputs: "Inputs | None" = None
+    unchanged: str = "nothing to change"
+    """What is said where there is nothing to do."""
+
+    def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
+        """Show what `find` returns, and do it if all of it could be found; returns the status."""
+        diffs: dict[str, str] = {}
+        edits: list[Edit] = []
+        undo_dir = None
+        summary = self.summary
+        report = Report(self.settings, of_edits(self.settings, diffs), summary, self.inputs)
+        none: list[Path] = []
+        holding = held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none)
+        # The report is outside: it is what takes signals, also while an earlier change is finished.
+        with report, holding as finished:
+            for place in finished:
+                report.note(f"an earlier change was finished first; to undo it: {_undo(place)}")
+            for item in find():
+                if isinstance(item, UnreadableError):
+                    summary.add(item)
+                    report.unreadable(item)
+                    continue
+                edits.append(item)
+                diffs[str(item.action.path)] = difference(item)
+                report.item(item.action.as_json())
+            summary.to_do = bool(edits) and not self.apply
+            if self.apply and edits and summary.complete:
+                undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)
+                report.item(actions.undo_object(undo_dir))
+        for one in edits:
+            self._explain(report, one)
+        self._conclude(report, edits, undo_dir)
+        return report.exit_status()
+
+    def _explain(self, report: Report, edit: Edit) -> None:
+        for reason in edit.reasons:
+            report.note(f"{edit.action.path}: {reason}")
+        marker = self.log_dir / FileKind.CLEAN_SHUTDOWN
+        if edit.action.path.name == FileKind.RECOVERY_POINT_CHECKPOINT and marker.exists():
+            report.note(f"{marker} is there: a broker that finds it recovers nothing at all")
+
+    def _conclude(self, report: Report, edits: list[Edit], undo_dir: Path | None) -> None:
+        state = text.state(self.summary)
+        count = f"{state}{text.count(len(edits), 'file')}"
+        if undo_dir:
+            report.note(f"{count} changed; to undo it: {_undo(undo_dir)}", "good")
+        elif edits and self.apply:
+            report.note(f"{count} to change; nothing was written", "error")
+        elif edits:
+            report.note(f"{count} to change; nothing was written; add --apply to do it", "warning")
+        else:
+            report.note(f"{state}{self.unchanged}", None if state else "good")
+
+
+def difference(edit: Edit) -> str:
+    """Return the unified difference of a file's text, fit for a terminal and for patch(1)."""
+    name, change = text.escape(str(edit.action.path)), edit.action.change
+    before = name if change and change.seen else "/dev/null"
+    after = "/dev/null" if change and change.content is None else name
+    found = difflib.unified_diff(_lines(edit.before), _lines(edit.after), before, after)
+    return "\n".join(line.removesuffix("\n") for line in found)
+
+
+def _undo(undo_dir: Path) -> str:
+    return f"logtool undo --apply {shell.path(undo_dir)}"
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines of a file, each with its end; the last says where it has none."""
+    content = data.decode("utf-8", "backslashreplace")
+    lines = [f"{text.escape(line)}\n" for line in content.split("\n")]
+    if lines[-1] == "\n":
+        return lines[:-1]
+    lines[-1] += "\\ No newline at end of file\n"
+    return lines

@@ -1,0 +1,149 @@
+"""How findings look to a person, and the verdict behind them."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from logtool.commands import output
+from logtool.commands.output import Report, Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.progress import progress_line
+from logtool.commands.printing.writers import Object, columns
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity, catalogue
+from logtool.running.summary import Summary
+
+if TYPE_CHECKING:
+    from logtool.verify import Verification
+
+SCHEMA = "logtool.verify/1"
+MOST_NEXT = 10
+"""Commands to run next that a person is shown; the JSON has them all."""
+
+_COLUMNS = columns(
+    "severity", "code", "broker", "path", "topic", "partition", "segment", "position", "length",
+    "first_offset", "last_offset", "message", "next",
+)  # fmt: skip
+_MARKDOWN = columns("severity", "code", "broker", "path", "position", "message")
+_BROKER_WORDS = {
+    "always": "a broker acts on it at its next start",
+    "if-unclean": "a broker acts on it after an unclean stop",
+    "never": "a broker does not notice",
+    "refuses-to-start": "A BROKER REFUSES TO START",
+}
+
+
+def make(settings: Settings) -> View:
+    """Return the view of `verify`."""
+    return View(
+        schema=SCHEMA,
+        columns=_COLUMNS,
+        layout=lambda obj: _MARKDOWN if obj["type"] == "finding" else None,
+        lines={"table": lambda obj: _lines(obj, settings)},
+        row_types=frozenset({"finding"}),
+        sparse=True,
+    )
+
+
+class Printer:
+    """Prints findings up to a number, and in the end what was found in all."""
+
+    def __init__(self, report: Report, most: int | None) -> None:
+        self._report = report
+        self._left = most
+        self._withheld = 0
+        self._table = report.settings.format == "table"
+
+    def show(self, item: Finding | UnreadableError) -> None:
+        """Print one finding, if it is to be printed."""
+        if isinstance(item, UnreadableError):
+            self._report.unreadable(item)
+            return
+        if self._table and item.severity is Severity.INFO and not self._report.settings.verbose:
+            return
+        if self._left == 0:
+            self._withheld += 1
+            return
+        if self._left is not None:
+            self._left -= 1
+        self._report.item(item.as_json())
+
+    def conclude(self, fail_on: Severity) -> None:
+        """Print the summary for people, the verdict last."""
+        report, summary = self._report, self._report.summary
+        if self._withheld:
+            report.note(f"{text.count(self._withheld, 'more finding')} not printed")
+        if self._table and not report.settings.verbose:
+            for line in _info_lines(summary):
+                report.note(line, "info")
+        for line in _next_lines(list(summary.next)):
+            report.note(line)
+        style = {0: "good", 1: "error"}.get(int(summary.exit_status(fail_on)), "warning")
+        report.note(verdict(summary), style)
+
+
+def status(job: "Verification") -> str:
+    """Return one line: how far it is, and what was found so far."""
+    now = job.progress
+    read = progress_line(now.bytes_done, now.bytes_total, job.summary.elapsed_s)
+    return f"{read}; so far {_found(job.summary)}"
+
+
+def verdict(summary: Summary) -> str:
+    """Return one line: whether it is complete, what was found, how much was read, how fast."""
+    seconds = summary.elapsed_s
+    rate = f" ({text.rate(summary.bytes, seconds)})" if seconds > 0 else ""
+    read = (
+        f"{text.count(summary.partitions, 'partition')}, "
+        f"{text.count(summary.segments, 'segment')}, "
+        f"{text.count(summary.batches, 'batch', 'batches')}, {text.size(summary.bytes)} "
+        f"in {text.duration(seconds)}{rate}"
+    )
+    return f"{text.state(summary)}{_found(summary)} in {read}"
+
+
+def _found(summary: Summary) -> str:
+    found = [
+        text.count(summary.severities[s], str(s), None if s is not Severity.INFO else "infos")
+        for s in reversed(Severity)
+        if summary.severities[s]
+    ]
+    if not (summary.severities[Severity.ERROR] or summary.severities[Severity.WARNING]):
+        found = ["no errors, no warnings", *found]
+    return ", ".join(found)
+
+
+def _info_lines(summary: Summary) -> Iterable[str]:
+    known = catalogue()
+    infos = [
+        (code, number)
+        for code, number in sorted(summary.codes.items())
+        if code in known and known[code].severity is Severity.INFO
+    ]
+    for code, number in infos:
+        yield f"info     {code}  x{number:,}  {known[code].title}"
+
+
+def _next_lines(commands: list[str]) -> Iterable[str]:
+    if commands:
+        yield "Next:"
+    for command in commands[:MOST_NEXT]:
+        yield f"  {command}"
+    if len(commands) > MOST_NEXT:
+        yield f"  and {len(commands) - MOST_NEXT} more, see --format json"
+
+
+def _lines(obj: Object, settings: Settings) -> str | None:
+    """Return a finding as a person reads it; errors go to stderr instead."""
+    if obj["type"] != "finding":
+        return None
+    severity = obj["severity"]
+    place = "" if obj["path"] is None else text.escape(str(obj["path"]))
+    if obj["position"] is not None:
+        place += f" @{obj['position']}"
+    label = output.paint_stdout(f"{severity.upper():<8}", severity, settings.color)
+    line = f"{label} {obj['code']}  {place}  {text.escape(obj['message'])}"
+    if severity == "error" or obj["broker"] == "refuses-to-start":
+        line += f"\n         {_BROKER_WORDS[obj['broker']]}"
+        if obj["next"]:
+            line += f"; next: {text.escape(obj['next'])}"
+    return line

@@ -1,0 +1,148 @@
+"""How gaps look: partitions, what is missing in them, topics, ghosts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from logtool.commands import output
+from logtool.commands.output import Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object, columns
+from logtool.running.summary import Summary
+
+SCHEMA = "logtool.gaps/1"
+_GAP = columns(
+    "path", "topic", "partition", "kind", "first_offset", "last_offset", "missing", "reason",
+    "loss", "evidence", "before_segment", "after_segment", "position", "leader_epoch",
+    "before_timestamp_ms", "before_timestamp", "after_timestamp_ms", "after_timestamp", "ghosts",
+    "ghost_bytes",
+)  # fmt: skip
+_PARTITION_MARKDOWN = columns(
+    "path", "log_start_offset", "log_end_offset", "visible", "control", "missing",
+    "missing_share", "losses", "ghosts",
+)  # fmt: skip
+_GAP_MARKDOWN = columns(
+    "path", "kind", "first_offset", "last_offset", "missing", "reason", "evidence"
+)
+_TOPIC_MARKDOWN = columns("topic", "partitions", "offsets", "missing", "missing_share", "losses")
+_GHOST_MARKDOWN = columns("path", "first_offset", "last_offset", "leader_epoch", "epoch_from")
+_STRETCH_MARKDOWN = columns(
+    "path", "ghost", "first_offset", "last_offset", "without_ghosts_first_offset",
+    "without_ghosts_last_offset",
+)  # fmt: skip
+_MARKDOWN = {
+    "partition": _PARTITION_MARKDOWN, "gap": _GAP_MARKDOWN, "topic": _TOPIC_MARKDOWN,
+    "ghost": _GHOST_MARKDOWN, "stretch": _STRETCH_MARKDOWN,
+}  # fmt: skip
+
+
+def make(settings: Settings) -> View:
+    """Return the view of ``gaps``."""
+    return View(
+        schema=SCHEMA,
+        columns=_GAP,
+        layout=lambda obj: _MARKDOWN.get(obj["type"]),
+        lines={"table": lambda obj: _lines(obj, settings)},
+        row_types=frozenset({"gap"}),
+        sparse=True,
+    )
+
+
+def last_lines(total: Object, summary: Summary) -> Iterator[str]:
+    """Yield what is said in the end, for people."""
+    losses = total["losses"]
+    if losses:
+        verdict = f"{text.count(losses, 'gap')} that may mean loss"
+    elif summary.complete:
+        verdict = "no gap means loss"
+    else:
+        verdict = "no gap of what was read means loss"
+    missing = f"{total['missing']:,} of {text.count(total['offsets'], 'offset')} missing"
+    yield (
+        f"{text.state(summary)}{verdict}; {missing}"
+        f"{_percent(total['missing_share'])} in {text.count(total['partitions'], 'partition')}"
+    )
+
+
+def written(path: Path, size: int, partition: Object) -> str:
+    """Return what is said of a log that was written, for people."""
+    line = f"{path}: {text.size(size)}, {text.count(partition['ghosts'], 'ghost')}"
+    if partition["losses"]:
+        line += "; gaps that may mean loss are filled too, and it does not tell which"
+    return line
+
+
+def _lines(obj: Object, settings: Settings) -> str | None:
+    kind = obj["type"]
+    if kind in ("partition", "topic") and not (obj["reasons"] or settings.verbose):
+        return None
+    if kind == "partition":
+        return _partition(obj)
+    if kind == "topic":
+        return _topic(obj)
+    if kind == "gap":
+        return _gap(obj, settings) if obj["loss"] or settings.verbose else None
+    if kind == "ghost":
+        span = text.through(obj["first_offset"], obj["last_offset"])
+        return f"  ghost {span} epoch {obj['leader_epoch']} ({obj['epoch_from']})"
+    if kind == "stretch":
+        return _stretch(obj)
+    return None
+
+
+def _partition(obj: Object) -> str:
+    extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
+    return f"{text.escape(obj['path'])}: {extent}, {_counts(obj)}"
+
+
+def _topic(obj: Object) -> str | None:
+    if obj["partitions"] < 2:
+        return None
+    partitions = text.count(obj["partitions"], "partition")
+    return f"topic {text.escape(obj['topic'])}: {partitions}, {_counts(obj)}"
+
+
+def _counts(obj: Object) -> str:
+    parts = [f"{obj['visible']:,} visible"]
+    if obj["aborted"]:
+        parts[0] += f" ({obj['aborted']:,} aborted)"
+    if obj["control"]:
+        parts.append(f"{obj['control']:,} control")
+    parts.append(f"{obj['missing']:,} missing{_percent(obj['missing_share'])}")
+    told = "; ".join(
+        f"{reason} {counts['offsets']:,} in {text.count(counts['gaps'], 'gap')}"
+        for reason, counts in obj["reasons"].items()
+    )
+    if obj["ghosts"]:
+        ghosts = f"{text.count(obj['ghosts'], 'ghost')} of {text.size(obj['ghost_bytes'])}"
+        told += f"; {ghosts} would fill it"
+    return ", ".join(parts) + (f": {told}" if told else "")
+
+
+def _percent(share: float) -> str:
+    return f" ({share * 100:.2f} %)" if share else ""
+
+
+def _gap(obj: Object, settings: Settings) -> str:
+    last = obj["last_offset"]
+    span = text.through(obj["first_offset"], "the end" if last is None else last)
+    reason = str(obj["reason"])
+    if obj["loss"]:
+        reason = output.paint_stdout(reason, "error", settings.color)
+    where = obj["kind"]
+    if obj["kind"] == "in-batch" and last is not None:
+        width = last - obj["first_offset"] + 1
+        where += f", {obj['missing']} of {width}" if obj["missing"] < width else ""
+    return f"  {span}: {reason} ({where}): {text.escape(obj['evidence'])}"
+
+
+def _stretch(obj: Object) -> str:
+    span = text.through(obj["first_offset"], obj["last_offset"])
+    if obj["ghost"]:
+        return f"  ghost   {span}"
+    first, last = obj["without_ghosts_first_offset"], obj["without_ghosts_last_offset"]
+    wrong = (
+        ""
+        if first == obj["first_offset"]
+        else f", without ghosts {text.through(first, last)}: WRONG"
+    )
+    return f"  batches {span}{wrong}"

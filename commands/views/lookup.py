@@ -1,0 +1,127 @@
+"""How an answer of `lookup` looks."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logtool.commands import output
+from logtool.commands.output import Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.times import rfc3339
+
+if TYPE_CHECKING:
+    from logtool.lookup.places import Place
+    from logtool.lookup.run import Answer
+
+SCHEMA = "logtool.lookup/1"
+_PLACE = columns(
+    "path", "by", "segment", "position", "size", "base_offset", "last_offset", "record", "offset",
+    "timestamp_ms", "timestamp", "leader_epoch", "problem",
+)  # fmt: skip
+_TABLE = (
+    *columns("by"),
+    Column("log", lambda obj: obj["path"] and Path(obj["path"]).name),
+    *columns(
+        "position", "size", "base_offset", "last_offset", "record", "offset", "timestamp",
+        "problem",
+    ),
+)  # fmt: skip
+
+
+def make(settings: Settings) -> View:
+    """Return the view of `lookup`."""
+
+    def layout(obj: Object) -> Columns | str | None:
+        if obj["type"] == "place":
+            return _TABLE if obj["path"] else None
+        if obj["type"] != "lookup":
+            return None
+        style = "good" if obj["found"] and obj["agree"] else "error"
+        line = f"{text.escape(obj['path'])}: {text.escape(obj['message'])}"
+        return output.paint_stdout(line, style, settings.color)
+
+    return View(schema=SCHEMA, columns=_PLACE, layout=layout, row_types=frozenset({"place"}))
+
+
+def objects(answer: "Answer") -> list[dict[str, Any]]:
+    """Return the objects of an answer: what was asked, then both places."""
+    by_time = answer.asked == "timestamp"
+    return [
+        {
+            "type": "lookup",
+            "path": str(answer.found.path),
+            "topic": answer.found.topic,
+            "partition": answer.found.number,
+            "asked": str(answer.asked),
+            "asked_offset": None if by_time else answer.value,
+            "asked_timestamp_ms": answer.value if by_time else None,
+            "asked_timestamp": rfc3339(answer.value) if by_time else None,
+            "log_start_offset": answer.log_start,
+            "log_end_offset": answer.log_end,
+            "found": answer.is_there,
+            "agree": answer.agree,
+            "message": message(answer),
+        },
+        _place("index", answer.by_index),
+        _place("scan", answer.by_scan),
+    ]
+
+
+def message(answer: "Answer") -> str:
+    """Return the answer in one line."""
+    index, scan = answer.by_index, answer.by_scan
+    if not answer.agree:
+        why = "" if index.problem else ": an index is wrong or the log damaged, see logtool verify"
+        return f"the index leads {_where(index)}, the log itself {_where(scan)}{why}"
+    if not answer.is_there:
+        return _missing(answer)
+    if scan.problem:
+        return f"index and scan agree, but {scan.problem}"
+    if answer.asked == "earliest":
+        return f"the log starts at offset {answer.log_start}; index and scan agree"
+    if answer.asked == "offset" and scan.offset != answer.value:
+        rest = f"next is {scan.offset}"
+        if scan.offset is None:
+            rest = "its batch holds none from there on"
+        return f"there is no record of offset {answer.value}: {rest}; index and scan agree"
+    return f"offset {scan.offset}; index and scan agree"
+
+
+def _missing(answer: "Answer") -> str:
+    """Return why nothing was found, by either way."""
+    value, start, end = answer.value, answer.log_start, answer.log_end
+    if answer.asked == "timestamp":
+        return f"no record has a timestamp of {rfc3339(value) or value} or a later one"
+    if value is not None and value < start:
+        return f"offset {value} is below the log start offset {start}"
+    if value is None:
+        return f"the log is empty from its start offset {start} on"
+    return f"offset {value} is not below the log end offset {end}"
+
+
+def _where(place: "Place") -> str:
+    if place.problem:
+        return f"nowhere ({place.problem})"
+    if place.path is None:
+        return "nowhere"
+    at = "" if place.position is None else f" at byte {place.position}"
+    return f"to offset {place.offset} in {place.path.name}{at}"
+
+
+def _place(by: str, place: "Place") -> dict[str, Any]:
+    return {
+        "type": "place",
+        "path": None if place.path is None else str(place.path),
+        "by": by,
+        "segment": place.segment,
+        "position": place.position,
+        "size": place.size,
+        "base_offset": place.base_offset,
+        "last_offset": place.last_offset,
+        "record": place.record,
+        "offset": place.offset,
+        "timestamp_ms": place.timestamp_ms,
+        "timestamp": rfc3339(place.timestamp_ms),
+        "leader_epoch": place.leader_epoch,
+        "problem": place.problem,
+    }

@@ -1,0 +1,152 @@
+"""How the costs and the results of sanity checks look to a person."""
+
+from collections.abc import Iterator, Sequence
+
+from logtool.commands.output import Report, Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.findings import Severity
+
+SCHEMA = "logtool.sanity/1"
+_COLUMNS = columns(
+    "path", "mode", "threads", "repeat", "cache", "segments_opened", "files_opened", "bytes_read",
+    "disk_bytes", "minor_faults", "major_faults", "seconds", "service_seconds",
+    "offset_index_seconds", "time_index_seconds", "transaction_index_seconds",
+    "seconds_per_segment", "speed_up", "seen", "missed", "readers", "reader_mean_seconds",
+    "reader_max_seconds", "forced",
+)  # fmt: skip
+_FINDING = columns("severity", "code", "seen_by", "path", "position", "message")
+
+
+def _time(key: str) -> Column:
+    return Column(_TITLES[key], lambda obj: "" if obj[key] is None else text.duration(obj[key]))
+
+
+_TITLES = {
+    "seconds": "time",
+    "service_seconds": "to serve",
+    "offset_index_seconds": "offset",
+    "time_index_seconds": "time idx",
+    "transaction_index_seconds": "txn",
+    "seconds_per_segment": "per segment",
+}
+_MODEL: Columns = (
+    Column("model of", lambda obj: obj["mode"]),
+    Column("per partition", lambda obj: _term(obj["seconds_per_partition"])),
+    Column("per segment", lambda obj: _term(obj["seconds_per_segment"])),
+    Column("per byte", lambda obj: _term(obj["seconds_per_byte"])),
+    Column("R2", lambda obj: obj["r_squared"]),
+    Column("samples", lambda obj: f"{obj['samples']:,}"),
+)
+_PROJECTION: Columns = (
+    Column("projected", lambda obj: obj["mode"]),
+    Column("partitions", lambda obj: f"{obj['partitions']:,}"),
+    Column("segments", lambda obj: f"{obj['segments']:,}"),
+    Column("time", lambda obj: text.duration(obj["seconds"])),
+)
+_MEASUREMENT: Columns = (
+    Column("start", lambda obj: obj["mode"]),
+    _time("seconds"),
+    _time("service_seconds"),
+    Column("speed-up", lambda obj: "" if obj["speed_up"] is None else f"{obj['speed_up']}x"),
+    Column("opened", lambda obj: f"{obj['files_opened']:,}"),
+    Column("read", lambda obj: text.size(obj["bytes_read"])),
+    Column("from disk", lambda obj: _disk(obj["disk_bytes"])),
+    Column("faults", lambda obj: f"{obj['minor_faults']:,}+{obj['major_faults']:,}"),
+    _time("offset_index_seconds"),
+    _time("time_index_seconds"),
+    _time("transaction_index_seconds"),
+    _time("seconds_per_segment"),
+    Column("reader", lambda obj: _reader(obj)),
+    Column("sees", lambda obj: obj["seen"]),
+    Column("misses", lambda obj: obj["missed"]),
+)
+
+
+def make(settings: Settings, *, models: bool) -> View:
+    """Return the view of `sanity`; people want the models that something was projected by."""
+    return View(
+        schema=SCHEMA,
+        columns=_COLUMNS,
+        layout=lambda obj: _layout(obj, settings, models or settings.verbose),
+        row_types=frozenset({"measurement"}),
+        sparse=True,
+    )
+
+
+def last_lines(objects: Sequence[Object], report: Report) -> Iterator[str]:
+    """Yield what is said in the end, for people."""
+    for obj in objects:
+        if obj["type"] == "directory" and (obj["max_map_count"] or obj["maps"]) < obj["maps"]:
+            yield (
+                f"{obj['path']}: an eager broker keeps {obj['maps']:,} maps, more than "
+                f"vm.max_map_count allows ({obj['max_map_count']:,})"
+            )
+        elif obj["type"] == "measurement" and obj["cache"] not in (None, "dropped"):
+            yield _CACHE[obj["cache"]].format(f"{obj['path']}, {obj['mode']}")
+    yield _verdict(objects, report)
+
+
+_CACHE = {
+    "kept": "{}: not cold, the file system did not drop what it had cached",
+    "partly": "{}: only in part cold, some of it stayed in the page cache",
+    "unknown": "{}: whether it was cold is not known, the system does not count what it reads",
+}
+
+
+def _verdict(objects: Sequence[Object], report: Report) -> str:
+    counts = report.summary.codes.total()
+    seen = [obj["seen_by"] for obj in objects if obj["type"] == "finding"]
+    what = "nothing found"
+    if counts:
+        parts = ", ".join(
+            f"{seen.count(by)} {words}" for by, words in _SEEN.items() if seen.count(by)
+        )
+        what = f"{text.count(counts, 'finding')}: {parts}"
+    state = "" if report.summary.complete else "INCOMPLETE: "
+    if report.summary.severities[Severity.INFO] and not report.settings.verbose:
+        what += " (those of severity info with -v)"
+    segments = text.count(report.summary.segments, "segment")
+    return f"{state}{what}; {text.count(report.summary.partitions, 'partition')}, {segments}"
+
+
+_SEEN = {
+    "lazy": "seen by every start",
+    "eager": "seen by an eager start only",
+    "neither": "seen by none",
+}
+
+
+_TABLES = {"measurement": _MEASUREMENT, "model": _MODEL, "projection": _PROJECTION}
+
+
+def _layout(obj: Object, settings: Settings, models: bool) -> Columns | str | None:
+    if obj["type"] == "model" and not models:
+        return None
+    if obj["type"] in _TABLES:
+        return _TABLES[obj["type"]]
+    if obj["type"] == "directory":
+        return (
+            f"{text.escape(obj['path'])}: {text.count(obj['partitions'], 'partition')}, "
+            f"{text.count(obj['segments'], 'segment')}, "
+            f"{text.count(obj['index_files'], 'index file')} of {text.size(obj['index_bytes'])}"
+        )
+    if obj["type"] != "finding":
+        return None
+    return None if obj["severity"] == "info" and not settings.verbose else _FINDING
+
+
+def _reader(obj: Object) -> str:
+    """Return what a first reader waits, on average and at most."""
+    if obj["readers"] is None:
+        return ""
+    mean, most = text.duration(obj["reader_mean_seconds"]), text.duration(obj["reader_max_seconds"])
+    return f"{mean}, max {most}"
+
+
+def _term(seconds: float | None) -> str:
+    return "" if seconds is None else text.duration(seconds)
+
+
+def _disk(count: int | None) -> str:
+    return "" if count is None else text.size(count)

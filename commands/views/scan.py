@@ -1,0 +1,105 @@
+"""How a run of the pipeline looks to a person."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from logtool.commands.output import View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Object, columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logtool.pipeline.manifest import Manifest
+    from logtool.pipeline.runs import Staged
+    from logtool.pipeline.scan import Scan
+    from logtool.running.summary import Summary
+
+SCHEMA = "logtool.scan/1"
+_TABLE = (
+    Column("table", lambda obj: obj["table"]),
+    Column("rows", lambda obj: f"{obj['rows']:,}"),
+    Column("size", lambda obj: text.size(obj["bytes"])),
+    Column("path", lambda obj: obj["path"]),
+)
+_RUN = (
+    Column("run", lambda obj: obj["run_id"]),
+    Column("state", lambda obj: obj["state"]),
+    Column("rows", lambda obj: "" if obj["rows"] is None else f"{obj['rows']:,}"),
+    Column("size", lambda obj: "" if obj["bytes"] is None else text.size(obj["bytes"])),
+    Column("began", lambda obj: obj["began"] or ""),
+    Column("process", lambda obj: obj["process"] or ""),
+)
+_LAYOUTS = {"table": _TABLE, "run": _RUN, "file": _TABLE}
+_TABLE_KEYS = ("table", "rows", "bytes", "path", "run_id")
+_KEYS = {
+    "table": _TABLE_KEYS, "file": _TABLE_KEYS,
+    "run": ("run_id", "state", "rows", "bytes", "began", "process"),
+}  # fmt: skip
+
+
+def make(of: str = "table") -> View:
+    """Return the view of `scan`: of the tables of a run, of its files, or of runs."""
+    return View(
+        SCHEMA, columns(*_KEYS[of]), lambda obj: _LAYOUTS.get(obj["type"]),
+        row_types=frozenset({of}), sparse=True,
+    )  # fmt: skip
+
+
+def run_object(run: "Manifest") -> Object:
+    """Return the object of a complete run."""
+    return {
+        "type": "run", "run_id": run.run_id, "state": "complete",
+        "rows": sum(run.rows.values()), "bytes": sum(part.size for part in run.parts),
+        "began": None, "process": None,
+    }  # fmt: skip
+
+
+def file_objects(run: "Manifest", output: str, wanted: Sequence[str]) -> Iterator[Object]:
+    """Yield an object for each file of some tables of a complete run."""
+    for part in run.parts:
+        if part.table in wanted and part.table in run.rows:
+            yield {
+                "type": "file", "table": part.table, "rows": part.rows, "bytes": part.size,
+                "path": f"{output.rstrip('/')}/{part.path}", "run_id": run.run_id,
+            }  # fmt: skip
+
+
+def staged_object(one: "Staged", *, removed: bool) -> Object:
+    """Return the object of a run that is not complete."""
+    state = "under way" if one.lives else "removed" if removed else "killed"
+    began = one.owner and datetime.fromtimestamp(one.owner.began, UTC).isoformat("T", "seconds")
+    return {
+        "type": "run", "run_id": one.staging.run_id, "state": state, "rows": None, "bytes": None,
+        "began": began, "process": None if one.owner is None else str(one.owner),
+    }  # fmt: skip
+
+
+def objects(job: "Scan") -> Iterator[Object]:
+    """Yield an object for each table that was written."""
+    for name in job.wanted:
+        yield {
+            "type": "table", "table": name, "rows": job.rows[name], "bytes": job.sizes[name],
+            "path": f"{job.output.rstrip('/')}/{job.folder}/{name}", "run_id": job.run_id,
+        }  # fmt: skip
+
+
+def reading(summary: "Summary", path: "Path") -> str:
+    """Return how far the pass over the bytes is, beside the bytes."""
+    return f"{text.count(summary.partitions, 'partition')} read, {path}"
+
+
+def last_line(job: "Scan") -> str:
+    """Return one line: rows, bytes and rate."""
+    summary = job.summary
+    seconds = summary.elapsed_s
+    rate = f" ({text.rate(summary.bytes, seconds)})" if seconds > 0 else ""
+    carried = ""
+    if job.since:
+        carried = f", {text.count(job.carried, 'segment')} taken from run {job.since}"
+    return (
+        f"{text.state(summary)}run {job.run_id}: {text.count(sum(job.rows.values()), 'row')} in "
+        f"{text.count(len(job.rows), 'table')}, {text.size(sum(job.sizes.values()))} written, "
+        f"{text.size(summary.bytes)} of logs read in {text.duration(seconds)}{rate}{carried}"
+    )

@@ -1,0 +1,189 @@
+"""How producers and transactions look, and the last line about them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from logtool.commands import output
+from logtool.commands.output import Report, Settings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.dump.values import or_null
+from logtool.times import rfc3339
+
+if TYPE_CHECKING:
+    from logtool.segment.producer_state import Producer
+    from logtool.txns.open_transactions import PartitionTransactions, Transaction
+
+SCHEMA = "logtool.txns/1"
+_ROWS = columns(
+    "type", "path", "topic", "partition", "state", "producer_id", "producer_epoch",
+    "first_offset", "last_offset", "started_ms", "started", "age_ms", "pins_last_stable_offset",
+    "abort", "last_sequence", "last_timestamp_ms", "last_timestamp", "coordinator_epoch",
+)  # fmt: skip
+_PRODUCER = columns(
+    "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
+    "coordinator_epoch", "transaction_first_offset",
+)  # fmt: skip
+_TRANSACTION = (
+    *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
+    Column("age", lambda obj: _age(obj["age_ms"])),
+    *columns("abort"),
+)
+
+
+def make(settings: Settings) -> View:
+    """Return the view of `txns`."""
+
+    def layout(obj: Object) -> Columns | str | None:
+        kind = obj["type"]
+        if kind == "partition":
+            # Most topics of most clusters have none of this.
+            return _heading(obj) if settings.verbose or _is_news(obj) else None
+        if kind == "finding":
+            return _finding(obj, settings)
+        return {"producer": _PRODUCER, "transaction": _TRANSACTION}.get(kind)
+
+    return View(
+        schema=SCHEMA,
+        columns=_ROWS,
+        layout=layout,
+        row_types=frozenset({"producer", "transaction"}),
+    )
+
+
+class Printer:
+    """Prints partition after partition, and counts."""
+
+    def __init__(self, report: Report, bootstrap: str, *, every: bool) -> None:
+        self._report = report
+        self._bootstrap = bootstrap
+        self._every = every
+        self.states: Counter[str] = Counter()
+        self.damaged = 0
+
+    def show(self, one: "PartitionTransactions") -> None:
+        """Print one partition: its findings, transactions and producers."""
+        self.damaged += one.damaged
+        self._report.item(_partition(one))
+        for finding in one.findings:
+            self._report.summary.add(finding)
+            self._report.item(finding.as_json())
+        for transaction in one.transactions:
+            self.states[transaction.state] += 1
+            if self._every or transaction.last_offset is None:
+                self._report.item(_transaction(one, transaction, self._bootstrap))
+        for producer_id, producer in one.producers.items():
+            self._report.item(_producer(one, producer_id, producer))
+
+    def last_lines(self) -> Iterator[tuple[str, str | None]]:
+        """Yield what is said in the end, for people, and its style."""
+        if self.damaged:
+            where = text.count(self.damaged, "partition")
+            yield f"{where} damaged: a marker may be lost there, see logtool verify", "warning"
+        hanging = self.states["hanging"]
+        parts = [
+            text.count(self._report.summary.partitions, "partition"),
+            f"{self.states['open'] + hanging:,} open",
+            f"{hanging:,} hanging",
+            f"{self.states['aborted']:,} aborted",
+            f"{self.states['committed']:,} committed",
+        ]
+        findings = sum(self._report.summary.codes.values())
+        parts += [text.count(findings, "finding")] if findings else []
+        complete = self._report.summary.complete
+        style = "good" if complete and not (hanging or findings) else "warning"
+        yield text.state(self._report.summary) + ", ".join(parts), style
+
+
+def _partition(one: "PartitionTransactions") -> dict[str, Any]:
+    pinning = next((t for t in one.open if t.pins), None)
+    return {
+        "type": "partition",
+        "path": str(one.path),
+        "topic": one.topic,
+        "partition": one.partition,
+        "segments": one.segments,
+        "first_offset": one.start_offset,
+        "log_end_offset": one.end_offset,
+        "high_watermark": one.high_watermark,
+        "last_stable_offset": one.last_stable_offset,
+        "pinned_by": pinning.producer_id if pinning else None,
+        "producers": len(one.producers),
+        "open": len(one.open),
+        "hanging": sum(t.state == "hanging" for t in one.open),
+        "aborted": sum(t.state == "aborted" for t in one.transactions),
+        "committed": sum(t.state == "committed" for t in one.transactions),
+        "damaged": one.damaged,
+    }
+
+
+def _transaction(one: "PartitionTransactions", it: "Transaction", bootstrap: str) -> dict[str, Any]:
+    from logtool.txns.open_transactions import abort_command
+
+    command = None
+    if it.last_offset is None and one.topic is not None and one.partition is not None:
+        command = abort_command(bootstrap, one.topic, one.partition, it.first_offset)
+    return {
+        "type": "transaction",
+        "path": str(one.path),
+        "topic": one.topic,
+        "partition": one.partition,
+        "state": str(it.state),
+        "producer_id": it.producer_id,
+        "producer_epoch": it.producer_epoch,
+        "first_offset": it.first_offset,
+        "last_offset": it.last_offset,
+        "started_ms": it.started_ms,
+        "started": rfc3339(it.started_ms),
+        "age_ms": it.age_ms,
+        "pins_last_stable_offset": it.pins,
+        "abort": command,
+    }
+
+
+def _producer(
+    one: "PartitionTransactions", producer_id: int, producer: "Producer"
+) -> dict[str, Any]:
+    return {
+        "type": "producer",
+        "path": str(one.path),
+        "topic": one.topic,
+        "partition": one.partition,
+        "producer_id": producer_id,
+        "producer_epoch": producer.epoch,
+        "last_sequence": or_null(producer.last_sequence),
+        "last_offset": or_null(producer.last_offset),
+        "last_timestamp_ms": or_null(producer.timestamp),
+        "last_timestamp": rfc3339(or_null(producer.timestamp)),
+        "coordinator_epoch": or_null(producer.coordinator_epoch),
+        "transaction_first_offset": or_null(producer.transaction_first_offset),
+    }
+
+
+def _is_news(obj: Object) -> bool:
+    return bool(obj["producers"] or obj["damaged"])
+
+
+def _heading(obj: Object) -> str:
+    stable = f"last stable offset {obj['last_stable_offset']}"
+    if obj["pinned_by"] is not None:
+        stable += f", pinned by producer {obj['pinned_by']}"
+    parts = [
+        text.extent(obj["first_offset"], obj["log_end_offset"]),
+        stable,
+        f"{obj['open']} open, {obj['aborted']} aborted, {obj['committed']} committed",
+    ]
+    if obj["damaged"]:
+        parts.append("DAMAGED: a marker may be lost")
+    return f"{text.escape(obj['path'])}: {'; '.join(parts)}"
+
+
+def _finding(obj: Object, settings: Settings) -> str:
+    severity = obj["severity"]
+    label = output.paint_stdout(severity.upper(), severity, settings.color)
+    return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"
+
+
+def _age(age_ms: int | None) -> str | None:
+    return None if age_ms is None else text.duration(max(age_ms, 0) / 1000)

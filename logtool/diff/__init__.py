@@ -1,0 +1,8 @@
+"""Copies of partitions compared: the engine of `diff`.
+
+copy     one copy of a partition as columns
+pair     two copies compared
+verdict  all copies of a partition together: who is right, who is behind
+digest   the columns of a copy in a file, to be compared elsewhere
+run      over paths, one partition at a time
+"""

@@ -1,0 +1,243 @@
+"""The same partitions on several brokers, from log dirs, partition dirs and digests.
+
+One partition at a time is in memory, with all its copies; their segments are read in several
+threads.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from logtool.checks import root, small_files
+from logtool.diff import digest
+from logtool.diff.copy import Copy, SegmentCopy, make_copy, try_segment, unreadable_segment
+from logtool.diff.digest import Digest
+from logtool.diff.verdict import Verdict, judge
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import OF_TODAY, DataDir, PathKind, Selection
+from logtool.disk.node_dir import NodeDir
+from logtool.disk.partition import Partition, Segment
+from logtool.errors import UnreadableError, UsageError
+from logtool.formats import leader_epoch_checkpoint, partition_metadata
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A copy that is not read yet: a directory, or a partition of a digest."""
+
+    key: TopicPartition
+    node: int | None
+    path: Path
+    listed: Partition | None = None
+    rows: dict[FileKind, int] = field(default_factory=dict)
+    """Its offsets in the checkpoints of its log dir."""
+    saved: tuple[Digest, int] | None = None
+    given: bool = False
+    """Whether its directory was named itself, and not its log dir."""
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments that are to be read."""
+        return self.listed.segments if self.listed else ()
+
+
+class Comparison:
+    """One run: iterate for a verdict on each partition, and for what cannot be read.
+
+    With `save` there is one source, and what is scanned of it is saved there.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[NodeDir],
+        *,
+        selection: Selection | None = None,
+        run: Run | None = None,
+        save: Path | None = None,
+    ) -> None:
+        if save and len(sources) != 1:
+            raise UsageError("--digest saves the scan of one DIR; give one")
+        if not save and len(sources) == 1 and not _is_file(sources[0].path):
+            raise UsageError("give at least two DIRs to compare, or one with --digest")
+        self._sources = sources
+        self._selection = selection or Selection()
+        self._run = run or Run()
+        self._save = save
+        if save:
+            digest.check_place(save)
+        self.out_of_time = False
+
+    @property
+    def saves(self) -> bool:
+        """Return whether what is scanned is saved, and nothing compared."""
+        return self._save is not None
+
+    def __iter__(self) -> Iterator[Verdict | UnreadableError]:
+        found: list[Found] = []
+        for source in self._sources:
+            try:
+                for one in find(source.path, source.node, self._selection):
+                    if isinstance(one, UnreadableError):
+                        yield one
+                    else:
+                        found.append(one)
+            except UnreadableError as error:
+                yield error
+        self._run.bytes_total = sum(segment.log.size for one in found for segment in one.segments)
+        groups = _grouped(found)
+        if not self._save:
+            yield from self._all(groups, lambda _: None)
+            return
+        try:
+            with digest.Writer(self._save, self._sources[0].path) as writer:
+                yield from self._all(groups, writer.add)
+                if self.out_of_time:
+                    raise OutOfTimeError  # what is not whole must not be taken for it
+        except OutOfTimeError:
+            return
+
+    def _all(
+        self, groups: Sequence[Sequence[Found]], keep: Callable[[Copy], None]
+    ) -> Iterator[Verdict | UnreadableError]:
+        with self._run.workers(try_segment) as workers:
+            for group in groups:
+                copies = []
+                segments = [segment for one in group for segment in one.segments]
+                results = workers.run(segments, lambda _: 0)
+                for one in group:
+                    self._run.path = one.path
+                    try:
+                        copy = yield from self._copy(one, islice(results, len(one.segments)))
+                    except UnreadableError as error:
+                        yield error
+                        continue
+                    if copy is None:
+                        self.out_of_time = True
+                        return
+                    keep(copy)
+                    copies.append(copy)
+                if copies:
+                    yield judge(copies)
+
+    def _copy(
+        self, found: Found, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
+    ) -> Generator[UnreadableError, None, Copy | None]:
+        """Read one copy; returns None once time is over."""
+        if found.saved:
+            saved, number = found.saved
+            copy = saved.copy(number)
+            node = copy.node if found.node is None else found.node
+            return replace(copy, topic=found.key[0], partition=found.key[1], node=node)
+        parts = []
+        for segment, result in zip(found.segments, results, strict=True):
+            if isinstance(result, OutOfTimeError):
+                return None
+            if isinstance(result, UnreadableError):
+                yield result
+                result = unreadable_segment(segment, result.reason)
+            parts.append(result)
+        return make_copy(
+            _place(found), found.segments, parts, found.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+        )
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether a source is a digest, which may be looked at alone."""
+    return not files.is_remote(path) and path.is_file()
+
+
+def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found | UnreadableError]:
+    """Yield the copies that a source holds; UnreadableError where it is none."""
+    kind = log_dir.classify(path)
+    if kind is PathKind.FILE:
+        saved = digest.read(path)
+        for number, place in enumerate(saved.partitions):
+            key = place["topic"], place["partition"]
+            directory = PartitionDirectory("", DirectoryKind.LIVE, *key, None, exact=True)
+            if selection.takes(directory):
+                yield Found(key, node, path, saved=(saved, number))
+    elif kind is PathKind.LOG_DIR:
+        home = _Home(log_dir.read(path), node)
+        yield from home.unread
+        for folder, directory in home.found.partitions:
+            if directory.kind in OF_TODAY and selection.takes(directory):
+                try:
+                    yield home.copy(folder, (directory.topic, directory.partition))
+                except UnreadableError as error:
+                    yield error
+    else:
+        listed = partition.read(path)
+        try:
+            home = _Home(log_dir.read(path.resolve().parent), node)
+        except UnreadableError:
+            home = _Home(DataDir(path, (), (), {}, (), (), ()), node)  # it stands alone
+        yield from home.unread
+        key = listed.topic or path.resolve().name, listed.number or 0
+        yield replace(home.copy(path, key), given=True)
+
+
+class _Home:
+    """A log dir: whose it is, and its checkpoints, as far as they can be read."""
+
+    def __init__(self, found: DataDir, node: int | None) -> None:
+        self.found = found
+        self.unread: list[UnreadableError] = []
+        """Its files that could not be read; what they say is taken for not being there."""
+        meta = self._read(FileKind.META_PROPERTIES)
+        self._node = meta.node_id if node is None and meta else node
+        self._rows = {
+            kind: root.by_key(value) if (value := self._read(kind)) else {}
+            for kind in log_dir.OFFSET_CHECKPOINTS
+        }
+
+    def copy(self, folder: Path, key: TopicPartition) -> Found:
+        """Return one of its partitions."""
+        rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
+        return Found(key, self._node, folder, partition.read(folder), rows)
+
+    def _read(self, kind: FileKind) -> Any:
+        file = self.found.files.get(kind)
+        try:
+            return small_files.check_file(file)[0] if file else None
+        except UnreadableError as error:
+            self.unread.append(error)
+            return None
+
+
+def _place(found: Found) -> dict[str, Any]:
+    """Return what is known of a copy besides its segments."""
+    fixed = found.listed.fixed if found.listed else {}
+    epochs: tuple[tuple[int, int], ...] = ()
+    topic_id = None
+    if file := fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT):
+        epochs = tuple(leader_epoch_checkpoint.parse(files.read_small(file.path)).epochs)
+    if file := fixed.get(FileKind.PARTITION_METADATA):
+        topic_id = partition_metadata.parse(files.read_small(file.path)).topic_id
+    return {
+        "topic": found.key[0],
+        "partition": found.key[1],
+        "path": str(found.path),
+        "node": found.node,
+        "topic_id": topic_id,
+        "high_watermark": found.rows.get(FileKind.REPLICATION_CHECKPOINT),
+        "cleaner_offset": found.rows.get(FileKind.CLEANER_CHECKPOINT),
+        "epochs": epochs,
+    }
+
+
+def _grouped(found: Sequence[Found]) -> list[list[Found]]:
+    """Return the copies of each partition.
+
+    Where nothing but partition dirs was given they are copies of one, whatever they are called.
+    """
+    if found and all(one.given for one in found):
+        return [[replace(one, key=found[0].key) for one in found]]
+    groups: dict[TopicPartition, list[Found]] = {}
+    for one in found:
+        groups.setdefault(one.key, []).append(one)
+    return [groups[key] for key in sorted(groups)]

@@ -1,0 +1,243 @@
+"""Opening and reading files of a data directory: read-only by construction.
+
+Every open is O_RDONLY, does not follow a symbolic link in the last component and never blocks on
+a pipe. What cannot be read is an `UnreadableError` with the path and the system's reason.
+Of a path that is a URL `logtool.disk.remote` reads; whoever calls these functions need not know.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from logtool.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from logtool.disk import remote
+
+Entry: TypeAlias = "os.DirEntry[str] | remote.Entry"
+
+SMALL_FILE_LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest file that is read whole: six times the largest default index."""
+
+_READ_AT_ONCE = 128 * 1024
+"""Bytes of a file that is read before reading ahead makes a difference."""
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def path_of(text: str) -> Path:
+    """Return the path that a text names, also by a URL; UsageError for one that leads nowhere."""
+    if "://" not in text:
+        return Path(text)
+    from logtool.disk import remote  # it takes a while, and local paths need none of it
+
+    return remote.parse(text)
+
+
+def is_remote(path: Path) -> bool:
+    """Return whether a path leads away from what the system itself can open."""
+    # What stands for a URL is no Path, whatever the types say.
+    return not isinstance(cast(object, path), Path)
+
+
+def open_readonly(path: Path) -> int:
+    """Return a file descriptor for reading a regular file of this system."""
+    if is_remote(path):
+        raise UnreadableError(path, "is not on this machine; only local files can be opened")
+    return _open(path)[0]
+
+
+def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
+    """Return the whole content of a file of at most `limit` bytes."""
+    if is_remote(path):
+        from logtool.disk import remote
+
+        data = remote.read(path, 0, limit + 1)
+        if len(data) > limit:
+            raise UnreadableError(path, f"is larger than the limit of {limit:,} bytes")
+        return data
+    with LogFile(path) as file:
+        hold_to_limit(path, file.size, limit)
+        return file.read(0, file.size)
+
+
+def hold_to_limit(path: Path, size: int, limit: int = SMALL_FILE_LIMIT) -> None:
+    """Raise UnreadableError for a file that is too large to be read whole."""
+    if size > limit:
+        raise UnreadableError(path, f"is {size:,} bytes, more than the limit of {limit:,}")
+
+
+def list_dir(path: Path) -> Sequence[Entry]:
+    """Return the entries of a directory, sorted by name."""
+    if is_remote(path):
+        from logtool.disk import remote
+
+        return remote.list_dir(path)
+    with translated(path), os.scandir(path) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+def is_dir(entry: Entry) -> bool:
+    """Return whether it is a directory or leads to one; a link that leads nowhere does not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def leads_to_dir(path: Path) -> bool:
+    """Return whether a directory is at `path`, links followed; UnreadableError for nothing."""
+    if is_remote(path):
+        from logtool.disk import remote
+
+        return remote.look(path).is_dir()
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
+
+
+def has_dir(path: Path) -> bool:
+    """Return whether there is a directory at `path` that can be reached."""
+    try:
+        return leads_to_dir(path)
+    except UnreadableError:
+        return False
+
+
+def size_at(path: Path) -> int:
+    """Return the bytes of the file at `path`, of a link its own; UnreadableError without one."""
+    if is_remote(path):
+        from logtool.disk import remote
+
+        return remote.look(path).size
+    with translated(path):
+        return path.lstat().st_size
+
+
+def has_vanished(error: UnreadableError) -> bool:
+    """Return whether a file that was listed is gone, as where a broker is at work.
+
+    No broker deletes files behind a URL: what is listed there and is not there was not looked at.
+    """
+    return error.missing and not is_remote(error.path)
+
+
+def real(path: Path) -> str:
+    """Return where a path leads in the end: two with the same are one place."""
+    return str(path) if is_remote(path) else os.path.realpath(path)
+
+
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths without those that lead to the same place as one before."""
+    return list({real(path): path for path in reversed(paths)}.values())[::-1]
+
+
+class LogFile:
+    """A file read at positions; survives that it grows or shrinks meanwhile.
+
+    `size` is what it was when opened: what is appended later is not looked at, and where it
+    shrank `read_into` returns less than asked. Who has a size from a listing gives it as `listed`:
+    a URL then costs no request to open, and is taken to be that long.
+    """
+
+    def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
+        """Return what reads the path; the type of a path decides it once."""
+        return super().__new__(_RemoteFile if is_remote(path) else cls)
+
+    def __init__(self, path: Path, listed: int | None = None) -> None:
+        self.path = path
+        self._fd, self.size = _open(path)
+        if self.size > _READ_AT_ONCE:
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
+        done = 0
+        while done < len(buffer):
+            # What lies before a bad sector is given first: the error comes where it begins.
+            with translated(self.path, position + done):
+                count = os.preadv(self._fd, [buffer[done:]], position + done)
+            if count == 0:
+                break
+            done += count
+        return done
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return `size` bytes from byte `position` on, fewer where the file ends."""
+        data = bytearray(max(0, min(size, self.size_now() - position)))
+        return bytes(data[: self.read_into(memoryview(data), position)])
+
+    def forget(self, position: int, size: int) -> None:
+        """Tell the system that these bytes will not be read again and need no page cache."""
+        os.posix_fadvise(self._fd, position, size, os.POSIX_FADV_DONTNEED)
+
+    def size_now(self) -> int:
+        """Return the size at this moment."""
+        return os.fstat(self._fd).st_size
+
+    def __enter__(self) -> "LogFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        os.close(self._fd)
+
+
+class _RemoteFile(LogFile):
+    """One behind a URL; what only concerns this system, such as its page cache, does nothing."""
+
+    def __init__(self, path: Path, listed: int | None = None) -> None:
+        from logtool.disk import remote
+
+        self.path = path
+        self._window = remote.Window(path, listed)
+        self.size = self._window.size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        return self._window.read_into(buffer, position)
+
+    def read(self, position: int, size: int) -> bytes:
+        data = bytearray(max(0, min(size, self._window.size - position)))
+        return bytes(data[: self._window.read_into(memoryview(data), position)])
+
+    def forget(self, position: int, size: int) -> None:
+        pass
+
+    def size_now(self) -> int:
+        """Return what was listed, or less where a read found the end: nobody is asked again."""
+        return self._window.size
+
+    def __exit__(self, *_: object) -> None:
+        self._window.close()
+
+
+def _open(path: Path) -> tuple[int, int]:
+    """Return a file descriptor for reading a regular file, and its size."""
+    with translated(path):
+        fd = os.open(path, _FLAGS)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise UnreadableError(path, "is not a regular file")
+    return fd, status.st_size
+
+
+@contextmanager
+def translated(path: Path, position: int | None = None) -> Iterator[None]:
+    """Turn an OSError into one line that names the file, and the byte that was to be read."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UnreadableError(path, "is a symbolic link, which is not followed") from error
+        missing = error.errno == errno.ENOENT
+        where = "" if position is None else f"byte {position}: "
+        reason = where + (error.strerror or str(error))
+        raise UnreadableError(path, reason, missing=missing) from error

@@ -1,0 +1,78 @@
+"""Is a broker using this directory? Asked without taking a lock and without writing."""
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats.names import FileKind
+
+# struct flock of Linux on 64-bit machines: type, whence, start, length, pid.
+_FLOCK = struct.Struct("hhqqi4x")
+
+_held_here: set[Path] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a log dir's ``.lock``."""
+
+    pid: int
+    """0 when the system does not tell (another container or host)."""
+    command: str
+    """The program's name, empty when it cannot be found out."""
+
+
+def holder(log_dir: Path) -> Holder | None:
+    """Return who holds the ``.lock`` of `log_dir`, or None.
+
+    Kafka's ``FileLock`` is a POSIX record lock, so the question is F_GETLK; the file itself stays
+    behind after a kill and proves nothing. A lock of this very process is nobody's; to look at the
+    file would even let it go.
+    """
+    if is_held_here(log_dir):
+        return None
+    try:
+        fd = files.open_readonly(log_dir / FileKind.LOCK.value)
+    except UnreadableError:
+        return None
+    try:
+        question = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, question))
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    if kind == fcntl.F_UNLCK:
+        return None
+    return Holder(max(pid, 0), _command(pid))
+
+
+def is_held_here(log_dir: Path) -> bool:
+    """Return whether this process itself holds the lock of `log_dir`."""
+    return log_dir.resolve() in _held_here
+
+
+@contextmanager
+def held_here(log_dir: Path) -> Iterator[None]:
+    """Say that this process holds the lock of `log_dir` meanwhile."""
+    path = log_dir.resolve()
+    _held_here.add(path)
+    try:
+        yield
+    finally:
+        _held_here.discard(path)
+
+
+def _command(pid: int) -> str:
+    import psutil  # here, because only a directory in use needs it
+
+    try:
+        return str(psutil.Process(pid).name()) if pid > 0 else ""
+    except psutil.Error:
+        return ""

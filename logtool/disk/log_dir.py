@@ -1,0 +1,237 @@
+"""One entry of ``log.dirs``, its partitions and checkpoints; and what a given path is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from logtool.disk import files, partition, shell
+from logtool.disk.partition import File
+from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.formats import names
+from logtool.formats.names import (
+    BadDirectory,
+    DirectoryKind,
+    FileKind,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+
+OFFSET_CHECKPOINTS = (
+    FileKind.RECOVERY_POINT_CHECKPOINT,
+    FileKind.REPLICATION_CHECKPOINT,
+    FileKind.LOG_START_CHECKPOINT,
+    FileKind.CLEANER_CHECKPOINT,
+)
+
+OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
+"""Partition directories that a broker writes to; their rows bear the plain name."""
+
+
+_MOST_NAMED = 8
+"""Log dirs that a message names."""
+
+
+class PathKind(StrEnum):
+    """What a path on the command line is."""
+
+    LOG_DIR = "log dir"
+    PARTITION_DIR = "partition dir"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions of a log dir are meant; empty means all."""
+
+    topics: tuple[str, ...] = ()
+    """Globs of topics to take."""
+    exclude_topics: tuple[str, ...] = ()
+    """Globs of topics to leave out; these win."""
+    partitions: tuple[int, ...] = ()
+    keys: frozenset[tuple[str, int]] = frozenset()
+    """Exact (topic, partition)."""
+
+    def takes(self, directory: PartitionDirectory) -> bool:
+        """Return whether the partition is among those meant."""
+        topic = directory.topic
+        return (
+            (not self.topics or any(fnmatchcase(topic, glob) for glob in self.topics))
+            and not any(fnmatchcase(topic, glob) for glob in self.exclude_topics)
+            and (not self.partitions or directory.partition in self.partitions)
+            and (not self.keys or (topic, directory.partition) in self.keys)
+        )
+
+    def __str__(self) -> str:
+        """Return the options that say the same."""
+        words = [
+            *(shell.option("--topic", glob) for glob in self.topics),
+            *(shell.option("--exclude-topic", glob) for glob in self.exclude_topics),
+            *(f"--partition {number}" for number in self.partitions),
+            *(f"{topic}-{number}" for topic, number in sorted(self.keys)),
+        ]
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a command line asks a command to look at."""
+
+    paths: Sequence[Path]
+    selection: Selection = Selection()
+    files_select: bool = False
+    """Whether the selection holds inside the files given too, as it does for digests."""
+
+    def unmatched(self) -> Iterator[NothingMatchedError]:
+        """Yield, path by path, why a run found no partition to look at.
+
+        Nothing is to be said where it had something else to look at: a file, or all of a log dir
+        that holds no partition. A path that cannot be read says so itself.
+        """
+        problems = []
+        for path in files.each_once(self.paths):
+            try:
+                kind = classify(path)
+            except UnreadableError:
+                continue
+            is_file = kind is PathKind.FILE and not self.files_select
+            if is_file or (kind is not PathKind.PARTITION_DIR and self.selection == Selection()):
+                return
+            chosen = f" {self.selection}" if kind is not PathKind.PARTITION_DIR else ""
+            problems.append(NothingMatchedError(path, f"nothing matched{chosen}"))
+        yield from problems
+
+    def require(self) -> None:
+        """Raise the first of `unmatched`, for a run that must not end as if all were well."""
+        for problem in self.unmatched():
+            raise problem
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """What a log dir holds."""
+
+    path: Path
+    partitions: tuple[tuple[Path, PartitionDirectory], ...]
+    """By topic and partition."""
+    bad_directories: tuple[tuple[Path, BadDirectory], ...]
+    """Directories that stop a broker."""
+    files: dict[FileKind, File]
+    """The files of the root that Kafka writes."""
+    leftovers: tuple[File, ...]
+    """``.tmp`` files of an interrupted rewrite."""
+    strangers: tuple[File, ...]
+    odd_entries: tuple[Path, ...]
+    """Links, devices and the like."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Return whether the clean-shutdown marker is there."""
+        return FileKind.CLEAN_SHUTDOWN in self.files
+
+
+def classify(path: Path) -> PathKind:
+    """Return what `path` is; NothingMatchedError when it is nothing that Kafka writes."""
+    if not files.leads_to_dir(path):
+        return PathKind.FILE
+    entries = files.list_dir(path)
+    if _holds_partition_files([e.name for e in entries]):
+        return PathKind.PARTITION_DIR
+    if any(names.parse_root_file(e.name).kind is not FileKind.UNKNOWN for e in entries):
+        return PathKind.LOG_DIR
+    folders = [path / e.name for e in entries if files.is_dir(e)]
+    if log_dirs := _log_dirs_among(folders):
+        shown = " ".join(shell.path(one) for one in log_dirs[:_MOST_NAMED])
+        more = " ..." if len(log_dirs) > _MOST_NAMED else ""
+        text = f"nothing matched: it is no log dir but holds {len(log_dirs)}; name them instead: "
+        raise NothingMatchedError(path, f"{text}{shown}{more}")
+    if any(_is_like_partition(one) for one in folders):
+        return PathKind.LOG_DIR
+    # A dot has no name of its own.
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    directory = names.parse_directory(name)
+    if isinstance(directory, PartitionDirectory) and directory.exact:
+        return PathKind.PARTITION_DIR
+    what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
+    text = f"nothing matched: it {what}; expected a log dir, a partition dir or a file"
+    raise NothingMatchedError(path, text)
+
+
+def read(path: Path) -> DataDir:
+    """List a log dir; UnreadableError when that is not possible."""
+    good, bad, found, odd = [], [], [], []
+    for entry in files.list_dir(path):
+        name = names.parse_root_file(entry.name)
+        if files.is_dir(entry):
+            directory = names.parse_directory(entry.name)
+            if entry.name == names.REMOTE_INDEX_CACHE:
+                continue
+            if isinstance(directory, BadDirectory):
+                bad.append((path / entry.name, directory))
+            else:
+                good.append((path / entry.name, directory))
+        elif partition.is_file(entry, name):
+            file = partition.describe(path, entry, name)
+            found += [file] if file else []
+        else:
+            odd.append(path / entry.name)
+    exact = [f for f in found if f.name.reception is Reception.EXACT]
+    return DataDir(
+        path,
+        partitions=tuple(sorted(good, key=_directory_order)),
+        bad_directories=tuple(bad),
+        files={f.name.kind: f for f in exact if f.name.state is FileState.LIVE},
+        leftovers=tuple(f for f in exact if f.name.state is not FileState.LIVE),
+        strangers=tuple(f for f in found if f.name.reception is not Reception.EXACT),
+        odd_entries=tuple(odd),
+    )
+
+
+def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, int, str]:
+    directory = item[1]
+    return (
+        directory.topic, directory.partition, list(DirectoryKind).index(directory.kind),
+        directory.name,
+    )  # fmt: skip
+
+
+def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
+    """Return those that are log dirs, where none is a partition's that holds something."""
+    found = []
+    for folder in folders:
+        try:
+            entries = files.list_dir(folder)
+        except UnreadableError:
+            continue
+        if _holds_partition_files([entry.name for entry in entries]):
+            return []
+        partitions = (
+            entry
+            for entry in entries
+            if files.is_dir(entry)
+            and isinstance(names.parse_directory(entry.name), PartitionDirectory)
+        )
+        if any(
+            names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN for entry in entries
+        ) or any(_is_like_partition(folder / entry.name) for entry in partitions):
+            found.append(folder)
+    return sorted(found)
+
+
+def _is_like_partition(path: Path) -> bool:
+    """Return whether a directory is one of a partition: others bear such names too (dbus-1)."""
+    if not isinstance(names.parse_directory(path.name), PartitionDirectory):
+        return False
+    try:
+        entries = files.list_dir(path)
+    except UnreadableError:
+        return True  # Whoever looks at it says why.
+    return not entries or _holds_partition_files([entry.name for entry in entries])
+
+
+def _holds_partition_files(entries: list[str]) -> bool:
+    kinds = (*names.SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT, FileKind.PARTITION_METADATA,
+             FileKind.LEADER_EPOCH_CHECKPOINT)  # fmt: skip
+    return any(names.parse_partition_file(name).kind in kinds for name in entries)

@@ -1,0 +1,221 @@
+"""One partition directory: its segments in order and the files beside them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.disk.files import LogFile
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import (
+    BadDirectory,
+    FileKind,
+    FileName,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+
+_LISTINGS = 32
+"""Directories behind URLs that are listed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as the directory listing showed it."""
+
+    path: Path
+    name: FileName
+    size: int
+    mtime_ns: int
+    """Behind a URL: when it was stored there; 0 where that is not known."""
+    identity: int | str | None = None
+    """The number of its inode; behind a URL its ETag, where the store tells one."""
+
+    def open(self) -> LogFile:
+        """Open the file to read it; UnreadableError where that fails, then or later."""
+        return LogFile(self.path, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The files that share one base offset; `log` is there, an index may be missing."""
+
+    base_offset: int
+    log: File
+    indexes: dict[FileKind, File]
+    next_base_offset: int | None
+    """Base offset of the segment behind it; None for the active segment."""
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether a broker would append to this segment."""
+        return self.next_base_offset is None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What a partition directory holds."""
+
+    path: Path
+    directory: PartitionDirectory | BadDirectory
+    segments: tuple[Segment, ...]
+    """By base offset."""
+    orphans: tuple[File, ...]
+    """Index files with no log of their base offset, by that offset."""
+    snapshots: tuple[File, ...]
+    """Producer snapshots by offset."""
+    kraft_snapshots: tuple[File, ...]
+    fixed: dict[FileKind, File]
+    """The files whose whole name is fixed, such as leader-epoch-checkpoint."""
+    leftovers: tuple[File, ...]
+    """``.deleted``, ``.cleaned``, ``.swap``, ``.part`` and ``.tmp`` files."""
+    strangers: tuple[File, ...]
+    """Files whose name Kafka does not write."""
+    odd_entries: tuple[Path, ...]
+    """Directories, pipes, devices, links of other names: nothing that a broker reads."""
+
+    @property
+    def topic(self) -> str | None:
+        """Return the topic, if the directory's name tells it."""
+        return getattr(self.directory, "topic", None)
+
+    @property
+    def number(self) -> int | None:
+        """Return the partition number, if the directory's name tells it."""
+        return getattr(self.directory, "partition", None)
+
+    @property
+    def is_metadata_log(self) -> bool:
+        """Return whether this is the KRaft metadata log."""
+        return self.topic == names.CLUSTER_METADATA
+
+    def files(self) -> Iterator[File]:
+        """Yield every regular file, segment by segment and then the rest."""
+        for segment in self.segments:
+            yield segment.log
+            yield from segment.indexes.values()
+        for group in (self.orphans, self.snapshots, self.kraft_snapshots, self.leftovers):
+            yield from group
+        yield from self.fixed.values()
+        yield from self.strangers
+
+
+def read(path: Path) -> Partition:
+    """List a partition directory; UnreadableError when that is not possible."""
+    directory = names.parse_directory(_own_name(path))
+    metadata_log = getattr(directory, "topic", None) == names.CLUSTER_METADATA
+    found: list[File] = []
+    odd = []
+    for entry in files.list_dir(path):
+        name = names.parse_partition_file(entry.name, metadata_log=metadata_log)
+        if not is_file(entry, name):
+            odd.append(path / entry.name)
+            continue
+        file = describe(path, entry, name)
+        if file:
+            found.append(file)
+    return _arrange(path, directory, found, tuple(odd))
+
+
+def read_or_error(path: Path) -> Partition | UnreadableError:
+    """List a partition directory, or return why that is not possible."""
+    try:
+        return read(path)
+    except UnreadableError as error:
+        return error
+
+
+def read_each(paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
+    """List partition directories in order; behind URLs several at once, ahead of who asks.
+
+    A listing there is little more than its way there and back.
+    """
+    if not any(map(files.is_remote, paths)):
+        yield from map(read_or_error, paths)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_LISTINGS) as pool:
+        for at in range(0, len(paths), _LISTINGS):
+            yield from pool.map(read_or_error, paths[at : at + _LISTINGS])
+
+
+def is_file(entry: files.Entry, name: FileName) -> bool:
+    """Return whether it is a file, or a link in the place of one.
+
+    A broker follows links. Here they are not followed: whoever opens one says that it is unread.
+    """
+    known = name.kind is not FileKind.UNKNOWN and name.reception is Reception.EXACT
+    return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and known)
+
+
+def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
+    """Return the file of a directory entry, or None if it vanished since the listing.
+
+    Of a link, size and time are those of what it leads to.
+    """
+    if not isinstance(entry, os.DirEntry):
+        return File(parent / entry.name, name, entry.size, entry.mtime_ns, entry.etag)
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if entry.is_symlink():
+        with suppress(OSError):
+            status = entry.stat()
+    return File(parent / entry.name, name, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def _own_name(path: Path) -> str:
+    """Return the directory's name, also for ``.`` and for a path that ends in ``..``."""
+    return path.name if path.name not in ("", "..") else path.resolve().name
+
+
+def _arrange(
+    path: Path, directory: PartitionDirectory | BadDirectory, found: list[File],
+    odd: tuple[Path, ...],
+) -> Partition:  # fmt: skip
+    def of(*kinds: FileKind) -> list[File]:
+        chosen = [
+            f
+            for f in found
+            if f.name.kind in kinds
+            and f.name.state is FileState.LIVE
+            and f.name.reception is Reception.EXACT
+        ]
+        return sorted(chosen, key=lambda f: (f.name.offset or 0, f.name.name))
+
+    logs = of(FileKind.LOG)
+    indexes: dict[int, dict[FileKind, File]] = {}
+    for file in of(*names.INDEX_KINDS):
+        indexes.setdefault(file.name.offset or 0, {})[file.name.kind] = file
+    bases = [log.name.offset or 0 for log in logs]
+    segments = tuple(
+        Segment(base, log, indexes.pop(base, {}), after)
+        for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
+    )
+    return Partition(
+        path,
+        directory,
+        segments,
+        orphans=tuple(file for _, group in sorted(indexes.items()) for file in group.values()),
+        snapshots=tuple(of(FileKind.PRODUCER_SNAPSHOT)),
+        kraft_snapshots=tuple(of(FileKind.KRAFT_SNAPSHOT)),
+        fixed={
+            f.name.kind: f
+            for f in of(
+                FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA, FileKind.QUORUM_STATE
+            )
+        },
+        leftovers=tuple(
+            f
+            for f in found
+            if f.name.state is not FileState.LIVE and f.name.reception is Reception.EXACT
+        ),
+        strangers=tuple(f for f in found if f.name.reception is not Reception.EXACT),
+        odd_entries=odd,
+    )

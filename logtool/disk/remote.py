@@ -1,0 +1,293 @@
+"""Log dirs that fsspec reaches by a URL, such as ``s3://bucket/broker-1``: listed, read by ranges.
+
+A URL travels as a `RemotePath`, which joins, prints, compares and pickles like the `Path` it stands
+in for, and carries nothing but its text. Only this module and `logtool.disk.files` look behind it.
+It is no `UPath`, of which that of hdfs loses its host and its parts, and joining takes forty times
+as long.
+Endpoint and credentials are found as fsspec and its file systems find them: for s3 the ``AWS_*``
+variables with ``AWS_ENDPOINT_URL``, for all the files in ``~/.config/fsspec``. Nothing of fsspec is
+imported, nor this module, before a URL is there. What goes wrong is an `UnreadableError` of one
+line, whatever a library raises.
+"""
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import total_ordering
+from pathlib import Path
+from typing import Any, cast
+
+from logtool.errors import UnreadableError, UsageError
+
+READ_AHEAD = 8 * 1024 * 1024
+"""Most bytes of one request where reads go on, each from where the last one ended."""
+LEAST_READ = 256 * 1024
+"""Bytes of one request for a single place: they take no longer than its way there and back."""
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_LOCAL = ("file", "local")
+_TIMES = ("mtime", "LastModified", "last_modified", "created")
+_MISSING = "No such file or directory"
+
+
+def parse(text: str) -> Path:
+    """Return the path that a text names; UsageError for a URL that nothing here can follow.
+
+    A ``file://`` URL is the local path in it.
+    """
+    scheme = _URL.match(text)
+    if not scheme:
+        return Path(text)
+    if scheme[1].lower() in _LOCAL:
+        return Path(text[scheme.end() :])
+    try:
+        import fsspec
+    except ModuleNotFoundError as error:
+        wants = f"{text} needs {error.name}: pip install 'kafka-logtool[remote]'"
+        raise UsageError(wants) from error
+    try:
+        fsspec.get_filesystem_class(scheme[1])
+        return cast(Path, RemotePath(text))
+    except ImportError as error:
+        if scheme[1] in ("s3", "s3a"):
+            wants = f"{text} needs s3fs: pip install 'kafka-logtool[remote]'"
+            raise UsageError(wants) from error
+        raise UsageError(f"{text}: {_line(error)}") from error
+    except ValueError as error:
+        raise UsageError(f"{text}: {_line(error)}") from error
+
+
+@total_ordering
+class RemotePath:
+    """What stands for a URL where a `Path` is asked for: the part of it that needs no file system.
+
+    The bucket or host is no name in it: it is its own parent, as the root of a `Path` is.
+    """
+
+    __slots__ = ("_top", "_url")
+
+    def __init__(self, url: str) -> None:
+        top = url.find("/", url.index("://") + 3)
+        self._top = top if top >= 0 else len(url)
+        self._url = url[: self._top] + url[self._top :].rstrip("/")
+
+    @property
+    def name(self) -> str:
+        """Return what stands behind the last slash."""
+        return self._url[self._top :].rpartition("/")[2]
+
+    @property
+    def parent(self) -> "RemotePath":
+        """Return the directory it is in."""
+        return RemotePath(self._url[: self._top] + self._url[self._top :].rpartition("/")[0])
+
+    @property
+    def parents(self) -> tuple["RemotePath", ...]:
+        """Return all directories it is in, the nearest first."""
+        parent = self.parent
+        return () if parent == self else (parent, *parent.parents)
+
+    def __truediv__(self, name: str) -> "RemotePath":
+        return RemotePath(f"{self._url}/{name}")
+
+    def with_name(self, name: str) -> "RemotePath":
+        """Return what is beside it."""
+        return self.parent / name
+
+    def absolute(self) -> "RemotePath":
+        """Return itself: there is no current directory."""
+        return self
+
+    def resolve(self) -> "RemotePath":
+        """Return itself: links are for the file system there to know."""
+        return self
+
+    def __str__(self) -> str:
+        return self._url
+
+    def __repr__(self) -> str:
+        return f"RemotePath({self._url!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and self._url == other._url
+
+    def __lt__(self, other: "RemotePath") -> bool:
+        return self._url < other._url
+
+    def __hash__(self) -> int:
+        return hash(self._url)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a listing says of a name; asked in the words of `os.DirEntry`."""
+
+    name: str
+    kind: str
+    """``file`` or ``directory``; anything else is neither."""
+    size: int
+    mtime_ns: int
+    """When it was stored; 0 where the listing does not tell."""
+    etag: str | None = None
+    """What the store says that tells its content from any other."""
+
+    def is_dir(self) -> bool:
+        """Return whether names are below it."""
+        return self.kind == "directory"
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Return whether it can be read."""
+        return self.kind == "file"
+
+    def is_symlink(self) -> bool:
+        """Return False: where a link leads is for the file system there to know."""
+        return False
+
+
+def list_dir(path: Path) -> list[Entry]:
+    """Return what is in a directory, sorted by name: one listing, never one that is remembered."""
+    system, own = _system(path)
+    with _translated(path):
+        try:
+            infos = system.ls(own, detail=True)
+        finally:
+            system.invalidate_cache(own)
+        # A directory may have an empty object of its own name there; a file lists itself.
+        itself = [info for info in infos if info["name"].strip("/") == own.strip("/")]
+        if any(info["type"] == "file" and info["size"] for info in itself):
+            raise NotADirectoryError("Not a directory")
+        entries = [_entry(info) for info in infos if info not in itself]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def look(path: Path) -> Entry:
+    """Return what stands at a path, without what is in it."""
+    system, own = _system(path)
+    with _translated(path):
+        return _entry(system.info(own))
+
+
+def read(path: Path, start: int, stop: int) -> bytes:
+    """Return the bytes from `start` up to `stop`, fewer where the file ends: one request."""
+    system, own = _system(path)
+    # Else Arrow opens a stream for what begins at 0, and cannot say how much of it to read.
+    more = {"seekable": True} if system.protocol == "hdfs" else {}
+    with _translated(path):
+        try:
+            return bytes(system.cat_file(own, start=start, end=stop, **more))
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # s3: the file ends before the range begins
+                return b""
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    start: int
+    data: memoryview
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.data)
+
+
+class Window:
+    """A file read at positions, through the last two blocks of it that were fetched.
+
+    Two, because whoever reads on begins a little before the end, with what was cut there.
+    """
+
+    def __init__(self, path: Path, size: int | None) -> None:
+        self._path = path
+        self._blocks = [_Block(0, memoryview(b""))]
+        if size is None:
+            entry = look(path)
+            if entry.kind != "file":
+                raise UnreadableError(path, "is not a regular file")
+            size = entry.size
+        self.size = size
+        """As listed, or less once a read found the end before."""
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
+        done = 0
+        while done < len(buffer) and position + done < self.size:
+            piece = self._held(position + done, len(buffer) - done)
+            buffer[done : done + len(piece)] = piece
+            done += len(piece)
+        return done
+
+    def close(self) -> None:
+        """Let go of the blocks."""
+        self._blocks.clear()
+
+    def _held(self, position: int, size: int) -> memoryview:
+        """Return at most `size` bytes from `position` on; none only where the file ended early."""
+        for block in self._blocks:
+            if block.start <= position < block.stop:
+                break
+        else:
+            block = self._fetch(position, size)
+        at = position - block.start
+        return block.data[at : at + size]
+
+    def _fetch(self, position: int, size: int) -> "_Block":
+        """Return a new block with the byte at `position`."""
+        last = self._blocks[-1]
+        goes_on = 0 < position == last.stop
+        start = position if goes_on or size >= LEAST_READ else position - position % LEAST_READ
+        ahead = min(READ_AHEAD, 4 * len(last.data)) if goes_on else LEAST_READ
+        stop = min(self.size, max(start + ahead, position + size))
+        block = _Block(start, memoryview(read(self._path, start, stop)))
+        self._blocks = [last, block]
+        if block.stop < stop:
+            self.size = block.stop
+        return block
+
+
+def _system(path: Path) -> tuple[Any, str]:
+    """Return the file system of a path, and the path in it."""
+    import fsspec
+
+    with _translated(path):
+        system, own = fsspec.core.url_to_fs(str(path))
+        return system, own
+
+
+def _entry(info: dict[str, Any]) -> Entry:
+    name = info["name"].rstrip("/").rpartition("/")[2]
+    if info["type"] == "file" and info.get("size") is None:
+        raise ValueError(f"no size is told of {name}")
+    times = (info[key] for key in _TIMES if info.get(key) is not None)
+    etag = info.get("ETag") or info.get("etag")
+    return Entry(
+        name, info["type"], info.get("size") or 0, _nanoseconds(next(times, None)),
+        None if etag is None else str(etag),
+    )  # fmt: skip
+
+
+def _nanoseconds(time: object) -> int:
+    if isinstance(time, datetime):
+        time = time.timestamp()
+    return int(time * 1e9) if isinstance(time, int | float) else 0
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn whatever the library of a file system raises into one line that names the path."""
+    try:
+        yield
+    except Exception as error:
+        missing = isinstance(error, FileNotFoundError)
+        reason = _line(error)
+        if missing and (" " not in reason or reason == "Not Found"):
+            reason = _MISSING  # else it says what is missing: the bucket, perhaps
+        raise UnreadableError(path, reason, missing=missing) from error
+
+
+def _line(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__

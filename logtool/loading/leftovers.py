@@ -1,0 +1,69 @@
+"""What an interrupted job left in the directory of a log, and what a broker makes of it.
+
+Source: ``LogLoader.removeTempFilesAndCollectSwapFiles`` and the steps behind it in
+``LogLoader.load`` (Kafka 3.9 and 4.3).
+"""
+
+from collections.abc import Sequence
+
+from logtool.disk.partition import Partition
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileState, Reception
+from logtool.loading.loaded import Start
+from logtool.loading.reading import OfflineError, StartFailsError
+from logtool.loading.segments import LoadedSegment
+from logtool.loading.shadow import Shadow
+
+
+def reject_odd_entries(found: Partition) -> None:
+    """Raise OfflineError for what has the name of an index and is no file."""
+    for path in found.odd_entries:
+        kind = names.parse_partition_file(path.name).kind
+        if kind in names.INDEX_KINDS:
+            raise OfflineError(f"{path.name} is no file")
+
+
+def drop_temporaries(shadow: Shadow) -> list[str]:
+    """Delete what an interrupted job left; returns the files of a swap that was committed.
+
+    StartFailsError for a name that has no offset.
+    """
+    swaps: dict[str, int] = {}
+    cleaned: dict[str, int] = {}
+    for name in shadow:
+        file = names.parse_partition_file(name)
+        if file.reception is Reception.STOPS_BROKER:
+            raise StartFailsError(f"the name {name} has no offset")
+        if name.endswith(FileState.DELETED) and not name.endswith(".checkpoint.deleted"):
+            shadow.remove(name)
+        elif file.state is FileState.CLEANED:
+            cleaned[name] = file.offset or 0
+        elif file.state is FileState.SWAP:
+            swaps[name] = file.offset or 0
+    least = min(cleaned.values(), default=2**63)
+    for name in [*(n for n, offset in swaps.items() if offset >= least), *cleaned]:
+        shadow.remove(name)
+    return [name for name, offset in swaps.items() if offset < least]
+
+
+def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: Start) -> None:
+    """Put the new segments in the place of the old ones that they were made of."""
+    low, high = 2**63, -1
+    for name in swaps:
+        file = names.parse_partition_file(name)
+        if file.kind is not FileKind.LOG:
+            continue
+        segment = LoadedSegment(shadow, file.offset or 0, FileState.SWAP, kafka=start.kafka)
+        index = segment.name(FileKind.OFFSET_INDEX)
+        low = min(low, segment.base_offset)
+        high = max(high, segment.next_offset())
+        if index not in shadow:
+            # Made by the look for the next offset: full of zeros, and renamed with the rest.
+            shadow.write(index, bytes(start.max_index_size // 8 * 8))
+    for name in list(shadow):
+        offset = names.parse_partition_file(name).offset
+        if not name.endswith(FileState.SWAP) and offset is not None and low <= offset < high:
+            shadow.remove(name)
+    for name in list(shadow):
+        if name.endswith(FileState.SWAP):
+            shadow.rename(name, name.removesuffix(FileState.SWAP))

@@ -1,0 +1,114 @@
+"""What loading a log needs to be told, and what comes of it: plain data."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from logtool.loading.producers import expiration_ms
+from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Lost
+from logtool.loading.segments import NEWEST
+from logtool.loading.shadow import Shadow
+from logtool.segment.walk import Damage
+
+
+class Outcome(StrEnum):
+    """How the loading of a log ends."""
+
+    LOADS = "loads"
+    REFUSES = "refuses"
+    """The broker stops with an uncaught exception."""
+    OFFLINE = "offline"
+    """The broker takes the log dir offline and goes on without it."""
+    UNKNOWN = "unknown"
+    """It does something that is not carried out here."""
+
+
+class Why(StrEnum):
+    """Why a segment is recovered."""
+
+    UNFLUSHED = "unflushed"
+    NO_INDEX = "no offset index"
+    BAD_TRANSACTION_INDEX = "transaction index below the base offset"
+    TORN_INDEX = "an index is torn, padded or empty"
+    """No broker looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the log dir says of the partition, and the settings of the broker."""
+
+    clean: bool
+    recovery_point: int = 0
+    log_start: int = 0
+    now_ms: int = 0
+    index_interval: int = INDEX_INTERVAL
+    max_index_size: int = MAX_INDEX_SIZE
+    kafka: tuple[int, int] = NEWEST
+    """Version of the broker."""
+    cut_precisely: bool = False
+    """Not as a broker: where one empties a segment, only what is bad is cut."""
+
+    expiration_ms: int | None = None
+    """``producer.id.expiration.ms``; None: the default of the version."""
+
+    @property
+    def idle_ms(self) -> int:
+        """Return how long a producer may be idle before it is forgotten."""
+        return expiration_ms(self.kafka) if self.expiration_ms is None else self.expiration_ms
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredSegment:
+    """One segment that was read from its first byte and given new indexes."""
+
+    base_offset: int
+    why: Why
+    size: int
+    """Bytes of its log before."""
+    valid_size: int
+    """Bytes that stay."""
+    stop: Damage | None = None
+    emptied: str | None = None
+    """Why the whole segment went, or would have."""
+    lost: Lost = field(default_factory=Lost)
+    """Sound batches that go."""
+    behind: Lost = field(default_factory=Lost)
+    """Those of them that stand behind damage."""
+    batches: int = 0
+    records: int = 0
+    next_offset: int = 0
+    """Behind what stays."""
+    precise: bool = False
+    """Whether it was cut where a broker would have emptied it."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What came of it."""
+
+    shadow: Shadow
+    outcome: Outcome = Outcome.LOADS
+    reason: str = ""
+    """Why it does not load."""
+    segment: int | None = None
+    """Where it does not load."""
+    recovered: list[RecoveredSegment] = field(default_factory=list)
+    removed: dict[int, Lost] = field(default_factory=dict)
+    """Segments that go as a whole, by base offset."""
+    split: dict[int, list[int]] = field(default_factory=dict)
+    """Base offsets of the segments that one was split into, by its base offset."""
+    wiped: bool = False
+    """Whether all of them went because the log ends before it starts."""
+    log_start: int = 0
+    log_end: int = 0
+    recovery_point: int = 0
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    topic_id: str | None = None
+    """That of ``partition.metadata``; None where there is no such file."""
+    bytes_scanned: int = 0
+    bytes_replayed: int = 0
+    """Read once more for the producer state."""
+    bytes_applied: int = 0
+    """Of the batches that were applied to the producer state, whenever they were read."""
+    records_applied: int = 0
+    supplemented: bool = False
+    """Whether what could be believed of the indexes was kept, as no broker does."""

@@ -1,0 +1,93 @@
+"""The place of a record in a log: segment, batch, and number in the batch."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from logtool.disk.partition import Segment
+from logtool.errors import BatchTooLargeError, FormatError, LimitError
+from logtool.formats import compression, legacy_batch, record, wording
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Column
+from logtool.segment.walk import Chunk
+
+Wanted = Callable[[Column, Column], Column]
+"""From offsets and timestamps of records to where they are what is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is; None for what does not apply."""
+
+    path: Path | None = None
+    """The log; None where nothing was found."""
+    segment: int | None = None
+    """Base offset."""
+    position: int | None = None
+    size: int | None = None
+    base_offset: int | None = None
+    last_offset: int | None = None
+    leader_epoch: int | None = None
+    record: int | None = None
+    """Number in the batch, from 0; None where it has none at or behind what was asked."""
+    offset: int | None = None
+    """Of that record; of the log end for `Asked.LATEST`."""
+    timestamp_ms: int | None = None
+    problem: str | None = None
+    """What stopped the search, or kept it from the records."""
+
+
+def find_in_batch(
+    segment: Segment, chunk: Chunk, row: int, wanted: Wanted,
+    limit: int = compression.DEFAULT_LIMIT,
+) -> Place:  # fmt: skip
+    """Return one batch and the first record in it that is wanted.
+
+    `limit` is how many bytes the batch may decompress to, else it is BatchTooLargeError.
+    """
+    one = chunk.table.row(row)
+    place = Place(
+        segment.log.path, segment.base_offset, one["position"], one["size"], one["base_offset"],
+        one["last_offset"], one["leader_epoch"],
+    )  # fmt: skip
+    try:
+        before = 0
+        found = place
+        for offsets, stamps in _records(chunk, row, limit):
+            numbers = np.flatnonzero(wanted(offsets, stamps))
+            if found is place and len(numbers):
+                number = int(numbers[0])
+                stamp = int(stamps[number])
+                found = replace(
+                    place, record=before + number, offset=int(offsets[number]),
+                    timestamp_ms=None if stamp == NO_TIMESTAMP else stamp,
+                )  # fmt: skip
+            before += len(offsets)
+    except LimitError as error:
+        raise BatchTooLargeError(segment.log.path, one["position"], limit) from error
+    except FormatError as error:
+        return replace(place, problem=f"its records cannot be read: {error.reason}")
+    return found
+
+
+def _records(chunk: Chunk, row: int, limit: int) -> Iterator[tuple[Column, Column]]:
+    """Yield the offsets and timestamps of the records of a batch; FormatError on damage."""
+    table, data = chunk.table, chunk.batch(row)
+    if len(data) < int(table.size[row]):
+        raise FormatError(f"batch of {wording.size(table.size[row])} is too large to decode")
+    if table.magic[row] < MAGIC:
+        messages = legacy_batch.parse_messages(data, limit)
+        while some := list(islice(messages, record.MOST_AT_ONCE)):
+            yield np.array([m.offset for m in some]), np.array([m.timestamp for m in some])
+        return
+    payload = compression.decompress(int(table.codec[row]), data[HEADER_SIZE:], limit)
+    for found, damage in record.parse_slices(payload, int(table.record_count[row])):
+        if damage:
+            raise damage
+        offsets = found.offset_delta + table.base_offset[row]
+        if table.is_log_append_time[row]:
+            yield offsets, np.full(len(found), table.max_timestamp[row])
+        else:
+            yield offsets, found.timestamp_delta + table.base_timestamp[row]

@@ -1,0 +1,277 @@
+"""Where an offset or a timestamp lives: by the indexes as a broker does, and by reading the log.
+
+The rules are those of ``UnifiedLog.fetchOffsetByTimestamp``, ``LogSegment.findOffsetByTimestamp``
+and ``LogSegment.read`` (Kafka 3.9 and 4.3). For a timestamp: the first segment whose largest one is
+late enough, the entry of its time index at or before the time, the entry of its offset index at or
+before that, and from there on the first record that is late enough.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from logtool.checks import root, small_files
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind
+from logtool.disk.partition import File, Partition, Segment
+from logtool.errors import UnreadableError
+from logtool.formats import compression, offset_index, time_index
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import NO_TIMESTAMP, Column
+from logtool.formats.time_index import TimeIndex
+from logtool.loading.reading import IndexedLog, StartFailsError
+from logtool.loading.segments import NEWEST
+from logtool.loading.shadow import ShadowFile
+from logtool.lookup.places import Place, Wanted, find_in_batch
+from logtool.running.progress import Progress
+from logtool.running.summary import Summary
+from logtool.segment.walk import Chunk, scan
+from logtool.startup.opened import place as home_of
+
+
+class Asked(StrEnum):
+    """What is looked for."""
+
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    EARLIEST = "earliest"
+    """The log start offset."""
+    LATEST = "latest"
+    """The log end offset."""
+
+
+# Known of compacted logs: a batch that compaction emptied, and the entry for it, keep its time.
+_NO_FURTHER = (
+    "the first segment that is new enough by its time index holds no such record, and a broker "
+    "looks no further"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Both places, and the ends of the log."""
+
+    found: Partition
+    asked: Asked
+    value: int | None
+    """The offset or the timestamp in ms that was asked for."""
+    log_start: int
+    log_end: int | None
+    """As a broker finds it when it loads the log; None where it cannot."""
+    by_index: Place
+    by_scan: Place
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether there is anything, by reading the log."""
+        return self.by_scan.path is not None
+
+    @property
+    def agree(self) -> bool:
+        """Return whether both lead to the same record."""
+        return _key(self.by_index) == _key(self.by_scan)
+
+
+class Lookup:
+    """One partition directory in which to look; reading fills `summary`."""
+
+    def __init__(
+        self,
+        path: Path,
+        summary: Summary,
+        progress: Progress | None = None,
+        *,
+        limit: int = compression.DEFAULT_LIMIT,
+    ) -> None:
+        """List the directory; UnreadableError where it is no partition dir."""
+        if log_dir.classify(path) is not PathKind.PARTITION_DIR:
+            raise UnreadableError(path, "expected a partition dir")
+        self._found = partition.read(path)
+        if not self._found.segments:
+            raise UnreadableError(path, "holds no log")
+        self._start = max(_checkpointed_start(self._found), self._found.segments[0].base_offset)
+        self._summary = summary
+        self._limit = limit
+        self._progress = progress or Progress()
+        self._progress.bytes_total = sum(segment.log.size for segment in self._found.segments)
+
+    def find(self, asked: Asked, value: int | None = None) -> Answer:
+        """Look for an offset, a timestamp in ms, or an end of the log."""
+        self._summary.partitions += 1
+        end = _stopped(lambda: Place(offset=self._end_by_index())).offset
+        if asked is Asked.LATEST:
+            by_index = _stopped(self._latest_by_index)
+            by_scan = self._latest_by_scan()
+        elif asked is Asked.TIMESTAMP:
+            stamp = NO_TIMESTAMP if value is None else value
+            by_index = _stopped(lambda: self._time_by_index(stamp))
+            by_scan = self._time_by_scan(stamp)
+        else:
+            offset = self._start if value is None else value
+            below = offset < self._start  # a broker says that it is out of range
+            by_index = Place() if below else _stopped(lambda: self._offset_by_index(offset))
+            by_scan = Place() if below else self._offset_by_scan(offset)
+        return Answer(self._found, asked, value, self._start, end, by_index, by_scan)
+
+    def _end_by_index(self) -> int:
+        return _reader(self._found.segments[-1]).next_offset()
+
+    def _latest_by_index(self) -> Place:
+        last = self._found.segments[-1]
+        return Place(last.log.path, last.base_offset, offset=self._end_by_index())
+
+    def _latest_by_scan(self) -> Place:
+        last = self._found.segments[-1]
+        end = last.base_offset
+        for chunk in self._sound([last]):
+            end = int(chunk.table.last_offset[-1]) + 1
+        return Place(last.log.path, last.base_offset, offset=end)
+
+    def _offset_by_index(self, offset: int) -> Place:
+        for segment in self._from_floor(offset):
+            reader = _reader(segment)
+            position = reader.find(offset)
+            if position is not None:
+                # None where the file has shrunk meanwhile.
+                chunk = next(reader.batches(position, segment.log.size), None)
+                return self._in_batch(segment, chunk, 0, _from(offset)) if chunk else Place()
+        return Place()
+
+    def _offset_by_scan(self, offset: int) -> Place:
+        for segment in self._from_floor(offset):
+            for chunk in self._sound([segment]):
+                rows = np.flatnonzero(chunk.table.last_offset >= offset)
+                if len(rows):
+                    return self._in_batch(segment, chunk, int(rows[0]), _from(offset))
+        return Place()
+
+    def _from_floor(self, offset: int) -> Iterable[Segment]:
+        """Return the segment that an offset belongs to and those behind it."""
+        return (
+            segment
+            for segment in self._found.segments
+            if segment.next_base_offset is None or segment.next_base_offset > offset
+        )
+
+    def _time_by_index(self, stamp: int) -> Place:
+        for segment in self._found.segments:
+            reader, index = _reader(segment), _time_index(segment)
+            if _largest_timestamp(segment, reader, index) < stamp:
+                continue
+            entry = int(np.searchsorted(index.timestamps, stamp, "right")) - 1
+            offset = segment.base_offset
+            if entry >= 0:
+                offset = int(index.offsets(segment.base_offset)[entry])
+            position = reader.lookup(max(offset, self._start))
+            chunks = reader.batches(position, segment.log.size)
+            return self._first_late(segment, chunks, stamp) or Place(problem=_NO_FURTHER)
+        return Place()
+
+    def _time_by_scan(self, stamp: int) -> Place:
+        for segment in self._found.segments:
+            found = self._first_late(segment, self._sound([segment]), stamp)
+            if found:
+                return found
+        return Place()
+
+    def _first_late(self, segment: Segment, chunks: Iterable[Chunk], stamp: int) -> Place | None:
+        """Return the first record of a timestamp or a later one, or the batch that hides it."""
+
+        def late(offsets: Column, stamps: Column) -> Column:
+            column: Column = (stamps >= stamp) & (offsets >= self._start)
+            return column
+
+        for chunk in chunks:
+            table = chunk.table
+            rows = (table.max_timestamp >= stamp) & (table.last_offset >= self._start)
+            for row in np.flatnonzero(rows).tolist():
+                place = self._in_batch(segment, chunk, row, late)
+                if place.record is not None or place.problem:
+                    return place
+        return None
+
+    def _in_batch(self, segment: Segment, chunk: Chunk, row: int, wanted: Wanted) -> Place:
+        return find_in_batch(segment, chunk, row, wanted, self._limit)
+
+    def _sound(self, segments: Sequence[Segment]) -> Iterator[Chunk]:
+        """Yield the sound batches of segments, read from the start of each."""
+        summary = self._summary
+        for segment in segments:
+            summary.segments += 1
+            with segment.log.open() as log:
+                position = 0
+                for chunk in scan(log, base_offset=segment.base_offset, unpack_limit=self._limit):
+                    summary.batches += len(chunk.table)
+                    size = chunk.end_position - position
+                    position = chunk.end_position
+                    summary.bytes += size
+                    self._progress.advance(size, segment.log.path)
+                    if not chunk.damage:
+                        yield chunk
+
+
+def _from(offset: int) -> Wanted:
+    """Return what takes records from an offset on."""
+    return lambda offsets, _: offsets >= offset
+
+
+def _reader(segment: Segment) -> IndexedLog:
+    """Return the log with its index; one that is missing is made anew by a broker, and empty."""
+    file = segment.indexes.get(FileKind.OFFSET_INDEX)
+    log = ShadowFile(segment.log, segment.log.size)
+    # An active index is as long as it may grow: what is not used yet is no entry.
+    used = _used(file) if file else None
+    return IndexedLog(segment.base_offset, log, used, by_base=NEWEST >= (4, 1))
+
+
+def _used(file: File) -> ShadowFile:
+    data = files.read_small(file.path)
+    index = offset_index.parse(data)
+    size = len(data) - index.padding - len(index.trailing)
+    return ShadowFile(file, size, data)
+
+
+def _time_index(segment: Segment) -> TimeIndex:
+    file = segment.indexes.get(FileKind.TIME_INDEX)
+    return time_index.parse(files.read_small(file.path) if file else b"")
+
+
+def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -> int:
+    """Return what a broker holds for the largest timestamp of a segment, ms.
+
+    The last entry of a segment that is closed says it. Of the active one a running broker knows it
+    from its appends; what is behind the last entry is read here.
+    """
+    largest = int(index.timestamps[-1]) if len(index) else NO_TIMESTAMP
+    if segment.is_active:
+        start = reader.lookup(int(index.offsets(segment.base_offset)[-1])) if len(index) else 0
+        for chunk in reader.batches(start, segment.log.size):
+            largest = max(largest, int(chunk.table.max_timestamp.max()))
+    return largest if largest >= 0 else segment.log.mtime_ns // 1_000_000
+
+
+def _checkpointed_start(found: Partition) -> int:
+    """Return the log start offset that the log dir around a partition has for it, or 0."""
+    try:
+        home = log_dir.read(home_of(found.path)[0])
+        file = home.files.get(FileKind.LOG_START_CHECKPOINT)
+        rows = root.by_key(small_files.check_file(file)[0]) if file else {}
+    except UnreadableError:
+        return 0  # a partition dir by itself
+    row = rows.get((found.topic or "", -1 if found.number is None else found.number))
+    return row.offset if row else 0
+
+
+def _stopped(search: Callable[[], Place]) -> Place:
+    """Return what a search finds, or why it stopped."""
+    try:
+        return search()
+    except StartFailsError as error:
+        return Place(problem=str(error))
+
+
+def _key(place: Place) -> tuple[int | None, int | None, int | None]:
+    return place.segment, place.position, place.offset

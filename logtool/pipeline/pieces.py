@@ -1,0 +1,44 @@
+"""A piece of a log: what one task of the data source is told to read. Plain data, which travels."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.disk.files import LogFile
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.pipeline.rows import Place
+from logtool.pipeline.wanted import WHOLE, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A segment, or the bytes `start` to `stop` of its log."""
+
+    place: Place
+    folder: Path
+    segment: int
+    next_segment: int | None
+    log_bytes: int
+    modified_ms: int
+    index_bytes: tuple[int | None, ...]
+    """Of the offset, the time and the transaction index; None where there is none."""
+    span: Span = WHOLE
+    """What is wanted of its partition."""
+    start: int = 0
+    stop: int | None = None
+    """None for the end of the log, wherever that is by then."""
+
+    @property
+    def size(self) -> int:
+        """Return about the bytes that reading it takes."""
+        return (self.log_bytes if self.stop is None else self.stop) - self.start
+
+    def path(self, kind: FileKind = FileKind.LOG) -> Path:
+        """Return the path of a file of the segment."""
+        return self.folder / names.format_partition_file(self.segment, kind)
+
+    def open(self, kind: FileKind = FileKind.LOG) -> LogFile:
+        """Open a file of the segment that was listed."""
+        if kind is FileKind.LOG:
+            return LogFile(self.path(), self.log_bytes)
+        return LogFile(self.path(kind), self.index_bytes[names.INDEX_KINDS.index(kind)])

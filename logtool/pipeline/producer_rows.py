@@ -1,0 +1,228 @@
+"""What producers wrote and which transactions they ended, as sums that may be added up in any cut.
+
+Both sums are tables of int64 columns in the order of the log, one row for what was seen of a
+producer. Each batch is such a row by itself, and `producers` and `transactions` put together the
+rows of one key: those of the batches of a chunk, of the chunks of a stretch, and of the stretches
+of a partition. So it is one function wherever it runs, and rows of batches go nowhere.
+
+A number of -1 is none. Nothing but batches of magic 2 with a producer id takes part.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from logtool.formats import control_record
+from logtool.formats.record_batch import (
+    CONTROL,
+    NO_SEQUENCE,
+    SEQUENCES,
+    TRANSACTIONAL,
+    BatchTable,
+    Column,
+)
+
+_MARKERS: Final = (int(control_record.ABORT), int(control_record.COMMIT))
+
+
+class Producers(NamedTuple):
+    """Batches with data of one producer and epoch in one partition dir, by rows."""
+
+    directory: Column
+    """Any number that tells partition dirs apart; all 0 within one of them."""
+    producer_id: Column
+    producer_epoch: Column
+    first_offset: Column
+    """Base offset of the first batch in the log."""
+    last_offset: Column
+    """The largest."""
+    first_sequence: Column
+    last_sequence: Column
+    """Of the last batch in the log."""
+    batches: Column
+    records: Column
+    first_timestamp_ms: Column
+    """The least that a batch tells."""
+    last_timestamp_ms: Column
+    """The largest."""
+    sequence_breaks: Column
+    """Batches whose first sequence number is not the one behind the last of the batch before."""
+
+
+class Transactions(NamedTuple):
+    """Transactions of one producer in one partition dir, or what was seen of them, by rows.
+
+    A row with a marker ends there; one without goes on in the next row of its producer.
+    """
+
+    directory: Column
+    producer_id: Column
+    producer_epoch: Column
+    """Of the first batch: since transactions of version 2 the marker has the one behind it."""
+    first_offset: Column
+    last_offset: Column
+    """Of the last batch with data."""
+    batches: Column
+    """With data; 0 where only a marker was seen."""
+    records: Column
+    first_timestamp_ms: Column
+    """The least that a batch with data tells."""
+    last_timestamp_ms: Column
+    """The largest, that of the marker too."""
+    marker: Column
+    """Type of the control record that ends it; -1: it is open."""
+    marker_offset: Column
+    coordinator_epoch: Column
+
+
+_NEVER: Final = 2**63 - 1
+_Rows = TypeVar("_Rows", Producers, Transactions)
+
+
+def producers_of(table: BatchTable) -> Producers | None:
+    """Return the producers of sound batches in the order of the log; None where there are none."""
+    if not len(table) or int(table.producer_id.max()) < 0:
+        return None
+    if int(table.producer_id.min()) < 0 or bool((table.attributes & CONTROL).any()):
+        table = table[(table.producer_id >= 0) & ~table.is_control]
+        if not len(table):
+            return None
+    count = len(table)
+    zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
+    least, largest = _times(table)
+    return producers(Producers(
+        zeros, table.producer_id, table.producer_epoch, table.base_offset, table.last_offset,
+        table.base_sequence, table.last_sequence, ones, table.record_count, least,
+        largest, zeros,
+    ))  # fmt: skip
+
+
+def producers(rows: Producers) -> Producers:
+    """Return one row for each producer and epoch of each directory."""
+    starts, rows = _grouped(rows, "directory", "producer_id", "producer_epoch")
+    expected, found = (rows.last_sequence[:-1] + 1) & (SEQUENCES - 1), rows.first_sequence[1:]
+    known = (rows.last_sequence[:-1] != NO_SEQUENCE) & (found != NO_SEQUENCE)
+    broken = np.concatenate(([False], known & (found != expected)))
+    broken[starts] = False
+    ends = _ends(starts, len(broken))
+    return Producers(
+        rows.directory[starts], rows.producer_id[starts], rows.producer_epoch[starts],
+        rows.first_offset[starts], np.maximum.reduceat(rows.last_offset, starts),
+        rows.first_sequence[starts], rows.last_sequence[ends],
+        np.add.reduceat(rows.batches, starts), np.add.reduceat(rows.records, starts),
+        _least(rows.first_timestamp_ms, starts),
+        np.maximum.reduceat(rows.last_timestamp_ms, starts),
+        np.add.reduceat(rows.sequence_breaks + broken, starts),
+    )  # fmt: skip
+
+
+def transactions_of(table: BatchTable) -> Transactions | None:
+    """Return the transactions of sound batches in the order of the log; None without any."""
+    if not len(table) or not (table.attributes & TRANSACTIONAL).any():
+        return None
+    ends = table.is_control & np.isin(table.control_type, _MARKERS)
+    table = table[(table.producer_id >= 0) & (ends | (table.is_transactional & ~table.is_control))]
+    if not len(table):
+        return None
+    ends = table.is_control
+    none, data = np.full(len(table), -1), (~ends).astype(np.int64)
+    least, largest = _times(table)
+    return transactions(Transactions(
+        np.zeros(len(table), np.int64), table.producer_id, table.producer_epoch, table.base_offset,
+        table.last_offset, data, data * table.record_count, np.where(ends, none, least),
+        largest, np.where(ends, table.control_type, none),
+        np.where(ends, table.base_offset, none),
+        np.where(ends, table.coordinator_epoch, none),
+    ))  # fmt: skip
+
+
+def transactions(rows: Transactions) -> Transactions:
+    """Return one row for each transaction, and for each marker without one, of each producer."""
+    starts, rows = _grouped(rows, "directory", "producer_id")
+    begins = np.concatenate(([True], rows.marker[:-1] >= 0))
+    begins[starts] = True
+    starts = np.flatnonzero(begins)
+    ends = _ends(starts, len(begins))
+    # A marker by itself tells nothing of the data before it.
+    last = np.where((rows.batches[ends] == 0) & (ends > starts), ends - 1, ends)
+    return Transactions(
+        rows.directory[starts], rows.producer_id[starts], rows.producer_epoch[starts],
+        rows.first_offset[starts], rows.last_offset[last],
+        np.add.reduceat(rows.batches, starts), np.add.reduceat(rows.records, starts),
+        _least(rows.first_timestamp_ms, starts),
+        np.maximum.reduceat(rows.last_timestamp_ms, starts),
+        rows.marker[ends], rows.marker_offset[ends], rows.coordinator_epoch[ends],
+    )  # fmt: skip
+
+
+class ProducerRows:
+    """Takes the chunks of one stretch in their order, and gives its rows of both sums."""
+
+    def __init__(self) -> None:
+        self._producers: list[Producers] = []
+        self._transactions: list[Transactions] = []
+
+    def feed_data(self, table: BatchTable) -> None:
+        """Take sound batches that stand in their place, for the producers."""
+        if found := producers_of(table):
+            self._producers.append(found)
+
+    def feed_transactions(self, table: BatchTable) -> None:
+        """Take them for the transactions."""
+        if found := transactions_of(table):
+            self._transactions.append(found)
+
+    def finish(self) -> tuple[Producers | None, Transactions | None]:
+        """Return the rows; None where there are none."""
+        one = joined(self._producers)
+        other = joined(self._transactions)
+        return one and producers(one), other and transactions(other)
+
+
+def joined(parts: Sequence[_Rows]) -> _Rows | None:
+    """Return the rows of all parts in order; None where there are none."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return type(parts[0])(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _grouped(rows: _Rows, *key: str) -> tuple[Column, _Rows]:
+    """Return where the groups of equal keys begin, and the rows in groups, each in its order."""
+    columns = [getattr(rows, name) for name in key]
+    edges = _edges(columns)
+    if len(edges) > 1:
+        order = np.lexsort([column for column in reversed(columns) if column.any()] or columns)
+        rows = type(rows)(*(column[order] for column in rows))
+        edges = _edges([getattr(rows, name) for name in key])
+    return edges, rows
+
+
+def _edges(columns: Sequence[Column]) -> Column:
+    """Return the rows in which any of the columns changes, the first row included."""
+    changed = np.zeros(len(columns[0]), bool)
+    changed[0] = True
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(changed)
+
+
+def _ends(starts: Column, count: int) -> Column:
+    """Return the last row of each group."""
+    return np.concatenate((starts[1:], [count])) - 1
+
+
+def _times(table: BatchTable) -> tuple[Column, Column]:
+    """Return the least and the largest time that each batch tells, as `unit_rows.Totals` does."""
+    newest = table.max_timestamp
+    stamped = table.is_log_append_time | table.has_delete_horizon
+    oldest = np.where(stamped, newest, table.base_timestamp)
+    largest = np.maximum(np.maximum(oldest, newest), -1)
+    least = np.where((oldest < 0) | ((newest >= 0) & (newest < oldest)), newest, oldest)
+    return np.maximum(least, -1), largest
+
+
+def _least(times: Column, starts: Column) -> Column:
+    """Return the least time of each group; -1 where there is none."""
+    found = np.minimum.reduceat(np.where(times < 0, _NEVER, times), starts)
+    return np.where(found == _NEVER, -1, found)

@@ -1,0 +1,63 @@
+"""What is known of partitions beside their batches: for each one row, made where its files are."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from logtool.disk import files
+from logtool.disk.log_dir import Selection
+from logtool.errors import UnreadableError
+from logtool.gaps.evidence import Facts
+from logtool.gaps.subjects import Wanted, subjects
+from logtool.pipeline.homes import place_of_dir
+
+FACTS: Final = pa.schema(
+    [
+        ("log_dir", pa.string()),
+        ("node_id", pa.int32()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("directory", pa.string()),
+        ("log_start", pa.int64()),
+        ("policy", pa.string()),
+        ("policy_source", pa.string()),
+        ("cleaner_offset", pa.int64()),
+        ("clean", pa.bool_()),
+        ("first_base", pa.int64()),
+        # Offset and name of index files without a log, and of producer snapshots.
+        ("witness_offsets", pa.list_(pa.int64())),
+        ("witness_names", pa.list_(pa.string())),
+        ("witness_snapshots", pa.list_(pa.bool_())),
+    ]
+)
+"""`logtool.gaps.evidence.Facts`, but for what the indexes tell: they are looked at where a gap
+follows."""
+
+
+def facts_of(log_dir: Path | str) -> Any:
+    """Return the rows of a log dir or partition dir; what cannot be read has none."""
+    rows = []
+    path = files.path_of(log_dir) if isinstance(log_dir, str) else log_dir
+    for one in subjects(path, Wanted(), Selection()):
+        if isinstance(one, UnreadableError):
+            continue  # the pass over the bytes says so
+        known, folder = one.facts, one.found.path
+        columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
+        rows.append(
+            {name: getattr(known, name, None) for name in FACTS.names}
+            | place_of_dir(folder)._asdict()
+            | dict(zip(FACTS.names[-3:], columns, strict=True))
+        )  # fmt: skip
+    return pa.RecordBatch.from_pylist(rows, schema=FACTS)
+
+
+def facts_in(row: dict[str, Any]) -> Facts:
+    """Return the facts of a row."""
+    witnesses = zip(
+        row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True
+    )
+    return Facts(
+        row["log_start"], row["policy"], row["policy_source"], row["cleaner_offset"], row["clean"],
+        row["first_base"], tuple(witnesses),
+    )  # fmt: skip

@@ -1,0 +1,343 @@
+"""What an output is made of: files of this system, or objects that fsspec reaches behind a URL.
+
+Names are those below the output, with slashes. A store can do one thing that runs rest on: `create`
+makes a whole file appear under a name, for exactly one of those who try it at the same time. On
+this system that is a hard link to a file that is durable already, on S3 a put with ``If-None-Match:
+*``. What goes wrong is an `UnwritableError` of one line, within `translated`.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.fs
+
+from logtool.disk import files
+from logtool.errors import LogtoolError, UnwritableError, UsageError
+
+_WITHOUT_DIRECTORIES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"})
+"""Protocols of fsspec whose files need no directory to be in."""
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
+
+
+class Entry(NamedTuple):
+    """A name in a directory."""
+
+    name: str
+    is_dir: bool
+
+
+class Store(Protocol):
+    """The files of one output."""
+
+    def entries(self, folder: str) -> list[Entry]:
+        """Return what is in a directory, by name; nothing where there is none."""
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of all files below a directory."""
+
+    def read(self, name: str) -> bytes:
+        """Return a whole file; FileNotFoundError without one."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a whole file; what was there is replaced at one moment."""
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write a whole file and make it durable; False, and no change, where there is one."""
+
+    def stream(self, name: str) -> Any:
+        """Open a new file for Arrow to write; its directory is made, but not that around it."""
+
+    def sync(self, name: str) -> None:
+        """Make a file durable that was written by `stream`."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Give a file that never changes another name too; FileNotFoundError without it."""
+
+    def make_dir(self, folder: str) -> None:
+        """Make a directory and those around it, where there are directories."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if there is one."""
+
+    def delete_tree(self, folder: str) -> None:
+        """Remove a directory with all that is in it, if there is one."""
+
+
+class LocalStore:
+    """An output on this system."""
+
+    def __init__(self, root: str) -> None:
+        self._root = Path(root)
+
+    def entries(self, folder: str) -> list[Entry]:
+        """Return what is in a directory, by name; nothing where there is none."""
+        try:
+            with os.scandir(self._root / folder) as found:
+                return sorted(Entry(one.name, one.is_dir(follow_symlinks=False)) for one in found)
+        except FileNotFoundError:
+            return []
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of all files below a directory."""
+        names = []
+        for one in self.entries(folder):
+            name = f"{folder}/{one.name}"
+            names += self.files(name) if one.is_dir else [name]
+        return names
+
+    def read(self, name: str) -> bytes:
+        """Return a whole file; FileNotFoundError without one."""
+        return (self._root / name).read_bytes()
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a whole file; what was there is replaced at one moment."""
+        target = self._root / name
+        try:
+            with _temporary(target, data) as temporary:
+                temporary.replace(target)
+        except FileNotFoundError:
+            if not target.parent.exists():
+                raise
+            self.put(name, data)  # another process took the temporary file for left over
+        _sync(target.parent)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write a whole file and make it durable; False, and no change, where there is one."""
+        target = self._root / name
+        with _temporary(target, data) as temporary:
+            try:
+                target.hardlink_to(temporary)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                # Of two that get here at one moment the later wins: a file system without links,
+                # such as FAT, has nothing better that is whole after a power cut too.
+                if error.errno not in _NO_LINKS:
+                    raise
+                if target.exists():
+                    return False
+                temporary.replace(target)
+        _sync(target.parent)
+        return True
+
+    def stream(self, name: str) -> Any:
+        """Open a new file for Arrow to write; its directory is made, but not that around it."""
+        target = self._root / name
+        target.parent.mkdir(exist_ok=True)
+        return pa.fs.LocalFileSystem().open_output_stream(str(target))
+
+    def sync(self, name: str) -> None:
+        """Make a file durable that was written by `stream`."""
+        _sync(self._root / name)
+        _sync((self._root / name).parent)
+
+    def copy(self, source: str, target: str) -> None:
+        """Give a file that never changes another name too; FileNotFoundError without it."""
+        path = self._root / target
+        path.parent.mkdir(exist_ok=True)
+        try:
+            path.hardlink_to(self._root / source)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            path.write_bytes(self.read(source))
+            _sync(path)
+
+    def make_dir(self, folder: str) -> None:
+        """Make a directory and those around it."""
+        (self._root / folder).mkdir(parents=True, exist_ok=True)
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if there is one."""
+        (self._root / name).unlink(missing_ok=True)
+
+    def delete_tree(self, folder: str) -> None:
+        """Remove a directory with all that is in it, if there is one."""
+        for one in self.entries(folder):
+            name = f"{folder}/{one.name}"
+            if one.is_dir:
+                self.delete_tree(name)
+            else:
+                self.delete(name)
+        with contextlib.suppress(FileNotFoundError):
+            (self._root / folder).rmdir()
+
+
+@contextlib.contextmanager
+def _temporary(target: Path, data: bytes) -> Iterator[Path]:
+    """Write a durable file beside a path, and remove it in the end if it is still there."""
+    path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Make a file, or the names in a directory, durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class RemoteStore:
+    """An output behind a URL: one request for what S3 does in one."""
+
+    def __init__(self, system: Any, root: str) -> None:
+        self._system = system
+        self._root = root
+        protocol = system.protocol
+        known = {protocol} if isinstance(protocol, str) else set(protocol)
+        self._has_directories = not known & _WITHOUT_DIRECTORIES
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+    def entries(self, folder: str) -> list[Entry]:
+        """Return what is in a directory, by name; nothing where there is none."""
+        path = self._at(folder)
+        try:
+            found = self._system.ls(path, detail=True)
+        except FileNotFoundError:
+            return []
+        finally:
+            self._system.invalidate_cache(path)
+        named = ((one["name"].strip("/"), one["type"]) for one in found)
+        return sorted(
+            Entry(name.rpartition("/")[2], kind == "directory")
+            for name, kind in named
+            if name != path.strip("/")
+        )
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of all files below a directory."""
+        path = self._at(folder)
+        try:
+            found = self._system.find(path)
+        except FileNotFoundError:
+            return []
+        finally:
+            self._system.invalidate_cache(path)
+        return [f"{folder}/{name[len(path) :].strip('/')}" for name in found]
+
+    def read(self, name: str) -> bytes:
+        """Return a whole file; FileNotFoundError without one."""
+        return bytes(self._system.cat_file(self._at(name)))
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a whole file; what was there is replaced at one moment."""
+        self._make_room(name)
+        self._system.pipe_file(self._at(name), data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write a whole file and make it durable; False, and no change, where there is one."""
+        self._make_room(name)
+        try:
+            self._system.pipe_file(self._at(name), data, mode="create")
+        except FileExistsError:
+            return False
+        except (NotImplementedError, TypeError):
+            # The store, or its library, has no such put: two at one moment are not told apart.
+            if self._system.exists(self._at(name)):
+                return False
+            self._system.pipe_file(self._at(name), data)
+        except OSError as error:
+            if "PreconditionFailed" not in f"{error!r} {error.__cause__!r}":
+                raise
+            return False
+        return True
+
+    def stream(self, name: str) -> Any:
+        """Open a new file for Arrow to write."""
+        self._make_room(name)
+        handler = pa.fs.PyFileSystem(pa.fs.FSSpecHandler(self._system))
+        return handler.open_output_stream(self._at(name))
+
+    def sync(self, name: str) -> None:
+        """Do nothing: what the store has taken is durable."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file inside the store; FileNotFoundError without it."""
+        self._make_room(target)
+        self._system.cp_file(self._at(source), self._at(target))
+
+    def make_dir(self, folder: str) -> None:
+        """Make a directory and those around it, where there are directories."""
+        if self._has_directories:
+            self._system.makedirs(self._at(folder), exist_ok=True)
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            self._system.rm_file(self._at(name))
+
+    def delete_tree(self, folder: str) -> None:
+        """Remove a directory with all that is in it, if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            self._system.rm(self._at(folder), recursive=True)
+
+    def _make_room(self, name: str) -> None:
+        if self._has_directories:
+            self.make_dir(name.rpartition("/")[0])
+
+
+def store_at(url: str) -> Store:
+    """Return the store of a path or URL; UsageError for neither."""
+    if "://" not in url:
+        return LocalStore(url.rstrip("/") or "/")
+    system, path = _behind(url)
+    return RemoteStore(system, path.rstrip("/"))
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """Return Arrow's file system of a path or URL, and the path in it; UsageError for neither."""
+    if "://" not in url:
+        return pa.fs.LocalFileSystem(), url.rstrip("/") or "/"
+    system, path = _behind(url)
+    return pa.fs.PyFileSystem(pa.fs.FSSpecHandler(system)), path.rstrip("/")
+
+
+@lru_cache(maxsize=64)
+def _behind(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError as error:
+        text = f"{url} needs fsspec: pip install 'kafka-logtool[remote]'"
+        raise UsageError(text) from error
+    try:
+        # Another process changes what is there: nothing may be remembered.
+        system, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"{url}: {error}") from error
+    return system, path
+
+
+@contextlib.contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Turn what a file system raises into one line; behind a URL that is whatever its library has.
+
+    That of s3 has errors of its own for credentials that are missing, and for no connection.
+    """
+    try:
+        yield
+    except (LogtoolError, pa.ArrowException):
+        raise
+    except Exception as error:
+        if not isinstance(error, OSError) and "://" not in place:
+            raise
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = " ".join(text.split()) or type(error).__name__
+        raise UnwritableError(files.path_of(place), reason) from error

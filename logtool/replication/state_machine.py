@@ -1,0 +1,263 @@
+"""Log end offsets and high watermarks as replication moves them: a state machine of one partition.
+
+Pure: no disk, no clock. Every offset that is a bound is exclusive. The rules are those of
+``Partition`` and ``ReplicaFetcherThread`` (Kafka 3.9 and 4.x), with the truncation of brokers
+before 0.11 as a choice:
+
+- A follower asks for what lies behind its log end. By that offset the leader learns how far the
+  follower is (its remote log end), and only then looks at its own high watermark: so what one fetch
+  copies, the next one commits, and the follower hears of it with the answer to that.
+- The leader's high watermark is the least log end of those in sync and of those that have caught up
+  so lately that they may join. It looks at it on four occasions: see `Occasion`.
+- Who becomes a follower cuts its log, by its own high watermark or by leader epochs.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from logtool.replication.node import Node, Record, Remote
+from logtool.replication.truncation import by_high_watermark, by_leader_epoch
+
+DEFAULT_LAG_MS = 30_000
+"""Of ``replica.lag.time.max.ms``."""
+
+
+class TruncationRule(StrEnum):
+    """By what a follower cuts its log."""
+
+    HIGH_WATERMARK = "high-watermark"
+    """Before Kafka 0.11."""
+    LEADER_EPOCH = "leader-epoch"
+    """KIP-101 and KIP-279."""
+
+
+class Occasion(StrEnum):
+    """When a leader looks whether its high watermark may rise."""
+
+    LEADER = "became leader"
+    SHRINK = "in-sync replicas shrank"
+    PRODUCE = "produce"
+    FETCH = "fetch"
+
+
+class ImpossibleError(Exception):
+    """An event that cannot happen in the present state."""
+
+
+class Replication:
+    """One partition: its replicas, who leads, who is in sync, and what was ever committed."""
+
+    def __init__(
+        self, nodes: Iterable[int], leader: int, *,
+        rule: TruncationRule = TruncationRule.LEADER_EPOCH, lag_ms: int = DEFAULT_LAG_MS,
+        min_in_sync: int = 1, checkpoints: bool = True,
+    ) -> None:  # fmt: skip
+        self.nodes = {node: Node(node) for node in nodes}
+        self.rule = rule
+        self.lag_ms = lag_ms
+        self.min_in_sync = min_in_sync
+        self.checkpoints = checkpoints
+        """Whether each new high watermark is on disk at once."""
+        self.now_ms = 0
+        self.epoch = -1
+        self.leader: int | None = None
+        self.in_sync = list(self.nodes)
+        self.remote: dict[int, Remote] = {}
+        self.committed: list[Record] = []
+        """What some leader's high watermark has passed, by offset."""
+        self.tries: list[tuple[Occasion, int, int]] = []
+        """Each look of a leader at its high watermark: the occasion, before, after."""
+        self._fenced: set[int] = set()
+        self.elect(leader)
+        for remote in self.remote.values():
+            remote.log_end = 0  # the logs are new, so there is nothing to learn
+
+    # What may happen
+
+    def produce(self, names: Iterable[str]) -> None:
+        """Append records to the leader's log."""
+        leader = self._leading()
+        leader.append([Record(name, self.epoch) for name in names])
+        self._try_to_raise(Occasion.PRODUCE)
+
+    def fetch(self, node: int, *, answered: bool = True, most: int | None = None) -> None:
+        """Let a follower ask the leader for more; the answer may not arrive."""
+        leader, follower = self._leading(), self._up(node)
+        if node == self.leader:
+            raise ImpossibleError(f"{node} leads, it does not fetch")
+        self._follow(follower)
+        if follower.log_end > leader.log_end:
+            follower.cut(leader.log_end)  # out of range: it begins anew at the leader's end
+        begin = follower.log_end
+        self._learn(node, begin, leader)
+        end = leader.log_end if most is None else min(leader.log_end, begin + most)
+        if answered:
+            follower.append(leader.log[begin:end])
+            self._set_high_watermark(follower, min(leader.high_watermark, follower.log_end))
+
+    def crash(self, node: int, unflushed: int = 0) -> None:
+        """Kill a replica; the last `unflushed` records had not reached its disk."""
+        one = self._up(node)
+        one.up = False
+        one.cut(max(0, one.log_end - unflushed))
+        one.high_watermark = min(one.checkpointed, one.log_end)
+        one.follows = -1
+
+    def restart(self, node: int) -> None:
+        """Start it again: a follower, unless it is elected."""
+        one = self.nodes[node]
+        if one.up:
+            raise ImpossibleError(f"{node} is up")
+        one.up = True
+        self._fenced.discard(node)
+        if node == self.leader:
+            self.elect(node)
+        elif self.leader is not None and self.nodes[self.leader].up:
+            self._follow(one)
+
+    def notice(self, node: int) -> None:
+        """Let the controller see that a replica is down: out of sync, and if it led, replaced."""
+        if self.nodes[node].up:
+            raise ImpossibleError(f"{node} is up")
+        self._fenced.add(node)
+        if node != self.leader:
+            self._shrink({node})
+            return
+        able = [one for one in self.in_sync if self.nodes[one].up]
+        if able:
+            self.elect(able[0])
+        else:
+            self.leader = None
+
+    def elect(self, node: int, *, unclean: bool = False) -> None:
+        """Let a replica lead from now on; `unclean`: one that is not in sync."""
+        one = self._up(node)
+        if node not in self.in_sync and not unclean:
+            raise ImpossibleError(f"{node} is not in sync")
+        before, self.leader = self.leader, node
+        self.epoch += 1
+        one.epochs.assign(self.epoch, one.log_end)
+        one.follows = self.epoch
+        if node not in self.in_sync:
+            self.in_sync = [node]
+        elif before is not None and not self.nodes[before].up:
+            self.in_sync.remove(before)
+        self.remote = {
+            other: Remote(caught_up_ms=self.now_ms if other in self.in_sync else -self.lag_ms - 1)
+            for other in self.nodes
+            if other != node
+        }
+        for other in self.nodes.values():
+            if other.up and other is not one:
+                self._follow(other)
+        self._try_to_raise(Occasion.LEADER)
+
+    def wait(self, milliseconds: int) -> None:
+        """Let time pass; the leader puts those out of sync that have lagged for too long."""
+        self.now_ms += milliseconds
+        if self.leader is None or not self.nodes[self.leader].up:
+            return
+        end = self.nodes[self.leader].log_end
+        late = {
+            node
+            for node, remote in self.remote.items()
+            if remote.log_end != end and not self._is_recent(remote)
+        }
+        self._shrink(late)
+
+    def checkpoint(self, node: int) -> None:
+        """Let a replica write its high watermark to disk."""
+        one = self._up(node)
+        one.checkpointed = one.high_watermark
+
+    # What came of it
+
+    def lost(self) -> list[int]:
+        """Return the offsets of committed records that the leader does not have."""
+        if self.leader is None:
+            return []
+        log = self.nodes[self.leader].log
+        return [
+            offset
+            for offset, record in enumerate(self.committed)
+            if log[offset : offset + 1] != [record]
+        ]
+
+    def diverged(self) -> dict[int, int]:
+        """Return followers that hold other records than the leader, and the first such offset."""
+        if self.leader is None:
+            return {}
+        leader = self.nodes[self.leader]
+        found = {}
+        for node, one in self.nodes.items():
+            pairs = enumerate(zip(one.log, leader.log, strict=False))
+            first = next((offset for offset, (own, theirs) in pairs if own != theirs), None)
+            if one.follows == self.epoch and first is not None:
+                found[node] = first
+        return found
+
+    # How the leader learns
+
+    def _learn(self, node: int, offset: int, leader: Node) -> None:
+        """Take from a fetch how far a follower is."""
+        remote = self.remote[node]
+        if offset >= leader.log_end:
+            remote.caught_up_ms = self.now_ms
+        elif offset >= remote.leader_end and remote.log_end is not None:
+            remote.caught_up_ms = max(remote.caught_up_ms, remote.fetched_ms)
+        remote.log_end, remote.fetched_ms, remote.leader_end = offset, self.now_ms, leader.log_end
+        # It needs all that is committed, and all that this leader found when it took over.
+        taken_over = leader.epochs.rows[-1][1] if leader.epochs.rows else 0
+        if offset >= max(leader.high_watermark, taken_over) and node not in self.in_sync:
+            self.in_sync.append(node)
+        self._try_to_raise(Occasion.FETCH)
+
+    def _shrink(self, gone: set[int]) -> None:
+        left = [node for node in self.in_sync if node not in gone]
+        # The last one stays, so that somebody can be elected.
+        if left and left != self.in_sync:
+            self.in_sync = left
+            if self.leader is not None and self.nodes[self.leader].up:
+                self._try_to_raise(Occasion.SHRINK)
+
+    def _try_to_raise(self, occasion: Occasion) -> None:
+        leader = self._leading()
+        before = leader.high_watermark
+        ends = [leader.log_end]
+        for node, remote in self.remote.items():
+            if node in self.in_sync or (node not in self._fenced and self._is_recent(remote)):
+                ends.append(-1 if remote.log_end is None else remote.log_end)
+        if len(self.in_sync) >= self.min_in_sync and min(ends) > before:
+            self._set_high_watermark(leader, min(ends))
+            self.committed += leader.log[len(self.committed) : leader.high_watermark]
+        self.tries.append((occasion, before, leader.high_watermark))
+
+    def _is_recent(self, remote: Remote) -> bool:
+        return self.now_ms - remote.caught_up_ms <= self.lag_ms
+
+    def _set_high_watermark(self, one: Node, offset: int) -> None:
+        one.high_watermark = offset
+        if self.checkpoints:
+            one.checkpointed = offset
+
+    def _follow(self, follower: Node) -> None:
+        """Let a replica cut its log once for the present leader."""
+        if follower.follows == self.epoch:
+            return
+        follower.follows = self.epoch
+        if self.rule is TruncationRule.HIGH_WATERMARK:
+            follower.cut(by_high_watermark(follower.state).offset)
+        else:
+            follower.cut(by_leader_epoch(follower.state, self._leading().state).offset)
+        if self.checkpoints:
+            follower.checkpointed = follower.high_watermark
+
+    def _up(self, node: int) -> Node:
+        if not self.nodes[node].up:
+            raise ImpossibleError(f"{node} is down")
+        return self.nodes[node]
+
+    def _leading(self) -> Node:
+        if self.leader is None:
+            raise ImpossibleError("nobody leads")
+        return self._up(self.leader)

@@ -1,0 +1,9 @@
+"""A run over many logs: threads, order, time limits, totals, and what is remembered of it.
+
+run       threads, order and progress of one run, within its budget
+progress  how far a run is
+workers   threads, and how fast they may read
+schedule  what is read in which order, within a time limit
+resume    which segments an earlier run has checked
+summary   what was looked at, what was found, whether it is complete
+"""

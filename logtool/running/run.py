@@ -1,0 +1,38 @@
+"""One run over many logs: what it may take of the machine, its threads, and how far it is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from logtool.running.progress import Progress
+from logtool.running.schedule import WORTH_A_POOL, Budget, Schedule
+from logtool.running.workers import OnBytes, Workers
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Run(Progress):
+    """Progress within a budget. Whoever knows how much there is to read sets `bytes_total`."""
+
+    budget: Budget = field(default_factory=Budget)
+
+    def workers(
+        self, function: Callable[[Work, OnBytes], Result], size: int | None = None
+    ) -> Workers[Work, Result]:
+        """Return threads that call `function`: one alone where there is little to read.
+
+        `size` is the bytes that they read; None: all of the run.
+        """
+        size = self.bytes_total if size is None else size
+        jobs = self.budget.jobs if size >= WORTH_A_POOL else 1
+        return Workers(function, jobs, self.budget.pace, self.advance)
+
+    def schedule(self) -> Schedule:
+        """Return what runs the checks of segments in threads."""
+        return Schedule(self.budget, self.advance)
+
+    def anew(self) -> "Run":
+        """Return a run within the same budget that begins at zero."""
+        return Run(on_progress=self.on_progress, budget=self.budget)

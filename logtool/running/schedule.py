@@ -1,0 +1,272 @@
+"""Which segments are looked at when, and in how many threads; the reports come in order."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from logtool.checks.pieces import PieceReport, check_tasks, cut, join
+from logtool.checks.report import SegmentReport, Task
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.running.resume import Memory
+from logtool.running.workers import OnBytes, OutOfTimeError, Pace, Workers
+
+WORTH_A_POOL = 64 * 1024 * 1024
+"""Bytes of log from which on several threads are quicker than one that need not start them."""
+WINDOW = 4096
+"""Segments that are planned ahead, so that the largest of them can start first."""
+_UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
+"""How much of small segments goes to a thread at once."""
+
+_Report = SegmentReport | PieceReport | None
+"""What is known of a task; None where there was no time."""
+
+
+Unit = Sequence[Task]
+"""Whole segments, or one piece of a segment."""
+Reports = list[SegmentReport | PieceReport]
+
+
+class Runner(Protocol):
+    """What looks at units: `Workers` of this process, or executors elsewhere."""
+
+    jobs: int
+
+    def run(
+        self, work: Sequence[Unit], order: Callable[[Unit], Any]
+    ) -> Iterator[Reports | OutOfTimeError]:
+        """Yield the reports of each unit, in the order given."""
+
+    def again(self, piece: Unit) -> Reports | OutOfTimeError:
+        """Return the reports of a unit whose bytes were counted before."""
+
+
+class Engine(Protocol):
+    """What looks at segments in another place than this process."""
+
+    window: int
+    """Segments that are planned ahead."""
+
+    def piece_bytes(self, total: int) -> int:
+        """Return about how large the pieces of a segment are to be, of so many bytes in all."""
+
+    def partitions(self, paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
+        """Yield what `partition.read` says of each path."""
+
+    def runner(self, on_bytes: OnBytes) -> AbstractContextManager[Runner]:
+        """Return what looks at units, and tells `on_bytes` of the bytes dealt with."""
+
+
+class Earlier(Protocol):
+    """What was found by an earlier run, so that it need not be looked at again."""
+
+    def known(self, tasks: Sequence[Task]) -> Sequence[SegmentReport | None]:
+        """Return the reports of tasks whose segments are still the same; None for any other."""
+
+    def remember(self, task: Task, report: SegmentReport) -> None:
+        """Take the report of a segment that was looked at now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much of the machine a verification may take."""
+
+    jobs: int = 1
+    """Threads."""
+    pace: Pace = field(default_factory=Pace)
+    drop_cache: bool = False
+    """Whether pages of the page cache are given back once they are read."""
+    memory: Memory | None = None
+    """What was checked in earlier runs: the least recently checked comes first."""
+    engine: Engine | None = None
+    """Where else the segments are looked at; then `jobs` and `pace` say nothing."""
+    earlier: Earlier | None = None
+    """What an earlier run knows of the segments."""
+
+
+@dataclass(slots=True)
+class Job:
+    """The segments of one partition; `subject` is whatever the caller knows of it."""
+
+    path: Path
+    tasks: Sequence[Task]
+    subject: Any
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of its logs."""
+        return sum(task.segment.log.size for task in self.tasks)
+
+
+class Schedule:
+    """Runs jobs within a budget; use as a context manager."""
+
+    def __init__(self, budget: Budget, on_bytes: Callable[[int, Path], None]) -> None:
+        self._budget = budget
+        self._on_bytes = on_bytes
+        self._path = Path()
+        self._stack = ExitStack()
+        self._workers: Runner | None = None
+        self._parallel = budget.engine is not None
+        self._piece_bytes: int | None = None
+        self.out_of_time = False
+        """Whether some segment was not looked at because time was over."""
+
+    def __enter__(self) -> "Schedule":
+        self._stack.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+        if self._budget.memory:
+            self._budget.memory.save()
+
+    def spend(self, count: int, path: Path) -> None:
+        """Count bytes read outside of a job; OutOfTimeError once time is over."""
+        self._on_bytes(count, path)
+        self._budget.pace.spend(count)
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Iterator[SegmentReport]]]:
+        """Yield each job with the reports of its tasks, in their order.
+
+        The jobs come in the order given, or with a memory the least recently checked first. Once
+        time is over, the reports of what was not looked at say `skipped`, and no further job comes.
+        """
+        for window in self._windows(jobs):
+            known = self._known_before(window)
+            left = [[task for task in job.tasks if id(task) not in known] for job in window]
+            self._start(sum(task.segment.log.size for tasks in left for task in tasks))
+            units = [unit for tasks in left for unit in self._units(tasks)]
+            results = self._reports(units)
+            for job in window:
+                self._path = job.path
+                reports = _merged(job.tasks, known, results)
+                yield job, reports
+                for _ in reports:
+                    pass  # what the caller did not ask for must not become the next job's
+                if self.out_of_time:
+                    return
+
+    def _windows(self, jobs: Iterable[Job]) -> Iterator[list[Job]]:
+        if self._budget.memory:
+            jobs = sorted(jobs, key=lambda job: min(map(self._age, job.tasks), default=0.0))
+        elif self._budget.jobs == 1 and not self._budget.engine:
+            for job in jobs:
+                yield [job]
+            return
+        window: list[Job] = []
+        segments, most = 0, self._budget.engine.window if self._budget.engine else WINDOW
+        for job in jobs:
+            window.append(job)
+            segments += len(job.tasks)
+            if segments >= most:
+                yield window
+                window, segments = [], 0
+        yield window
+
+    def _known_before(self, window: Sequence[Job]) -> dict[int, SegmentReport]:
+        """Return the reports of an earlier run, by the `id` of their tasks."""
+        if not self._budget.earlier:
+            return {}
+        tasks = [task for job in window for task in job.tasks]
+        reports = self._budget.earlier.known(tasks)
+        found = {id(task): one for task, one in zip(tasks, reports, strict=True) if one}
+        self._on_bytes(sum(task.segment.log.size for task in tasks if id(task) in found), Path())
+        return found
+
+    def _start(self, total: int) -> None:
+        """Start threads where there are bytes enough; once started they stay."""
+        budget = self._budget
+        if budget.engine:
+            self._piece_bytes = budget.engine.piece_bytes(total)
+            if self._workers is None:
+                runner = budget.engine.runner(lambda n: self._on_bytes(n, self._path))
+                self._workers = self._stack.enter_context(runner)
+            return
+        self._parallel |= budget.jobs > 1 and total >= WORTH_A_POOL
+        wanted = budget.jobs if self._parallel else 1
+        if self._workers is None or self._workers.jobs < wanted:
+            workers: Workers[Unit, Reports] = Workers(
+                check_tasks, wanted, budget.pace, lambda n: self._on_bytes(n, self._path)
+            )
+            self._workers = self._stack.enter_context(workers)
+
+    def _units(self, tasks: Sequence[Task]) -> Iterator[list[Task]]:
+        """Yield the tasks in pieces of work: large ones cut, and small ones together."""
+        if not self._parallel:
+            yield from ([task] for task in tasks)
+            return
+        unit: list[Task] = []
+        size = 0
+        for task in tasks:
+            pieces = cut(task, self._piece_bytes)
+            if len(pieces) > 1:
+                if unit:
+                    yield unit
+                yield from ([piece] for piece in pieces)
+                unit, size = [], 0
+                continue
+            unit.append(task)
+            size += task.segment.log.size
+            if size >= _UNIT_BYTES or len(unit) >= _UNIT_SEGMENTS:
+                yield unit
+                unit, size = [], 0
+        if unit:
+            yield unit
+
+    def _reports(self, units: Sequence[list[Task]]) -> Iterator[SegmentReport]:
+        results = self._workers.run(units, self._order) if self._workers else iter(())
+        pieces: list[_Report] = []
+        for unit, result in zip(units, results, strict=True):
+            reports = [None] * len(unit) if isinstance(result, OutOfTimeError) else result
+            for task, report in zip(unit, reports, strict=True):
+                if not task.piece:
+                    yield self._known(task, report)
+                    continue
+                pieces.append(report)
+                if task.piece.stop == task.segment.log.size:
+                    yield self._known(task, self._joined(replace(task, piece=None), pieces))
+                    pieces = []
+
+    def _joined(self, task: Task, pieces: Sequence[_Report]) -> _Report:
+        """Return the report of a segment from those of its pieces; None once time is over."""
+        done = [piece for piece in pieces if isinstance(piece, PieceReport)]
+        if len(done) < len(pieces) or not self._workers:
+            return None
+        if report := join(task, done):
+            return report
+        again = self._workers.again([task])
+        return None if isinstance(again, OutOfTimeError) else again[0]
+
+    def _known(self, task: Task, report: _Report) -> SegmentReport:
+        """Return the report of a task, and note whether there was time for it."""
+        if not isinstance(report, SegmentReport):
+            self.out_of_time = True
+            return SegmentReport(task.segment.base_offset, skipped=True)
+        if self._budget.memory and report.scanned:
+            self._budget.memory.remember(task.segment.log)
+        if self._budget.earlier:
+            self._budget.earlier.remember(task, report)
+        return report
+
+    def _order(self, unit: Sequence[Task]) -> tuple[float, int]:
+        """Return the turn of a unit: the least recently checked first, then the largest."""
+        if not self._parallel and not self._budget.memory:
+            return 0.0, 0
+        size = sum(task.segment.log.size for task in unit)
+        return min(map(self._age, unit)), -size
+
+    def _age(self, task: Task) -> float:
+        memory = self._budget.memory
+        return memory.age_key(task.segment.log) if memory else 0.0
+
+
+def _merged(
+    tasks: Sequence[Task], known: Mapping[int, SegmentReport], results: Iterator[SegmentReport]
+) -> Iterator[SegmentReport]:
+    """Yield the report of each task: one that was known before, or the next result."""
+    for task in tasks:
+        report = known.get(id(task))
+        yield report if report else next(results)

@@ -1,0 +1,118 @@
+"""What a command looked at, what it found, and whether it is complete: its last line."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.exits import Exit
+from logtool.findings import Finding, Severity
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts, added up while a command runs."""
+
+    partitions: int = 0
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    severities: Counter[Severity] = field(default_factory=Counter)
+    next: dict[str, None] = field(default_factory=dict)
+    """Commands to run next, each once, in the order found."""
+    unreadable: int = 0
+    """Inputs that could not be read; any makes the result incomplete."""
+    unmatched: int = 0
+    """Those of them at which there was nothing to look at."""
+    refused: bool = False
+    """Whether something was not done for safety's sake."""
+    ended_by: int = 0
+    """Number of the signal that ended the command (SIGINT, SIGTERM, SIGHUP); 0: none did."""
+    out_of_budget: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def interrupted(self) -> bool:
+        """Return whether a signal ended the command."""
+        return self.ended_by != 0
+
+    @property
+    def complete(self) -> bool:
+        """Return whether everything that was asked for was looked at."""
+        return not (self.unreadable or self.interrupted or self.out_of_budget)
+
+    @property
+    def has_no_partition(self) -> bool:
+        """Return whether a run came to its end without a partition that it was to look at."""
+        ended = not (self.interrupted or self.out_of_budget or self.refused)
+        return ended and not self.partitions and self.unreadable == self.unmatched
+
+    @property
+    def nothing_matched(self) -> bool:
+        """Return whether nothing that was asked for is there, so that nothing can be said."""
+        return self.unmatched > 0 and self.has_no_partition
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return the seconds since the command began, to the millisecond."""
+        return round(time.monotonic() - self.started, 3)
+
+    def add(self, item: Finding | UnreadableError) -> None:
+        """Count one finding or one input that could not be read."""
+        if isinstance(item, UnreadableError):
+            self.unreadable += 1
+            self.unmatched += isinstance(item, NothingMatchedError)
+            return
+        self.codes[item.code] += 1
+        self.severities[item.severity] += 1
+        if item.next and item.severity is not Severity.INFO:
+            self.next.setdefault(item.next)
+
+    def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
+        """Return the exit status of the contract."""
+        if self.interrupted:
+            return Exit.of_signal(self.ended_by)
+        if self.unreadable:
+            return Exit.INCOMPLETE
+        if self.out_of_budget:
+            return Exit.BUDGET
+        if any(n and s.weight >= fail_on.weight for s, n in self.severities.items()):
+            return Exit.FINDINGS
+        return Exit.OK
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "type": "summary",
+            "complete": self.complete,
+            "partitions": self.partitions,
+            "segments": self.segments,
+            "batches": self.batches,
+            "records": self.records,
+            "bytes": self.bytes,
+            "elapsed_s": self.elapsed_s,
+            "findings": {str(s): self.severities[s] for s in reversed(Severity)},
+            "codes": dict(sorted(self.codes.items())),
+            "next": list(self.next),
+        }
+
+
+@dataclass(slots=True)
+class ActionSummary(Summary):
+    """The summary of a command that plans or changes something."""
+
+    to_do: bool = False
+    """Whether a dry run found something to do, or a forecast something grave."""
+
+    def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
+        """Return the exit status of the contract."""
+        if self.interrupted:
+            return Exit.of_signal(self.ended_by)
+        if self.refused:
+            return Exit.REFUSED
+        # Named, for a class with slots is made anew and has no cell that super() could use.
+        status = Summary.exit_status(self, fail_on)
+        return Exit.FINDINGS if status is Exit.OK and self.to_do else status

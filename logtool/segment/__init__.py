@@ -1,0 +1,6 @@
+"""One log read once: its batches, what its indexes say of them, which producers it leaves.
+
+walk            one pass over a log: a table of sound batches, or a range of damage
+index_join      index entries held against the batches of the log
+producer_state  producers and transactions replayed from the batches
+"""

@@ -1,0 +1,215 @@
+"""Index entries held against the batches of the log: one linear merge, chunk by chunk.
+
+The rules are those that make every lookup correct, not equality with a rebuilt file: an index that
+a broker appended to, that compaction wrote or that an older release began differs from a rebuilt
+one and is right all the same (``LogSegment.append``, ``OffsetIndex.lookup``, ``TimeIndex.lookup``).
+Releases before 2.0 indexed the first offset of an append, also where that is the first one inside
+a compressed wrapper of magic 0 or 1, whose own offset is the last (``LogSegment`` of 1.1). And
+they left batches that compaction had emptied out of the time index (``MemoryRecords.filterTo``).
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+from logtool.formats.offset_index import OffsetIndex
+from logtool.formats.record_batch import NO_TIMESTAMP, BatchTable, Column
+from logtool.formats.time_index import TimeIndex
+from logtool.segment.walk import Chunk
+
+ABSENT = -1
+
+
+class Verdict(IntEnum):
+    """What the log says of one index entry."""
+
+    RIGHT = 0
+    UNKNOWN = 1
+    """Its place in the log is damaged."""
+    NO_BATCH = 2
+    """No batch begins at its position, or none holds its offset."""
+    OFFSET = 3
+    """A lookup through it would miss records."""
+    TIMESTAMP = 4
+    """The batch that holds its offset has another largest timestamp."""
+    LATER = 5
+    """A record before it has a later timestamp."""
+
+
+class OffsetIndexJoin:
+    """Joins an offset index with the log; feed all chunks, then read `verdicts`.
+
+    The columns have one row an entry, in the index's order: `batch_base` and `batch_last` of the
+    batch at its position (int64, -1 where none begins there).
+    """
+
+    def __init__(self, index: OffsetIndex, base_offset: int) -> None:
+        count = len(index)
+        # Lookups assume rising positions; where they do not rise, the format's own rules say so.
+        self._order = np.argsort(index.positions, kind="stable")
+        self._positions = index.positions[self._order].astype(np.int64)
+        self._offsets = index.offsets(base_offset)
+        self.batch_base = np.full(count, ABSENT, np.int64)
+        self.batch_last = np.full(count, ABSENT, np.int64)
+        self._first = np.full(count, ABSENT, np.int64)
+        """The first offset in the batch, `ABSENT` where it is a wrapper, which does not tell."""
+        self._before = np.full(count, ABSENT, np.int64)
+        self._in_damage = np.zeros(count, np.bool_)
+        self._highest = ABSENT
+        self._end = 0
+        self.last_batch_position = 0
+        """Byte position of the last batch of the log so far."""
+
+    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
+        self._end = chunk.end_position
+        if chunk.damage:
+            self._damage(chunk.damage.position, self._end)
+        table = chunk.table
+        if len(table):
+            self.last_batch_position = int(table.position[-1])
+        if misplaced is not None:
+            for row in np.flatnonzero(misplaced):
+                self._damage(int(table.position[row]), int(table.end_position[row]))
+            table = table[~misplaced]
+        if not len(table) or not len(self._positions):
+            return
+        ends = [table.position[0], table.position[-1] + 1]
+        first, last = np.searchsorted(self._positions, ends)
+        wanted, entries = self._positions[first:last], self._order[first:last]
+        rows = np.searchsorted(table.position, wanted, "right") - 1
+        hit = table.position[rows] == wanted
+        if not hit.all():
+            entries, rows = entries[hit], rows[hit]
+        self.batch_base[entries] = table.base_offset[rows]
+        self.batch_last[entries] = table.last_offset[rows]
+        first_offset = table.base_offset
+        if chunk.plain is None:
+            first_offset = np.where(table.is_wrapper, ABSENT, first_offset)
+        self._first[entries] = first_offset[rows]
+        if _goes_on(chunk, self._highest):
+            self._before[entries] = _before(table.last_offset, rows, self._highest)
+            self._highest = int(table.last_offset[-1])
+        else:
+            highest = _rising(table.last_offset, self._highest)
+            self._before[entries] = highest[rows]
+            self._highest = int(highest[-1])
+
+    def _damage(self, begin: int, end: int) -> None:
+        first, last = np.searchsorted(self._positions, [begin, end])
+        self._in_damage[self._order[first:last]] = True
+
+    def verdicts(self) -> Column:
+        """Return int8 `Verdict`s, one an entry."""
+        if not len(self.batch_base):
+            return np.zeros(0, np.int8)
+        found = self.batch_base != ABSENT
+        # An append reaches up to the batch before the next entry's, or the end of the log.
+        reach = np.full(len(found), self._highest, np.int64)
+        rows = np.flatnonzero(found)
+        reach[rows[:-1]] = self._before[rows[1:]]
+        wrong = found & (
+            (self._offsets <= self._before)
+            | (self._offsets < self._first)
+            | (self._offsets > np.maximum(reach, self.batch_last))
+        )
+        verdicts = np.where(wrong, Verdict.OFFSET, Verdict.RIGHT)
+        verdicts[~found] = Verdict.NO_BATCH
+        # A position beyond the log breaks a rule of the file itself.
+        beyond = np.zeros(len(found), np.bool_)
+        beyond[self._order] = self._positions >= self._end
+        verdicts[~found & (self._in_damage | beyond)] = Verdict.UNKNOWN
+        return verdicts.astype(np.int8)
+
+
+class TimeIndexJoin:
+    """Joins a time index with the log; feed all chunks, then read `verdicts`.
+
+    The columns have one row an entry: `batch_base`, `batch_last` and `batch_timestamp` (ms) of the
+    batch that holds its offset (int64; base and last -1 where none does).
+    """
+
+    def __init__(self, index: TimeIndex, base_offset: int) -> None:
+        count = len(index)
+        self._timestamps = index.timestamps
+        offsets = index.offsets(base_offset)
+        self._order = np.argsort(offsets, kind="stable")
+        self._offsets = offsets[self._order]
+        self.batch_base = np.full(count, ABSENT, np.int64)
+        self.batch_last = np.full(count, ABSENT, np.int64)
+        self.batch_timestamp = np.full(count, NO_TIMESTAMP, np.int64)
+        self._before = np.full(count, NO_TIMESTAMP, np.int64)
+        self._highest = base_offset - 1
+        self.max_timestamp = NO_TIMESTAMP
+        """Largest timestamp of any batch with records so far, ms."""
+        self._damaged = False
+
+    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
+        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
+        if chunk.damage or misplaced is not None:
+            self._damaged = True
+        table = chunk.table if misplaced is None else chunk.table[~misplaced]
+        if not len(table):
+            return
+        offsets = table.last_offset
+        if not _goes_on(chunk, self._highest):
+            offsets = np.maximum(_rising(offsets, self._highest)[1:], self._highest)
+        first, last = np.searchsorted(self._offsets, [self._highest, offsets[-1]], "right")
+        wanted, entries = self._offsets[first:last], self._order[first:last]
+        rows = np.searchsorted(offsets, wanted, "left")
+        hit = table.base_offset[rows] <= wanted
+        if chunk.plain is None:
+            # Of a wrapper's first offset no more is known than that the batch before ends below.
+            hit |= table.is_wrapper[rows]
+        if not hit.all():
+            entries, rows = entries[hit], rows[hit]
+        self.batch_base[entries] = table.base_offset[rows]
+        self.batch_last[entries] = table.last_offset[rows]
+        self.batch_timestamp[entries] = table.max_timestamp[rows]
+        self._highest = int(offsets[-1])
+        self._feed_timestamps(chunk, table, entries, rows)
+
+    def _feed_timestamps(
+        self, chunk: Chunk, table: BatchTable, entries: Column, rows: Column
+    ) -> None:
+        """Note the largest timestamp before each of `rows`, which are those of `entries`.
+
+        A lookup by time finds no record in an empty batch, so its timestamp need not be indexed.
+        """
+        stamps = table.max_timestamp
+        if chunk.plain is None:
+            stamps = np.where(table.record_count == 0, NO_TIMESTAMP, stamps)
+        if chunk.plain and chunk.plain.timestamps_rise and stamps[0] >= self.max_timestamp:
+            self._before[entries] = _before(stamps, rows, self.max_timestamp)
+            self.max_timestamp = int(stamps[-1])
+        else:
+            highest = _rising(stamps, self.max_timestamp)
+            self._before[entries] = highest[rows]
+            self.max_timestamp = int(highest[-1])
+
+    def verdicts(self) -> Column:
+        """Return int8 `Verdict`s, one an entry."""
+        found = self.batch_base != ABSENT
+        verdicts = np.full(len(found), Verdict.RIGHT, np.int8)
+        verdicts[found & (self._before > self._timestamps)] = Verdict.LATER
+        verdicts[found & (self.batch_timestamp != self._timestamps)] = Verdict.TIMESTAMP
+        # Behind damage an offset may have stood in what is lost.
+        verdicts[~found] = Verdict.UNKNOWN if self._damaged else Verdict.NO_BATCH
+        return verdicts
+
+
+def _goes_on(chunk: Chunk, highest: int) -> bool:
+    """Return whether all offsets of a chunk rise, and from above `highest`."""
+    return chunk.plain is not None and bool(chunk.table.base_offset[0] > highest)
+
+
+def _before(values: Column, rows: Column, start: int) -> Column:
+    """Return the values before `rows` where values rise from `start`."""
+    before: Column = np.where(rows > 0, values[rows - 1], start)
+    return before
+
+
+def _rising(values: Column, start: int) -> Column:
+    """Return int64 of one more row: the largest value before each row, and at last of all."""
+    column: Column = np.maximum.accumulate(np.concatenate(([start], values)))
+    return column

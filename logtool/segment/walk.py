@@ -1,0 +1,456 @@
+"""One pass over a ``.log``: tables of sound batches, and the damage between them.
+
+Memory is flat: the file goes by in a buffer of a few MiB. Behind damage the scan resynchronises at
+the next batch that is provably sound, as a broker never does, so that a caller can say how
+much would be lost.
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from crc32c import crc32c
+
+from logtool.errors import FormatError
+from logtool.formats import (
+    _kernels,
+    compression,
+    control_record,
+    legacy_batch,
+    record_batch,
+    wording,
+)
+from logtool.formats.record_batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    MIN_ENTRY_SIZE,
+    UNUSED_ATTRIBUTES,
+    BatchTable,
+    Column,
+)
+
+BUFFER_SIZE = 2 * 1024 * 1024
+"""Bytes that are read at once: few enough for a processor's own cache."""
+MOST_ROWS = 8200
+"""Batches in a chunk: few enough for the columns to stay in a processor's cache, and no power of
+two, so that the columns do not all want the same place in it."""
+LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
+"""Bytes; a larger batch is checked without holding it in memory."""
+SEARCH_BUDGET = 256 * 1024 * 1024
+"""Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
+spent, damage that does not end where its size field says reaches to the end of the file."""
+
+_FIRST_WINDOW, _WIDEST_WINDOW = 4096, 256 * 1024
+"""Bytes that a search looks at in one go: few where the next batch is likely to be near."""
+_MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
+"""Bytes of the smallest entry by magic."""
+_LARGEST_OFFSET = 2**63 - 1
+_COLUMNS = [field.name for field in fields(BatchTable)]
+_ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
+_MOST_RELATIVE_OFFSET = 2**31 - 1
+_LONGEST_STUB = 20
+"""Bytes that no walk looks at: less than a size, a magic and a CRC field."""
+
+
+class Source(Protocol):
+    """What a scan reads from; `logtool.disk.files.LogFile` is one."""
+
+    size: int
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; return the number of bytes that there were."""
+
+
+class Reason(StrEnum):
+    """What is wrong at the place where a sound batch should begin."""
+
+    INCOMPLETE = "incomplete"
+    """The file ends before the batch does."""
+    SIZE = "size"
+    """The size field is impossible."""
+    MAGIC = "magic"
+    """The magic byte is none that exists."""
+    CRC = "crc"
+    ZEROS = "zeros"
+    """Zero bytes only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A range of bytes that is no sound batch."""
+
+    position: int
+    length: int
+    reason: Reason
+    message: str
+    """What was expected and what was found."""
+    resynchronised: bool
+    """Whether a sound batch begins right behind it."""
+    framed: bool = False
+    """Whether the size field still frames exactly this one batch."""
+
+
+class Plain(NamedTuple):
+    """What plain batches come to; see `_kernels.plain_facts`."""
+
+    records: int
+    largest_batch: int
+    """Bytes."""
+    max_timestamp: int
+    """Milliseconds."""
+    timestamps_rise: int
+    """1 where no batch has a smaller largest timestamp than one before it, else 0."""
+    producers: int
+    """0 for none, 1 for one with one epoch, 2 for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of sound batches, or one range of damage and no batches.
+
+    `data` holds the bytes of the batches from file position `data_position` on, and is only valid
+    until the next chunk is asked for. Of a batch too large to hold it has the header alone, and
+    without payload it is empty.
+    """
+
+    table: BatchTable
+    data: memoryview
+    data_position: int
+    damage: Damage | None
+    control_errors: list[tuple[int, FormatError]]
+    """(row, error) for each control batch with a producer id that a broker cannot read."""
+    plain: Plain | None = None
+    """Set where all batches are plain, and no rule can find anything but at the edges."""
+
+    @property
+    def end_position(self) -> int:
+        """Return the byte behind the chunk."""
+        if self.damage:
+            return self.damage.position + self.damage.length
+        return int(self.table.position[-1] + self.table.size[-1])
+
+    def batch(self, row: int) -> memoryview:
+        """Return the bytes of one batch."""
+        start = int(self.table.position[row]) - self.data_position
+        return self.data[start : start + int(self.table.size[row])]
+
+
+def scan(
+    source: Source, *, base_offset: int, start: int = 0, stop: int | None = None,
+    payload: bool = True, unpack_limit: int = compression.DEFAULT_LIMIT,
+) -> Iterator[Chunk]:  # fmt: skip
+    """Yield the chunks of the file from byte `start` on, where a batch is expected.
+
+    `base_offset` is the segment's; it only serves to recognise batches behind damage. With `stop`
+    the file is taken to end there. Without `payload` the chunks are longer and hold no bytes. A
+    wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
+    """
+    end = source.size if stop is None else min(stop, source.size)
+    return _Scanner(source, base_offset, payload, end, unpack_limit).run(start)
+
+
+class _Scanner:
+    def __init__(
+        self, source: Source, base_offset: int, payload: bool, end: int, unpack_limit: int
+    ) -> None:
+        self._source = source
+        self._unpack_limit = unpack_limit
+        self._payload = payload
+        self._base_offset = base_offset
+        self._highest_offset = min(base_offset + _MOST_RELATIVE_OFFSET, _LARGEST_OFFSET)
+        self._last_offset = base_offset - 1
+        self._end = end
+        self._budget = SEARCH_BUDGET
+        self._buffer = bytearray()
+        self._rows = self._fresh_rows()
+        self._count = 0
+        self._control_errors: list[tuple[int, FormatError]] = []
+        self._facts = np.empty(_kernels.FACTS, np.int64)
+        self._held = range(0)
+        """The file positions whose bytes the buffer holds."""
+
+    def run(self, position: int) -> Iterator[Chunk]:
+        need = _LONGEST_STUB + 1
+        while position < self._end:
+            data = self._ahead(position, need)
+            need = _LONGEST_STUB + 1
+            stop, why = self._walk(data, position)
+            if self._count and (self._payload or why != _kernels.MORE):
+                yield self._chunk(data, position)
+            position += stop
+            unseen = len(data) - stop <= _LONGEST_STUB < self._end - position
+            if why == _kernels.FULL or (why == _kernels.MORE and unseen):
+                continue  # the walk saw too little of the next one to judge it
+            size = _entry_size(self._read(position, LOG_OVERHEAD))
+            left = self._end - position
+            if left <= 0:
+                break
+            if why != _kernels.MORE:
+                damage = self._damage(position, _REASONS[why])
+            elif size is None or size > left:
+                damage = self._damage(position, Reason.INCOMPLETE)
+            elif size <= LARGEST_BUFFERED_BATCH:
+                need = size
+                continue
+            else:
+                if self._count:
+                    yield self._chunk(data[:0], position)
+                if self._holds(position, size):
+                    head = self._read(position, HEADER_SIZE)
+                    table = record_batch.parse(head, [0], base=position)
+                    legacy_batch.fill(table, head, np.zeros(1, np.int64))
+                    yield Chunk(table, head, position, None, [])
+                    position += size
+                    continue
+                self._budget -= size
+                damage = self._damage(position, Reason.CRC)
+            if self._count:
+                yield self._chunk(data[:0], position)
+            if damage.length:
+                yield Chunk(record_batch.empty_table(), data[:0], position, damage, [])
+            position += damage.length
+        if self._count:
+            yield self._chunk(memoryview(b""), position)
+
+    def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
+        """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
+        first = self._count
+        found, stop, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, first)
+        self._count += found
+        self._rows[-_kernels.CONTROL_COLUMNS :, first : self._count] = -1
+        if found and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
+            table = BatchTable(*self._rows[:, first : self._count])
+            legacy_batch.count(table, data, position, self._unpack_limit)
+        if (
+            found
+            and int(np.bitwise_or.reduce(self._rows[_ATTRIBUTES, first : self._count])) & CONTROL
+        ):
+            table = BatchTable(*self._rows[:, first : self._count])
+            self._control_errors += [
+                (first + row, error) for row, error in fill_control(table, data, position)
+            ]
+        return stop, why
+
+    def _ahead(self, position: int, need: int) -> memoryview:
+        """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
+        need = min(need, self._end - position)
+        if position not in self._held or self._held.stop - position < need:
+            size = min(max(need, BUFFER_SIZE), self._end - position)
+            if size > len(self._buffer):
+                self._buffer = bytearray(size)
+            count = self._fetch(memoryview(self._buffer)[:size], position)
+            self._held = range(position, position + count)
+        first = position - self._held.start
+        return memoryview(self._buffer)[first : min(self._held.stop, self._end) - self._held.start]
+
+    def _read(self, position: int, size: int) -> memoryview:
+        """Return `size` bytes, fewer at the end; leaves alone what the buffer holds."""
+        size = max(0, min(size, self._end - position))
+        first = position - self._held.start
+        if first >= 0 and position + size <= self._held.stop:
+            return memoryview(self._buffer)[first : first + size]
+        view = memoryview(bytearray(size))
+        return view[: self._fetch(view, position)]
+
+    def _fetch(self, view: memoryview, position: int) -> int:
+        count = self._source.read_into(view, position)
+        if count < len(view):
+            # The file shrank while it was read: what is gone is simply not there any more.
+            self._end = position + count
+        return count
+
+    def _chunk(self, data: memoryview, base: int) -> Chunk:
+        """Return what was found since the last chunk, and begin the next."""
+        table = BatchTable(*self._rows[:, : self._count])
+        errors, plain = self._control_errors, None
+        if _kernels.plain_facts(self._rows, self._count, self._facts):
+            plain = Plain(*self._facts.tolist())
+        self._rows, self._count = self._fresh_rows(), 0
+        self._control_errors = []
+        last = table.last_offset
+        if self._base_offset <= last[-1] <= self._highest_offset:
+            self._last_offset = int(last[-1])
+        else:
+            possible = last[(last >= self._base_offset) & (last <= self._highest_offset)]
+            if len(possible):
+                self._last_offset = int(possible[-1])
+        return Chunk(table, data if self._payload else data[:0], base, None, errors, plain)
+
+    def _fresh_rows(self) -> Column:
+        """Return room for the batches of a chunk: no more than the file can hold."""
+        most = self._end // MIN_ENTRY_SIZE + 1
+        return np.empty((_kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
+
+    def _damage(self, at: int, reason: Reason) -> Damage:
+        """Describe the damage that begins at `at` and find where it ends."""
+        head = bytes(self._read(at, HEADER_SIZE))
+        if len(head) <= _LONGEST_STUB:
+            reason = Reason.INCOMPLETE
+        size = _entry_size(head)
+        message = _describe(head, reason, self._end - at)
+        behind = at + size if size and reason is not Reason.INCOMPLETE else self._end + 1
+        framed = behind == self._end or self._begins_batch(behind)
+        # A wrong size can lead to a batch too; sound batches up to there tell it apart.
+        found = self._search(at + 1, behind if framed else self._end, to_stop=framed)
+        if framed and size and found is None:
+            if head[16] != MAGIC and self._holds(at, size, magic=MAGIC):
+                message += "; the CRC is that of a sound magic 2 batch"
+            return Damage(at, size, reason, message, behind < self._end, framed=True)
+        length = (self._end if found is None else found) - at
+        if length >= LOG_OVERHEAD and not any(head[:LOG_OVERHEAD]) and self._zeros(at, length):
+            reason, message = (
+                Reason.ZEROS,
+                f"{wording.count(length, 'zero byte')} where a batch should begin",
+            )
+        elif found is not None and reason is Reason.INCOMPLETE:
+            reason = Reason.SIZE
+        return Damage(at, length, reason, message, found is not None)
+
+    def _zeros(self, position: int, length: int) -> bool:
+        """Return whether all bytes are zero."""
+        end = position + length
+        while position < end:
+            window = self._read(position, min(_WIDEST_WINDOW, end - position))
+            if np.frombuffer(window, np.uint8).any():
+                return False
+            position += max(len(window), 1)
+        return True
+
+    def _begins_batch(self, position: int) -> bool:
+        """Return whether a sound entry begins at `position`, paying for it if not."""
+        head = bytes(self._read(position, LOG_OVERHEAD + 5))
+        size = _entry_size(head)
+        if size is None or size > self._end - position or head[16] > MAGIC:
+            return False
+        if self._holds(position, size):
+            return True
+        self._budget -= size
+        return False
+
+    def _holds(self, position: int, size: int, magic: int | None = None) -> bool:
+        """Return whether the CRC of the entry at `position` holds, reading it piece by piece."""
+        head = bytes(self._read(position, 21))
+        if len(head) < 21:
+            return False
+        magic = head[16] if magic is None else magic
+        if size < _MIN_SIZES[magic]:
+            return False
+        start, field = (21, head[17:21]) if magic == MAGIC else (16, head[12:16])
+        crc, done = 0, start
+        while done < size:
+            piece = self._read(position + done, min(BUFFER_SIZE, size - done))
+            if not len(piece):
+                return False
+            crc = crc32c(piece, crc) if magic == MAGIC else zlib.crc32(piece, crc)
+            done += len(piece)
+        return crc == int.from_bytes(field, "big")
+
+    def _search(self, start: int, stop: int, *, to_stop: bool) -> int | None:
+        """Return the position of the next provably sound magic 2 batch in ``[start, stop)``.
+
+        With `to_stop` it counts only if sound batches follow it without a gap up to `stop`.
+        """
+        width, refuted = _FIRST_WINDOW, start
+        while min(stop, self._end) - start >= HEADER_SIZE:
+            window = self._ahead(start, HEADER_SIZE)[: min(width, stop - start)]
+            if len(window) < HEADER_SIZE:
+                return None
+            for position, size in self._candidates(window, start, min(stop, self._end)):
+                if size > self._budget or position < refuted:
+                    continue
+                if self._begins_batch(position):
+                    refuted = self._walk_sound(position + size, stop) if to_stop else stop
+                    if refuted == stop:
+                        return position
+            start += len(window) - HEADER_SIZE + 1
+            width = min(width * 4, _WIDEST_WINDOW)
+        return None
+
+    def _walk_sound(self, position: int, stop: int) -> int:
+        """Return where the sound batches that begin at `position` end, or `stop`."""
+        while position < stop and self._begins_batch(position):
+            position += _entry_size(self._read(position, LOG_OVERHEAD)) or stop
+        return position
+
+    def _candidates(self, window: memoryview, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return (position, size) where the fields of a header in `window` could all be real."""
+        raw = np.frombuffer(window, np.uint8)
+        count = len(raw) - HEADER_SIZE + 1
+        # Three single bytes leave so little of most data that the rest costs nothing.
+        at = np.flatnonzero(
+            (raw[16 : 16 + count] == MAGIC)
+            & (raw[21 : 21 + count] == 0)
+            & (raw[8 : 8 + count] < 0x80)
+        )
+        head = np.ndarray((count,), HEADER, window, strides=(1,))[at]
+        base, delta = head["base_offset"], head["last_offset_delta"].astype(np.int64)
+        size = head["batch_length"].astype(np.int64) + LOG_OVERHEAD
+        good = (
+            (size >= HEADER_SIZE)
+            & (size <= stop - start - at)
+            & (base > self._last_offset)
+            & (delta >= 0)
+            & (base <= self._highest_offset - delta)
+            & ((head["attributes"].astype(np.int32) & (UNUSED_ATTRIBUTES & 0xFFFF)) == 0)
+            & ((head["attributes"] & CODEC_MASK) <= 4)
+            & (head["record_count"] >= 0)
+            & (head["leader_epoch"] >= -1)
+        )
+        return list(zip((at[good] + start).tolist(), size[good].tolist(), strict=True))
+
+
+_REASONS = {
+    _kernels.BAD_SIZE: Reason.SIZE,
+    _kernels.BAD_MAGIC: Reason.MAGIC,
+    _kernels.BAD_CRC: Reason.CRC,
+}
+
+
+def _entry_size(head: bytes | memoryview) -> int | None:
+    """Return the bytes of the entry that `head` begins by its size field; None if it has none."""
+    if len(head) < LOG_OVERHEAD:
+        return None
+    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+    return size if size >= MIN_ENTRY_SIZE else None
+
+
+def _describe(head: bytes, reason: Reason, left: int) -> str:
+    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
+    if reason is Reason.INCOMPLETE:
+        if left <= _LONGEST_STUB:
+            return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
+        return f"batch of {size + LOG_OVERHEAD:,} bytes begins with {left:,} bytes left in the file"
+    if reason is Reason.SIZE:
+        return f"size field holds {size}, at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
+    if reason is Reason.MAGIC:
+        return f"magic byte is {head[16]}, only 0, 1 and 2 exist"
+    at = 17 if head[16] == MAGIC else 12
+    kind = "CRC-32C" if head[16] == MAGIC else "CRC-32"
+    return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"
+
+
+def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:
+    """Decode the first record of each control batch into the table; returns what is unreadable.
+
+    `base` is the file position of ``data[0]``; the errors come with the number of their row.
+    """
+    errors = []
+    for row in np.flatnonzero(table.is_control & (table.record_count > 0)):
+        start = int(table.position[row]) - base
+        try:
+            control = control_record.parse_batch(data[start : start + int(table.size[row])])
+        except FormatError as error:
+            # A broker does not look into control batches of no producer, those of KRaft.
+            if table.producer_id[row] > record_batch.NO_PRODUCER_ID:
+                errors.append((int(row), error))
+            continue
+        table.control_type[row] = control.type
+        table.coordinator_epoch[row] = control.coordinator_epoch
+    return errors

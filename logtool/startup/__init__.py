@@ -1,0 +1,11 @@
+"""The start of a broker on whole log dirs: `plan` foretells it, `recover` carries it out.
+
+assumed    what is assumed of the broker that will start
+opened     the log dirs that paths lead to, and which of their partitions are meant
+home       one log dir as a broker finds it
+strays     what a broker does with a log that its metadata log does not know
+partition  what the next start does to one partition
+forecast   the same over paths, and what becomes of the log dirs as wholes
+duration   how long it takes
+recover    the same changes, carried out without a broker
+"""

@@ -1,0 +1,24 @@
+"""What is assumed of the broker that will start: options of `plan`, `recover` and others."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What is assumed of the broker that will start."""
+
+    kafka: tuple[int, int] | None = None
+    """Its release; None: that which the log dirs show."""
+    index_interval: int | None = None
+    """Bytes, of all topics; None: what the metadata log says, else Kafka's default."""
+    index_size: int | None = None
+    """Bytes, ``segment.index.bytes``; None as above."""
+    cut_precisely: bool = False
+    clean: bool | None = None
+    """Whether the log dir counts as stopped in order; None: by its marker."""
+    contents: bool = False
+    """Whether the actions hold what would be written, to carry them out."""
+    verify: bool = False
+    """Whether the logs that a broker does not read are checked too."""
+    supplement: bool = False
+    """Whether indexes and producer state are kept and added to, and not made anew."""

@@ -1,0 +1,244 @@
+"""What a broker's next start does to the partitions of log dirs.
+
+Each partition is loaded on a shadow of its directory, as a broker would load it; nothing is
+written. The order of the output is that of the paths, whatever was done first.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from logtool.actions import Action, Loss
+from logtool.checks.ensemble import (
+    WITH_STRAYS,
+    Ensemble,
+    Future,
+    Member,
+    member,
+)
+from logtool.disk import partition
+from logtool.disk.log_dir import DataDir, Selection
+from logtool.errors import UnreadableError
+from logtool.formats import wording
+from logtool.formats.names import (
+    FileKind,
+    PartitionDirectory,
+    TopicPartition,
+)
+from logtool.loading.loaded import Outcome
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+from logtool.startup.assumed import Assumed
+from logtool.startup.home import Home, Points
+from logtool.startup.opened import Opened, open_each
+from logtool.startup.partition import PartitionForecast, Request, forecast_partition
+
+
+class Forecast:
+    """One run over paths: iterate for what happens, partition by partition.
+
+    Log dirs and partition dirs are taken; a partition dir is judged by the checkpoints of the log
+    dir that it stands in.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path | Opened],
+        assumed: Assumed,
+        *,
+        selection: Selection | None = None,
+        points: Points = lambda key, row: row or 0,
+        run: Run | None = None,
+        ensemble: Ensemble | None = None,
+    ) -> None:
+        """Take the paths for all there is of a broker, or for some of its `ensemble`."""
+        self._paths = paths
+        self._assumed = assumed
+        self._selection = selection or Selection()
+        self._points = points
+        self._run = run or Run()
+        self._loaded: dict[Path, PartitionForecast] = {}
+        self._given = ensemble
+        self.ensemble = ensemble or Ensemble((), assumed.kafka)
+        """All log dirs given: those of one broker."""
+        self.homes: list[Home] = []
+        self.out_of_time = False
+
+    def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
+        requests: list[Request] = []
+        for item in self._open():
+            if isinstance(item, Request):
+                requests.append(item)
+            else:
+                yield item
+        if self.ensemble.kafka < WITH_STRAYS:
+            requests = _with_copies(requests)
+        ahead = {request.path: _bytes_ahead(request) for request in requests}
+        self._run.bytes_total = sum(ahead.values())
+        with self._run.workers(forecast_partition) as workers:
+            for request, result in zip(
+                requests, workers.run(requests, lambda r: -ahead[r.path]), strict=True
+            ):
+                self._run.path = request.path
+                if isinstance(result, OutOfTimeError):
+                    self.out_of_time = True
+                else:
+                    if isinstance(result, PartitionForecast):
+                        self._loaded[request.path] = replace(result, actions=())
+                    yield result
+        if self._given is None:
+            yield from self._afterwards()
+            yield from self._cleaned_twice()
+
+    def _afterwards(self) -> Iterator[Action]:
+        """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""
+        whole = self.ensemble
+        skip = self.out_of_time or whole.refuses
+        for future in () if skip else whole.futures:
+            copy, live = self._loaded.get(future.path), None
+            if future.live:
+                live = self._loaded.get(future.live)
+            is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
+            if copy and is_kept and not future.is_blocked:
+                yield from _future(future, copy, live)
+        homes = {home.found.path: home for home in self.homes}
+        gone = {path for path, home in homes.items()
+                if any(note.action == "offline" for note in home.notes)}  # fmt: skip
+        gone |= {path.parent for path, one in self._loaded.items()
+                 if one.outcome is Outcome.OFFLINE}  # fmt: skip
+        needed = next((path for path in sorted(gone) if whole.needs(path)), None)
+        if needed:
+            text = "goes offline with the metadata log: the broker does not start"
+            yield Action("refuse", needed, text)
+        elif homes and gone >= {one.path for one in whole.members}:
+            text = "every log dir given goes offline: a broker that has no other does not start"
+            yield Action("refuse", next(iter(homes)), text)
+        holder = whole.metadata_log or next(iter(whole.members), None)
+        if holder:
+            for text in whole.limits:
+                yield Action("limits", holder.path, text)
+
+    def _cleaned_twice(self) -> Iterator[Action]:
+        """Yield a row that two log dirs have for the cleaner of 4.x, which does not survive it."""
+        seen: set[TopicPartition] = set()
+        for home in self.homes if self.ensemble.kafka >= (4, 0) else ():
+            rows = home.rows(FileKind.CLEANER_CHECKPOINT)
+            twice = seen & rows.keys()
+            if twice:
+                path = home.found.path / FileKind.CLEANER_CHECKPOINT.value
+                topic, number = min(twice)
+                text = (
+                    f"has a row of {topic}-{number} that another log dir has too: the broker "
+                    "starts, and its log cleaner ends at once: nothing is compacted"
+                )
+                yield Action("ignore", path, text, topic, number)
+            seen |= rows.keys()
+
+    def _opened(self) -> Iterator[Opened | UnreadableError]:
+        """Yield the paths, those that were looked up before as they are."""
+        looked_up = open_each(path for path in self._paths if not isinstance(path, Opened))
+        for path in self._paths:
+            yield path if isinstance(path, Opened) else next(looked_up)
+
+    def _open(self) -> Iterator[Request | Action | UnreadableError]:
+        """Yield what is to be loaded, and what is said of the log dirs as wholes."""
+        members: dict[Path, Member] = {}
+        opened: list[tuple[DataDir, list[tuple[Path, PartitionDirectory]]]] = []
+        known = {one.path for one in self._given.members} if self._given else set()
+        for one in self._opened():
+            try:
+                if isinstance(one, UnreadableError):
+                    raise one
+                found, chosen = one.read(), one.chosen(self._selection)
+                if found.path not in members.keys() | known:
+                    members[found.path] = member(found)
+            except UnreadableError as error:
+                yield error
+                continue
+            opened.append((found, chosen))
+        if self._given is None:
+            self.ensemble = Ensemble(list(members.values()), self._assumed.kafka)
+        homes: dict[Path, Home] = {}
+        for found, chosen in opened:
+            try:
+                home = homes.get(found.path) or Home(found, self._assumed, self.ensemble)
+            except UnreadableError as error:
+                yield error
+                continue
+            if found.path not in homes:
+                homes[found.path] = home
+                self.homes.append(home)
+                yield from home.unread
+                yield from home.notes
+            for folder, directory in () if home.is_offline else chosen:
+                try:
+                    yield home.request(folder, directory, self._points)
+                except UnreadableError as error:
+                    yield error
+
+
+def _with_copies(requests: list[Request]) -> list[Request]:
+    """Return the requests of a broker that deletes a partition by its name, wherever it lies."""
+    fates = {
+        (one.topic, one.partition): one.fate
+        for one in requests
+        if one.fate and one.fate.action == "delete"
+    }
+    return [
+        replace(one, fate=one.fate or fates.get((one.topic, one.partition)))
+        if one.path.name == f"{one.topic}-{one.partition}" or one.path.name.endswith("-future")
+        else one
+        for one in requests
+    ]
+
+
+def _future(
+    future: Future, copy: PartitionForecast, live: PartitionForecast | None
+) -> Iterator[Action]:
+    """Yield what becomes of a copy on its way, and what goes with that."""
+    topic, number = future.key
+    if future.live is None and not future.assigned:
+        if copy.log_end > copy.log_start:
+            text = (
+                "the log dirs given hold no other copy: the broker makes an empty log and lets "
+                f"this one follow it, which loses "
+                f"{wording.offsets(copy.log_start, copy.log_end - 1)}"
+            )
+            loss = Loss(first_offset=copy.log_start, last_offset=copy.log_end - 1)
+            yield Action("discard", future.path, text, topic, number, loss=loss)
+        return
+    if not future.assigned:
+        text = f"goes on: when it is at its end, this copy replaces {future.live}"
+        yield Action("move", future.path, text, topic, number)
+        return
+    text = "becomes the partition: the metadata log assigns it to this log dir"
+    if future.live:
+        text += f"; {future.live} is deleted"
+    yield Action("promote", future.path, text, topic, number)
+    if live and live.outcome is Outcome.LOADS and live.log_end > copy.log_end:
+        first = max(copy.log_end, live.log_start)
+        watermark = live.request.high_watermark
+        text = (
+            f"is deleted for {future.path.name}, which ends at {copy.log_end}; that loses "
+            f"{wording.offsets(first, live.log_end - 1)}"
+        )
+        acknowledged = None if watermark is None else watermark > first
+        loss = Loss(first_offset=first, last_offset=live.log_end - 1,
+                    below_high_watermark=acknowledged)  # fmt: skip
+        yield Action("discard", live.request.path, text, topic, number, loss=loss)
+
+
+def _bytes_ahead(request: Request) -> int:
+    """Return about how many bytes of its log a broker reads: those not flushed."""
+    if request.start.clean and not request.assumed.verify:
+        return 0
+    try:
+        found = partition.read(request.path)
+    except UnreadableError:
+        return 0
+    point = 0 if request.assumed.verify else request.start.recovery_point
+    return sum(
+        segment.log.size
+        for segment in found.segments
+        if segment.next_base_offset is None or segment.next_base_offset > point
+    )

@@ -1,0 +1,174 @@
+"""One log dir as a broker finds it: its checkpoints, its marker, and who it belongs to."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from logtool.actions import Action
+from logtool.checks import inventory, root, small_files
+from logtool.checks.ensemble import (
+    Effect,
+    Ensemble,
+    member,
+)
+from logtool.disk import log_dir as log_dirs
+from logtool.disk.log_dir import DataDir
+from logtool.errors import UnreadableError
+from logtool.findings import Broker
+from logtool.formats.names import (
+    FileKind,
+    PartitionDirectory,
+    TopicPartition,
+)
+from logtool.loading import metadata_log
+from logtool.loading.loaded import Start
+from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.metadata import image as metadata_image
+from logtool.startup import strays
+from logtool.startup.assumed import Assumed
+from logtool.startup.partition import Request
+from logtool.startup.strays import Fate
+
+Points = Callable[[TopicPartition, int | None], int]
+"""From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
+
+
+class Home:
+    """One log dir as a broker finds it: its checkpoints, its marker, and who it belongs to.
+
+    What the metadata log says comes from the log dir of the broker that holds it.
+    """
+
+    def __init__(self, found: DataDir, assumed: Assumed, ensemble: Ensemble | None = None) -> None:
+        self.found = found
+        self.ensemble = ensemble or Ensemble([member(found)], assumed.kafka)
+        self.clean = found.is_clean if assumed.clean is None else assumed.clean
+        self.notes: list[Action] = []
+        """What happens to the log dir as a whole."""
+        self.unread: list[UnreadableError] = []
+        """Its own files that could not be read; what they say is taken for not being there."""
+        self._assumed = assumed
+        self._now_ms = time.time_ns() // 1_000_000
+        self._rows = {kind: self._read(kind) for kind in log_dirs.OFFSET_CHECKPOINTS}
+        self.image, self.node_id = self.ensemble.image, self.ensemble.node_id
+        here = (one for one in self.ensemble.members if one.path == found.path)
+        self.unread += [one.unread for one in here if one.unread]
+        self._tell_of_metadata()
+        for finding in root.check_in_use(found):
+            self.notes.append(Action("in-use", found.path, finding.message))
+        if self.is_offline:
+            return  # a broker does not list it
+        for finding in inventory.check_root_names(found):
+            if finding.broker is Broker.REFUSES:
+                self.notes.append(Action("refuse", finding.path or found.path, finding.message))
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether the broker starts without the log dir, and loads nothing of it."""
+        return self.found.path in self.ensemble.offline
+
+    def rows(self, kind: FileKind) -> dict[TopicPartition, int]:
+        """Return the rows of one checkpoint; none where a broker, or this run, cannot read it."""
+        return self._rows[kind]
+
+    def lacking(self, *needed: FileKind) -> list[UnreadableError]:
+        """Return why what the log dir says is not known, of the offset checkpoints if `needed`."""
+        others = {kind.value for kind in log_dirs.OFFSET_CHECKPOINTS if kind not in needed}
+        return [error for error in self.unread if error.path.name not in others]
+
+    def request(self, path: Path, directory: PartitionDirectory, points: Points) -> Request:
+        """Return what is needed to load one of its partitions."""
+        key = directory.topic, directory.partition
+        point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))
+        assumed, topic = self._assumed, directory.topic
+        start = Start(
+            clean=self.clean,
+            recovery_point=point,
+            log_start=self.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
+            now_ms=self._now_ms,
+            index_interval=self._setting(
+                topic, "index.interval.bytes", assumed.index_interval, INDEX_INTERVAL
+            ),
+            max_index_size=self._setting(
+                topic, "segment.index.bytes", assumed.index_size, MAX_INDEX_SIZE
+            ),
+            kafka=self.ensemble.kafka,
+            cut_precisely=assumed.cut_precisely,
+        )
+        watermark = None
+        if directory.kind in log_dirs.OF_TODAY:  # A row of that name is not about one that goes.
+            watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
+        return Request(
+            path=path,
+            start=start,
+            topic=topic,
+            partition=directory.partition,
+            high_watermark=watermark,
+            fate=self._fate(path, directory),
+            assumed=assumed,
+        )
+
+    def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
+        if chosen is not None:
+            return chosen
+        if self.image is None:
+            return default
+        return self.image.topic_number(topic, name, default, self.node_id)
+
+    def _read(self, kind: FileKind) -> dict[TopicPartition, int]:
+        """Read one offset checkpoint, and note what a broker does that cannot.
+
+        What could not be read here may be sound for the broker: nothing is said of that.
+        """
+        file = self.found.files.get(kind)
+        if not file:
+            return {}
+        needed = self.ensemble.needs(self.found.path)
+        try:
+            offsets = small_files.read_offsets(file, beside_metadata_log=needed)
+        except UnreadableError as error:
+            self.unread.append(error)
+            return {}
+        if isinstance(offsets, dict):
+            return offsets
+        self.notes.append(
+            Action(offsets.action, file.path, offsets.text, position=offsets.position)
+        )
+        return {}
+
+    def _tell_of_metadata(self) -> None:
+        """Note what the log dir, beside the others of its broker, does to a start."""
+        for verdict in self.ensemble.verdicts:
+            finding = verdict.finding
+            if verdict.log_dir != self.found.path:
+                continue
+            path, text = finding.path or verdict.log_dir, finding.message
+            if verdict.effect is Effect.OFFLINE:
+                path, text = verdict.log_dir, f"{path.name}: {text}"
+            self.notes.append(Action(str(verdict.effect), path, text))
+        holder, image = self.ensemble.metadata_log, self.image
+        if holder and holder.path == self.found.path:
+            if self.ensemble.unread:
+                self.unread.append(self.ensemble.unread)
+                return
+            bootstrap = self.found.files.get(FileKind.BOOTSTRAP_CHECKPOINT)
+            try:
+                for one in metadata_log.hindrances(holder.path, bootstrap, self.ensemble.kafka):
+                    action = "refuse" if one.stops else "ignore"
+                    self.notes.append(Action(action, one.path, one.text, position=one.position))
+            except UnreadableError as error:
+                self.unread.append(error)
+            if image and image.damage:
+                text = f"which logs are put aside as stray is not known: {image.damage}"
+                path = self.found.path / metadata_image.DIRECTORY
+                self.notes.append(Action("unknown", path, text))
+
+    def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:
+        """Return what becomes of a directory that the metadata log does not know."""
+        ensemble = self.ensemble
+        if directory.kind not in log_dirs.OF_TODAY or not ensemble.is_stray(path, directory):
+            return None
+        fate = strays.fate(ensemble, path, directory)
+        if fate and fate.action == "stray" and ensemble.is_kafka_assumed:
+            return Fate(fate.action, f"{fate.text}, if the broker is 3.7 or later")
+        return fate

@@ -1,0 +1,75 @@
+"""Paths that were given, and the log dirs that they lead to; each is looked up once."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from logtool.disk import log_dir as log_dirs
+from logtool.disk.log_dir import DataDir, PathKind, Selection
+from logtool.errors import UnreadableError
+from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a path leads to."""
+
+    log_dir: Path
+    name: str | None
+    """Of the one partition dir that is meant; None: the whole log dir is."""
+    found: DataDir | UnreadableError
+    """What the log dir holds, or why that cannot be read."""
+
+    def read(self) -> DataDir:
+        """Return what the log dir holds; UnreadableError where that cannot be read."""
+        if isinstance(self.found, UnreadableError):
+            raise self.found
+        return self.found
+
+    def chosen(self, selection: Selection) -> list[tuple[Path, PartitionDirectory]]:
+        """Return the partitions that are meant; UnreadableError as for `read`."""
+        return [
+            (folder, directory)
+            for folder, directory in self.read().partitions
+            if directory.topic != CLUSTER_METADATA
+            and selection.takes(directory)
+            and self.name in (None, folder.name)
+        ]
+
+    def again(self) -> "Opened":
+        """Return it with what the log dir holds now."""
+        return replace(self, found=_read(self.log_dir))
+
+
+def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
+    """Yield what each path leads to, or why that cannot be told; no log dir is read twice."""
+    known: dict[Path, DataDir | UnreadableError] = {}
+    for path in paths:
+        try:
+            log_dir, is_whole = place(path)
+        except UnreadableError as error:
+            yield error
+            continue
+        if log_dir not in known:
+            known[log_dir] = _read(log_dir)
+        yield Opened(log_dir, None if is_whole else path.resolve().name, known[log_dir])
+
+
+def place(path: Path) -> tuple[Path, bool]:
+    """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
+    kind = log_dirs.classify(path)
+    if kind is PathKind.FILE:
+        raise UnreadableError(path, "expected a log dir or a partition dir")
+    if kind is PathKind.LOG_DIR:
+        return path, True
+    # As it was given, unless that does not say where it really is: a dot, or a link.
+    real = path.resolve()
+    is_told = path.name == real.name and path.parent.resolve() == real.parent
+    return path.parent if is_told else real.parent, False
+
+
+def _read(log_dir: Path) -> DataDir | UnreadableError:
+    try:
+        return log_dirs.read(log_dir)
+    except UnreadableError as error:
+        return error

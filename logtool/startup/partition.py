@@ -1,0 +1,195 @@
+"""What a broker's next start does to one partition: loaded on a shadow of its directory."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from logtool.actions import Action, Loss
+from logtool.checks.segment import Level, Task, check_segment
+from logtool.disk import partition
+from logtool.errors import UnreadableError
+from logtool.findings import Severity
+from logtool.loading.actions import actions
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.loader import load
+from logtool.loading.supplement import supplement
+from logtool.startup.assumed import Assumed
+from logtool.startup.strays import Fate
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One partition to be loaded: plain data for a worker."""
+
+    path: Path
+    start: Start
+    topic: str | None = None
+    partition: int | None = None
+    high_watermark: int | None = None
+    fate: Fate | None = None
+    """What a broker does with the directory once it is loaded, and its metadata log does not know
+    it."""
+    assumed: Assumed = field(default_factory=Assumed)
+    """What is assumed of the broker, and how much of the answer is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionForecast:
+    """What becomes of one partition."""
+
+    request: Request
+    outcome: Outcome
+    reason: str = ""
+    log_start: int = 0
+    log_end: int = 0
+    recovery_point: int = 0
+    segments: int = 0
+    recovered: int = 0
+    bytes_scanned: int = 0
+    bytes_replayed: int = 0
+    batches_scanned: int = 0
+    records_scanned: int = 0
+    bytes_applied: int = 0
+    """Bytes of batches that were applied to the producer state."""
+    records_applied: int = 0
+    seconds: float = 0.0
+    """How long loading it took here."""
+    actions: tuple[Action, ...] = ()
+    other_end: int = 0
+    """Where the log would end if offsets out of order were cut the other way: as a broker does
+    where it is cut precisely, and the reverse."""
+
+    @property
+    def lost_acknowledged(self) -> int | None:
+        """Return how many offsets below the high watermark the log lacks; None without a row."""
+        watermark = self.request.high_watermark
+        if watermark is None or self.outcome is not Outcome.LOADS:
+            return None
+        return max(0, watermark - max(self.log_end, self.log_start))
+
+    @property
+    def bytes_read(self) -> int:
+        """Return the bytes of log that a broker reads."""
+        return self.bytes_scanned + self.bytes_replayed
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Return what its actions lose."""
+        return [action.loss for action in self.actions if action.loss]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        request, losses = self.request, self.losses
+        precise = request.start.cut_precisely
+        return {
+            "type": "partition",
+            "path": str(request.path),
+            "topic": request.topic,
+            "partition": request.partition,
+            "outcome": str(self.outcome),
+            "reason": self.reason or None,
+            "clean": request.start.clean,
+            "log_start_offset": self.log_start,
+            "recovery_point": request.start.recovery_point,
+            "new_recovery_point": self.recovery_point,
+            "high_watermark": request.high_watermark,
+            "log_end_offset": self.log_end,
+            "broker_log_end_offset": self.other_end if precise else self.log_end,
+            "recover_log_end_offset": self.log_end if precise else self.other_end,
+            "segments": self.segments,
+            "recovered_segments": self.recovered,
+            "bytes_scanned": self.bytes_scanned,
+            "bytes_replayed": self.bytes_replayed,
+            "bytes_applied": self.bytes_applied,
+            "records_applied": self.records_applied,
+            "lost_batches": sum(loss.batches for loss in losses),
+            "lost_records": sum(loss.records for loss in losses),
+            "lost_bytes": sum(loss.bytes for loss in losses),
+            "lost_acknowledged": self.lost_acknowledged,
+        }
+
+
+def forecast_partition(
+    request: Request, on_bytes: Callable[[int], None]
+) -> PartitionForecast | UnreadableError:
+    """Load one partition on its shadow; work for a thread of its own."""
+    begun = time.perf_counter()
+    try:
+        found = partition.read(request.path)
+        strategy = supplement if request.assumed.supplement else load
+        loaded = strategy(found, request.start, on_bytes)
+        done = list(actions(loaded, request.high_watermark))
+        if loaded.outcome is Outcome.LOADS:
+            recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
+            done += _unnoticed(found, recovered, request)
+            done += _lacking(loaded, request, done)
+        other_end = _other_end(found, loaded, request)
+    except UnreadableError as error:
+        return error
+    if loaded.outcome is Outcome.LOADS and request.fate:
+        done.append(Action(request.fate.action, request.path, request.fate.text))
+    return PartitionForecast(
+        request=request,
+        outcome=loaded.outcome,
+        reason=loaded.reason,
+        log_start=loaded.log_start,
+        log_end=loaded.log_end,
+        recovery_point=loaded.recovery_point,
+        segments=len(found.segments),
+        recovered=len(loaded.recovered),
+        bytes_scanned=loaded.bytes_scanned,
+        bytes_replayed=loaded.bytes_replayed,
+        batches_scanned=sum(segment.batches for segment in loaded.recovered),
+        records_scanned=sum(segment.records for segment in loaded.recovered),
+        bytes_applied=loaded.bytes_applied,
+        records_applied=loaded.records_applied,
+        seconds=time.perf_counter() - begun,
+        actions=tuple(_placed(action, request) for action in done),
+        other_end=other_end,
+    )
+
+
+def _lacking(loaded: Loaded, request: Request, done: Sequence[Action]) -> Iterator[Action]:
+    """Say where a log has lost acknowledged records before, so that nothing is left to be cut."""
+    end, watermark = loaded.log_end, request.high_watermark or 0
+    if watermark <= end or any(action.loss.below_high_watermark for action in done):
+        return
+    text = (
+        f"the log ends at {end}, below its high watermark {watermark}: {watermark - end} "
+        "acknowledged offsets are not in this replica; look for them in the others before it leads"
+    )
+    yield Action("lacks", request.path, text)
+
+
+def _other_end(found: partition.Partition, loaded: Loaded, request: Request) -> int:
+    """Return where the log would end if offsets out of order were cut the other way."""
+    if not any(one.emptied or one.precise for one in loaded.recovered):
+        return loaded.log_end
+    start = replace(request.start, cut_precisely=not request.start.cut_precisely)
+    return load(found, start, lambda _: None).log_end
+
+
+def _placed(action: Action, request: Request) -> Action:
+    change = action.change
+    if change and not request.assumed.contents:
+        change = replace(change, content=None)
+    return replace(action, topic=request.topic, partition=request.partition, change=change)
+
+
+def _unnoticed(
+    found: partition.Partition, recovered: set[int], request: Request
+) -> Iterator[Action]:
+    """Yield the bad indexes of segments that a broker opens without reading them."""
+    level = Level.BATCHES if request.assumed.verify else Level.QUICK
+    for segment in found.segments:
+        if segment.base_offset in recovered:
+            continue
+        for item in check_segment(Task(segment, level, request.start.clean)).findings:
+            if isinstance(item, UnreadableError):
+                raise item
+            if item.severity is not Severity.INFO and item.path:
+                text = f"stays as it is, no broker notices: {item.message}"
+                yield Action("unnoticed", item.path, text, segment=segment.base_offset,
+                             position=item.position, length=item.length)  # fmt: skip

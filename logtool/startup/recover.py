@@ -1,0 +1,289 @@
+"""Recovery of log dirs without a broker: what a broker would do at its next start, done now.
+
+Each partition is loaded on a shadow of its directory (`logtool.startup.partition`). What differs
+from the disk is carried out through a journal (`logtool.apply`), so that it can be finished or
+undone.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from logtool import apply
+from logtool.actions import Action, Change, Kind, Stamp
+from logtool.apply import Journal
+from logtool.checks.ensemble import Effect, Ensemble, Member, member
+from logtool.disk import partition, shell
+from logtool.disk.log_dir import Selection
+from logtool.disk.partition import File
+from logtool.errors import (
+    LogtoolError,
+    RefusedError,
+    UnreadableError,
+    UnwritableError,
+    UsageError,
+)
+from logtool.formats import clean_shutdown, offset_checkpoint
+from logtool.formats.names import FileKind, TopicPartition
+from logtool.loading.loaded import Outcome
+from logtool.running.run import Run
+from logtool.startup.assumed import Assumed
+from logtool.startup.forecast import Forecast
+from logtool.startup.home import Home, Points
+from logtool.startup.opened import Opened, open_each
+from logtool.startup.partition import PartitionForecast
+
+Item = Action | PartitionForecast | LogtoolError
+_DECIDE = (
+    FileKind.RECOVERY_POINT_CHECKPOINT,
+    FileKind.LOG_START_CHECKPOINT,
+    FileKind.REPLICATION_CHECKPOINT,
+)
+"""The offset checkpoints that say where recovery begins, and whether what is lost was committed."""
+HINDRANCES = ("refuse", "offline", "ignore")
+"""What is said of a log dir as a whole, and still holds for the next start after a recovery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What may be done."""
+
+    apply: bool = False
+    accepted: frozenset[TopicPartition] = frozenset()
+    """Partitions that may lose records."""
+    mark_clean: bool = False
+    """Whether a broker is to find the log dir as if it had been stopped in order."""
+    undo_dir: Path | None = None
+    """None: beside the log dir."""
+    command: str = "logtool recover"
+
+
+@dataclass(slots=True)
+class Recover:
+    """One run: iterate for what is done or would be, log dir by log dir.
+
+    A partition that a broker could not load is left alone, everything else is still done. Without
+    consent to a loss, or where a log dir is not to be marked clean after all, nothing of that log
+    dir is done, and the error among the items says why.
+    """
+
+    paths: Sequence[Path]
+    assumed: Assumed
+    consent: Consent
+    selection: Selection = field(default_factory=Selection)
+    points: Points = lambda key, row: row or 0
+    run: Run = field(default_factory=Run)
+    undo_dirs: list[Path] = field(default_factory=list)
+    """Those of the log dirs that were changed."""
+    made: int = 0
+    """Changes that were carried out."""
+    out_of_time: bool = False
+    blocked: bool = False
+    """Whether --apply refuses, because a file that decides could not be read."""
+    _ensemble: Ensemble = field(init=False)
+    """All log dirs given: those of one broker."""
+
+    def __iter__(self) -> Iterator[Item]:
+        opened = list(open_each(self.paths))
+        self._check(opened)
+        self._ensemble = self._gather(opened)
+        for one in opened:
+            if isinstance(one, UnreadableError):
+                yield one
+                continue
+            try:
+                with apply.locked(one.log_dir) if self.consent.apply else nullcontext():
+                    yield from self._log_dir(one)
+            except (UnreadableError, UnwritableError, RefusedError) as error:
+                yield error
+
+    def _gather(self, opened: Sequence[Opened | UnreadableError]) -> Ensemble:
+        """Take the log dirs together, as the start of their broker does."""
+        members: dict[Path, Member] = {}
+        for one in opened:
+            if isinstance(one, Opened) and one.log_dir not in members:
+                with suppress(UnreadableError):  # which is told in its turn
+                    members[one.log_dir] = member(one.read())
+        return Ensemble(list(members.values()), self.assumed.kafka)
+
+    def _check(self, opened: Sequence[Opened | UnreadableError]) -> None:
+        """UsageError for what makes no sense, before anything is done to any log dir."""
+        if self.consent.undo_dir and len(self.paths) > 1:
+            raise UsageError("--undo-dir is for one log dir; give one PATH")
+        found: set[TopicPartition] = set()
+        unread = False
+        for one in opened:
+            # Which is told in its turn.
+            if isinstance(one, UnreadableError) or isinstance(one.found, UnreadableError):
+                unread = True
+                continue
+            in_part = one.name is not None or self.selection != Selection()
+            if self.consent.mark_clean and in_part:
+                raise UsageError(
+                    "--mark-clean is for a whole log dir; it cannot be combined with a selection"
+                )
+            chosen = one.chosen(self.selection)
+            found |= {(directory.topic, directory.partition) for _, directory in chosen}
+        for key in found:
+            self.points(key, None)
+        named = (("--accept-loss", self.consent.accepted), ("--from-offset", self.selection.keys))
+        for option, keys in named:
+            for topic, number in sorted(keys - found):
+                if not unread:
+                    raise UsageError(f"{option} {topic}-{number}: no such partition is selected")
+
+    def _log_dir(self, opened: Opened) -> Iterator[Item]:
+        log_dir = opened.log_dir
+        if self.consent.undo_dir:
+            apply.check_place(self.consent.undo_dir, log_dir)
+        for action in apply.finish_earlier(
+            log_dir, self.consent.undo_dir, dry_run=not self.consent.apply
+        ):
+            if self.consent.apply:
+                self.undo_dirs.append(action.path)
+            yield action
+        if self.consent.apply:
+            opened = opened.again()  # another may have changed it before it was locked
+        forecast = Forecast(
+            [opened], replace(self.assumed, contents=True, verify=self.consent.mark_clean),
+            selection=self.selection, points=self.points, run=self.run.anew(),
+            ensemble=self._ensemble,
+        )  # fmt: skip
+        with ExitStack() as stack:
+            work = _Work(self.consent, log_dir, stack)
+            for item in forecast:
+                if isinstance(item, PartitionForecast):
+                    work.take(item)
+                elif isinstance(item, UnreadableError):
+                    work.unread = True
+                yield item
+            self.out_of_time |= forecast.out_of_time
+            if forecast.out_of_time:
+                return
+            for home in forecast.homes:
+                is_blocked = bool(home.lacking(*_DECIDE))
+                self.blocked |= is_blocked
+                for action in () if is_blocked else work.home_actions(home):
+                    work.stage([action])
+                    yield action
+            work.check(forecast.homes, self._ensemble)
+            if work.journal:
+                work.commit(work.journal)
+                self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
+                work.journal.carry_out()
+                self.made += work.staged
+
+
+class _Work:
+    """What is to be done to one log dir."""
+
+    def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
+        self._consent = consent
+        self._log_dir = log_dir
+        self._stack = stack
+        self._ends: dict[TopicPartition, int] = {}
+        self._paths: list[Path] = []
+        self.journal: Journal | None = None
+        self.staged = 0
+        """Changes that the journal has."""
+        self.unread = False
+        self._losing: list[str] = []
+        self._doubts: list[str] = []
+
+    def take(self, forecast: PartitionForecast) -> None:
+        """Save what one partition needs, and remember what speaks against it."""
+        request = forecast.request
+        if forecast.outcome is not Outcome.LOADS:
+            self._doubts.append(f"{request.path.name}: {forecast.reason}")
+            return
+        key = request.topic or "", request.partition or 0
+        if forecast.losses and key not in self._consent.accepted:
+            self._losing.append(f"{key[0]}-{key[1]}")
+        self._doubts += [
+            f"{action.path}: {action.reason}"
+            for action in forecast.actions
+            if action.action == "unnoticed"
+        ]
+        self._paths.append(request.path)
+        if request.path.name == f"{key[0]}-{key[1]}":
+            self._ends[key] = forecast.log_end
+        self.stage(forecast.actions)
+
+    def stage(self, actions: Sequence[Action]) -> None:
+        """Save what is needed to carry the actions out and to undo them."""
+        changes = [action.change for action in actions if action.change]
+        if not changes or not self._consent.apply:
+            return
+        if self.journal is None:
+            place = self._consent.undo_dir or apply.default_undo_dir(self._log_dir)
+            self.journal = Journal.begin(place, self._log_dir, self._consent.command)
+            self._stack.callback(self.journal.discard)
+        self.journal.stage(changes)
+        self.staged += len(changes)
+
+    def check(self, homes: Sequence[Home], ensemble: Ensemble) -> None:
+        """RefusedError where what is planned must not be done, or what to do is not known."""
+        for error in (error for home in homes for error in home.lacking(*_DECIDE)):
+            if self._consent.apply:
+                text = f"nothing was changed: what is to be recovered depends on {error.path.name}"
+                raise RefusedError(f"{self._log_dir}: {text}, which could not be read")
+        if self._losing and self._consent.apply:
+            options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
+            raise RefusedError(f"{self._log_dir}: records would be lost; to accept that: {options}")
+        if not self._consent.mark_clean:
+            return
+        doubts = [*self._doubts, *_stops(homes, ensemble)]
+        if self.unread and not doubts:
+            doubts = ["not everything could be read"]
+        if doubts:
+            raise RefusedError(
+                f"{self._log_dir}: cannot be marked clean: {doubts[0]}"
+                + (f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else "")
+            )
+
+    def home_actions(self, home: Home) -> Iterator[Action]:
+        """Yield what becomes of the log dir's own files: recovery points, and the marker last."""
+        rows = home.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
+        if self._consent.mark_clean:
+            points = {**rows, **self._ends}
+        else:
+            points = {key: min(row, self._ends.get(key, row)) for key, row in rows.items()}
+        if points != rows:
+            content = offset_checkpoint.encode(offset_checkpoint.build(points))
+            changed = sum(rows.get(key) != offset for key, offset in points.items())
+            what = "recovery point is that" if changed == 1 else "recovery points are those"
+            text = f"{changed} {what} of the recovered logs"
+            yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text)
+        if self._consent.mark_clean and not home.found.is_clean:
+            text = "a broker then takes the logs as they are and recovers nothing"
+            yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text)
+
+    def commit(self, journal: Journal) -> None:
+        """Make everything durable that is to be, so that the log dir can be changed."""
+        if self._consent.mark_clean:
+            for path in self._paths:
+                apply.sync(file.path for file in partition.read(path).files())
+        journal.commit()
+
+
+def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:
+    """Yield what takes a log dir offline, or stops the broker, be it in another log dir of it."""
+    here = {home.found.path for home in homes}
+    for home in homes:
+        for note in home.notes:
+            # Recovery points that are not read are written anew with the mark.
+            mended = note.path.name == FileKind.RECOVERY_POINT_CHECKPOINT.value
+            if note.action in HINDRANCES and not mended:
+                yield f"{note.path}: {note.reason}"
+    for verdict in ensemble.verdicts:
+        if verdict.effect is Effect.REFUSE and verdict.log_dir not in here:
+            yield f"{verdict.finding.path}: {verdict.finding.message}"
+
+
+def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:
+    file: File | None = home.found.files.get(kind)
+    path = home.found.path / kind.value
+    seen = Stamp(file.size, file.mtime_ns) if file else None
+    change = Change(Kind.REPLACE if file else Kind.CREATE, path, seen, content)
+    return Action(change.kind, path, reason, length=len(content), change=change)

@@ -1,0 +1,78 @@
+"""What a broker does with a log that its metadata log does not know, release by release.
+
+=====  =========================================  =============================================
+       a topic id that is not known               no ``partition.metadata``
+=====  =========================================  =============================================
+3.3    the directory is deleted once all logs     it is written anew, if the metadata log has a
+       are loaded                                 topic of that name here; if not, the log stays,
+                                                  and nothing is deleted at all
+3.7    the directory is renamed to ``-stray``     the same
+=====  =========================================  =============================================
+
+Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopicId`` (3.3),
+``LogManager.isStrayKraftReplica`` (3.7, 3.9), ``LogManager.isStrayReplica`` (4.3).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.checks.ensemble import WITH_STRAYS, Ensemble, topic_id_of
+from logtool.disk.log_dir import OF_TODAY
+from logtool.formats.names import DirectoryKind, PartitionDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a directory once its log is loaded."""
+
+    action: str
+    """``stray``, ``delete``, ``adopt`` or ``keep``, as in `logtool.actions`."""
+    text: str
+
+
+def fate(ensemble: Ensemble, path: Path, directory: PartitionDirectory) -> Fate | None:
+    """Return what becomes of a log in use that is stray; None where no metadata log says so."""
+    if not ensemble.image:
+        return None
+    topic_id = topic_id_of(path)
+    known = f"the metadata log up to offset {ensemble.image.offset}"
+    why = f"{known} does not give topic id {topic_id} to node {ensemble.node_id}"
+    if ensemble.kafka >= WITH_STRAYS:
+        return Fate("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
+    if topic_id is None:
+        adopted = _id_by_name(ensemble, directory)
+        if adopted:
+            text = f"gets a partition.metadata with {adopted}, the id that {known} gives to it"
+            return Fate("adopt", text)
+        text = f"stays: it has no topic id, and {known} knows no such partition"
+        return Fate("keep", f"{text}; therefore the broker deletes no directory either")
+    holder = _without_any_id(ensemble)
+    if holder:
+        return Fate("keep", f"stays, but only because {holder} has no topic id: {why}")
+    return Fate("delete", f"is deleted with all its records: {why}")
+
+
+def _id_by_name(ensemble: Ensemble, directory: PartitionDirectory) -> str | None:
+    """Return the topic id of the name, if the node has the partition by that."""
+    image, node_id = ensemble.image, ensemble.node_id
+    if not image or node_id is None or directory.kind is not DirectoryKind.LIVE:
+        return None
+    found = image.topics.get(directory.topic)
+    stray = image.is_stray(directory.topic, directory.partition, found, node_id)
+    return None if stray else found
+
+
+def _without_any_id(ensemble: Ensemble) -> Path | None:
+    """Return a log that has no topic id and gets none."""
+    return next(
+        (
+            path
+            for one in ensemble.members
+            for path, directory in one.root.partitions
+            if directory.kind in OF_TODAY
+            and ensemble.is_stray(path, directory)
+            and topic_id_of(path) is None
+            and not _id_by_name(ensemble, directory)
+        ),
+        None,
+    )

@@ -1,0 +1,146 @@
+"""The statistics of log dirs, partition dirs and logs: segment by segment, in several threads."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import Partition, Segment
+from logtool.errors import BatchTooLargeError, UnreadableError
+from logtool.formats import compression
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+from logtool.stat.statistics import Measurement, Statistics, measure, merged, unread
+from logtool.times import rfc3339
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """The statistics of one partition."""
+
+    found: Partition
+    segments: tuple[tuple[Segment, Statistics], ...]
+    """Those that were meant: all, unless a path named a log."""
+
+    @property
+    def statistics(self) -> Statistics:
+        """Return those of all its segments."""
+        return merged([one for _, one in self.segments])
+
+
+class Survey:
+    """One run over paths: iterate for partitions in the order given, and what cannot be read."""
+
+    def __init__(
+        self, paths: Sequence[Path], *, unpack: bool = False,
+        limit: int = compression.DEFAULT_LIMIT, selection: Selection | None = None,
+        run: Run | None = None,
+    ) -> None:  # fmt: skip
+        self._paths = paths
+        self._unpack, self._limit = unpack, limit
+        self._selection = selection or Selection()
+        self._run = run or Run()
+        self.out_of_time = False
+
+    def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
+        chosen: list[tuple[Partition, tuple[Segment, ...]]] = []
+        for path in files.each_once(self._paths):
+            try:
+                chosen += list(self._choose(path))
+            except UnreadableError as error:
+                yield error
+        tasks = [Measurement(one, self._unpack, self._limit) for _, some in chosen for one in some]
+        self._run.bytes_total = sum(task.segment.log.size for task in tasks)
+        with self._run.workers(measure) as workers:
+            # One thread goes on in order, so that what is done is printed.
+            results = workers.run(tasks, lambda t: -t.segment.log.size if workers.jobs > 1 else 0)
+            for found, segments in chosen:
+                self._run.path = found.path
+                yield from self._partition(found, segments, islice(results, len(segments)))
+                if self.out_of_time:
+                    return
+
+    def _partition(
+        self, found: Partition, segments: Sequence[Segment],
+        results: Iterator[Statistics | UnreadableError | OutOfTimeError],
+    ) -> Iterator[Surveyed | UnreadableError]:  # fmt: skip
+        measured = []
+        for segment, result in zip(segments, results, strict=True):
+            if isinstance(result, UnreadableError):
+                yield result
+            for position in result.too_large if isinstance(result, Statistics) else ():
+                yield BatchTooLargeError(segment.log.path, position, self._limit)
+            self.out_of_time |= isinstance(result, OutOfTimeError)
+            known = result if isinstance(result, Statistics) else unread(segment)
+            measured.append((segment, known))
+        yield Surveyed(found, tuple(measured))
+
+    def _choose(self, path: Path) -> Iterator[tuple[Partition, tuple[Segment, ...]]]:
+        """Yield the partitions that a path stands for, and which of their segments are meant."""
+        kind = log_dir.classify(path)
+        if kind is PathKind.LOG_DIR:
+            for folder, directory in log_dir.read(path).partitions:
+                if self._selection.takes(directory):
+                    found = partition.read(folder)
+                    yield found, found.segments
+            return
+        found = partition.read(path if kind is PathKind.PARTITION_DIR else path.parent)
+        meant = found.segments
+        if kind is PathKind.FILE:
+            meant = tuple(one for one in meant if one.log.path.name == path.name)
+            if not meant:
+                raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
+        yield found, meant
+
+
+def as_json(kind: str, one: Statistics, place: dict[str, Any], *, unpacked: bool) -> dict[str, Any]:
+    """Return the JSON object of the contract; `place` says what the statistics are of."""
+    ratio = one.compression_ratio if unpacked else None
+    return {
+        "type": kind,
+        **place,
+        "segments": one.segments,
+        "unread_segments": one.unread_segments,
+        "log_bytes": one.bytes,
+        "index_bytes": one.index_bytes,
+        "batches": one.batches,
+        "records": one.records,
+        "records_per_batch": _rounded(one.records / one.batches if one.batches else None),
+        "batch_size_min": int(one.sizes.values[0]) if one.batches else None,
+        "batch_size_median": one.sizes.median,
+        "batch_size_max": int(one.sizes.values[-1]) if one.batches else None,
+        "batch_sizes": [{"below": top, "batches": n} for top, n in one.sizes.by_power_of_two()],
+        "codecs": {
+            compression.name(codec): count
+            for codec, count in zip(
+                one.codecs.values.tolist(), one.codecs.counts.tolist(), strict=True
+            )
+        },
+        "compression_ratio": _rounded(ratio),
+        "producers": len(one.producers),
+        "transactional_batches": one.transactional,
+        "control_batches": one.control,
+        "first_offset": one.first_offset,
+        "last_offset": one.last_offset,
+        "first_timestamp_ms": one.first_ms,
+        "first_timestamp": rfc3339(one.first_ms),
+        "last_timestamp_ms": one.last_ms,
+        "last_timestamp": rfc3339(one.last_ms),
+        "span_ms": one.span_ms,
+        "records_per_second": _rounded(one.per_second(one.records)),
+        "bytes_per_second": _rounded(one.per_second(one.bytes)),
+        "bytes_over_time": {
+            "start_ms": one.over_time.start_ms, "width_ms": one.over_time.width_ms,
+            "bytes": one.over_time.sizes.tolist(),
+        } if len(one.over_time.sizes) else None,
+        "damaged_ranges": one.damaged_ranges,
+        "damaged_bytes": one.damaged_bytes,
+        "unused_bytes": one.unused_bytes,
+    }  # fmt: skip
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

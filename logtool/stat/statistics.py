@@ -1,0 +1,333 @@
+"""What a log adds up to: sizes, counts, codecs, producers, times. A function of batch tables.
+
+`Statistics` of parts add up (`merged`) to exactly those of the whole, however it was cut: so a
+segment can be measured anywhere, in pieces, and topics and log dirs are sums of partitions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from logtool.checks.batches import BatchRules
+from logtool.disk.partition import Segment
+from logtool.errors import FormatError, LimitError, UnreadableError
+from logtool.formats import compression
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
+from logtool.segment.walk import Chunk, Plain, Reason, scan
+
+MOST_BUCKETS = 64
+"""Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""
+_PARTS_AT_ONCE = 64
+"""Chunks whose statistics are kept apart before they are added up."""
+
+
+def _nothing() -> Column:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often each value occurs: int64 columns, the values rising."""
+
+    values: Column = field(default_factory=_nothing)
+    counts: Column = field(default_factory=_nothing)
+
+    @property
+    def total(self) -> int:
+        """Return how many there are."""
+        return int(self.counts.sum())
+
+    @property
+    def median(self) -> int | None:
+        """Return the lower median, None of nothing."""
+        if not len(self.values):
+            return None
+        middle = (self.total - 1) // 2
+        return int(self.values[np.searchsorted(np.cumsum(self.counts), middle, side="right")])
+
+    def by_power_of_two(self) -> list[tuple[int, int]]:
+        """Return (upper bound, count) for each power of two from the least value to the largest."""
+        if not len(self.values):
+            return []
+        powers = np.floor(np.log2(np.maximum(self.values, 1))).astype(np.int64) + 1
+        counts = np.zeros(powers[-1] - powers[0] + 1, np.int64)
+        np.add.at(counts, powers - powers[0], self.counts)
+        return [(1 << (int(powers[0]) + i), int(n)) for i, n in enumerate(counts)]
+
+
+def tally(values: Column) -> Tally:
+    """Count the values of a column."""
+    if len(values) and (values == values[0]).all():
+        return Tally(values[:1].copy(), np.array([len(values)]))
+    return Tally(*np.unique(values, return_counts=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Bytes by time, in at most `MOST_BUCKETS` buckets of ``2**shift`` ms that are aligned to 0.
+
+    The buckets are the narrowest that are few enough. As each is made of whole narrower ones, the
+    sum of two timelines is that of their batches.
+    """
+
+    shift: int = 0
+    first: int = 0
+    """Number of the first bucket, counted from 1970."""
+    sizes: Column = field(default_factory=_nothing)
+
+    @property
+    def width_ms(self) -> int:
+        """Return the width of a bucket."""
+        return 1 << self.shift
+
+    @property
+    def start_ms(self) -> int:
+        """Return where the first bucket begins."""
+        return self.first << self.shift
+
+
+def timeline(times_ms: Column, sizes: Column, shift: int = 0) -> Timeline:
+    """Sort bytes into buckets of at least ``2**shift`` ms; times below 0 are none."""
+    if not len(times_ms):
+        return Timeline()
+    first, last = int(times_ms.min()), int(times_ms.max())
+    if first < 0:
+        known = times_ms >= 0
+        return timeline(times_ms[known], sizes[known], shift)
+    while (last >> shift) - (first >> shift) >= MOST_BUCKETS:
+        shift += 1
+    buckets = np.zeros((last >> shift) - (first >> shift) + 1, np.int64)
+    np.add.at(buckets, (times_ms >> shift) - (first >> shift), sizes)
+    return Timeline(shift, first >> shift, buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What some part of a log adds up to; None where there is nothing of the kind."""
+
+    segments: int = 0
+    unread_segments: int = 0
+    """Those that could not be read, or for which there was no time."""
+    bytes: int = 0
+    """Of the logs that were read."""
+    index_bytes: int = 0
+    batches: int = 0
+    records: int = 0
+    transactional: int = 0
+    """Batches."""
+    control: int = 0
+    """Batches."""
+    damaged_ranges: int = 0
+    damaged_bytes: int = 0
+    unused_bytes: int = 0
+    """Zeros at the end of an active segment, as preallocation leaves them."""
+    too_large: tuple[int, ...] = ()
+    """Positions of batches that decompress to more than they may, which is left out."""
+    first_offset: int | None = None
+    last_offset: int | None = None
+    first_ms: int | None = None
+    last_ms: int | None = None
+    stored_bytes: int = 0
+    """Bytes of records as they are stored, of the batches whose `unpacked_bytes` are known."""
+    unpacked_bytes: int = 0
+    codecs: Tally = field(default_factory=Tally)
+    """Batches by codec id."""
+    sizes: Tally = field(default_factory=Tally)
+    """Batches by their bytes."""
+    producers: Column = field(default_factory=_nothing)
+    """Ids, rising."""
+    over_time: Timeline = field(default_factory=Timeline)
+    """Bytes by the largest timestamp of their batch."""
+
+    @property
+    def span_ms(self) -> int | None:
+        """Return the time between the first and the last timestamp."""
+        if self.first_ms is None or self.last_ms is None:
+            return None
+        return self.last_ms - self.first_ms
+
+    @property
+    def compression_ratio(self) -> float | None:
+        """Return unpacked by stored bytes of the records; None where nothing was unpacked."""
+        return self.unpacked_bytes / self.stored_bytes if self.stored_bytes else None
+
+    def per_second(self, count: int) -> float | None:
+        """Return a rate over the span of time; None where there is no span."""
+        return count * 1000 / self.span_ms if self.span_ms else None
+
+
+def of_table(table: BatchTable) -> Statistics:
+    """Return the statistics of sound batches, without their offsets: see `measure`."""
+    if not len(table):
+        return Statistics()
+    newest = table.max_timestamp
+    # The base timestamp is none where the batch was stamped by a broker, nor behind a tombstone.
+    stamped = table.is_log_append_time | table.has_delete_horizon
+    times = np.concatenate((np.where(stamped, newest, table.base_timestamp), newest))
+    times = times[times >= 0]
+    return Statistics(
+        batches=len(table),
+        records=table.records,
+        transactional=int(table.is_transactional.sum()),
+        control=int(table.is_control.sum()),
+        first_ms=int(times.min()) if len(times) else None,
+        last_ms=int(times.max()) if len(times) else None,
+        codecs=tally(table.codec),
+        sizes=tally(table.size),
+        producers=_producers(table.producer_id),
+        over_time=timeline(newest, table.size),
+    )
+
+
+def of_plain(table: BatchTable, plain: Plain) -> Statistics | None:
+    """Return what `of_table` returns, of plain batches; None where one of them has no time."""
+    oldest = int(min(table.base_timestamp.min(), table.max_timestamp.min()))
+    if oldest < 0:
+        return None
+    ids = table.producer_id
+    return Statistics(
+        batches=len(table),
+        records=plain.records,
+        first_ms=oldest,
+        last_ms=int(max(table.base_timestamp.max(), plain.max_timestamp)),
+        codecs=tally(table.attributes),
+        sizes=tally(table.size),
+        producers=ids[: plain.producers].copy() if plain.producers < 2 else _producers(ids),
+        over_time=timeline(table.max_timestamp, table.size),
+    )
+
+
+def _producers(ids: Column) -> Column:
+    return np.unique(ids[ids > NO_PRODUCER_ID])
+
+
+_SUMS = (
+    "segments", "unread_segments", "bytes", "index_bytes", "batches", "records", "transactional",
+    "control", "damaged_ranges", "damaged_bytes", "unused_bytes", "stored_bytes", "unpacked_bytes",
+)  # fmt: skip
+_LEAST, _LARGEST = ("first_offset", "first_ms"), ("last_offset", "last_ms")
+
+
+def merged(parts: Sequence[Statistics]) -> Statistics:
+    """Return what the parts add up to."""
+    values: dict[str, Any] = {name: sum(getattr(p, name) for p in parts) for name in _SUMS}
+    for names, choose in ((_LEAST, min), (_LARGEST, max)):
+        for name in names:
+            known = [getattr(p, name) for p in parts if getattr(p, name) is not None]
+            values[name] = choose(known, default=None)
+    return Statistics(
+        **values,
+        codecs=_added([p.codecs for p in parts]),
+        sizes=_added([p.sizes for p in parts]),
+        producers=reduce(np.union1d, (p.producers for p in parts), _nothing()),
+        over_time=_joined([p.over_time for p in parts]),
+        too_large=tuple(position for part in parts for position in part.too_large),
+    )
+
+
+def _added(parts: Sequence[Tally]) -> Tally:
+    values, where = np.unique(
+        np.concatenate([_nothing(), *(part.values for part in parts)]), return_inverse=True
+    )
+    counts = np.zeros(len(values), np.int64)
+    np.add.at(counts, where, np.concatenate([_nothing(), *(part.counts for part in parts)]))
+    return Tally(values, counts)
+
+
+def _joined(parts: Sequence[Timeline]) -> Timeline:
+    parts = [part for part in parts if len(part.sizes)]
+    if not parts:
+        return Timeline()
+    starts = [(part.first + np.arange(len(part.sizes))) << part.shift for part in parts]
+    sizes = [part.sizes for part in parts]
+    # Buckets in which nothing is must not make the whole longer than it is: there are none at ends.
+    return timeline(np.concatenate(starts), np.concatenate(sizes), max(p.shift for p in parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What to measure: plain data for a worker anywhere."""
+
+    segment: Segment
+    unpack: bool = False
+    """Whether batches are decompressed for the compression ratio."""
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that one batch may decompress to."""
+
+
+def measure(
+    task: Measurement, on_bytes: Callable[[int], None] = lambda _: None
+) -> Statistics | UnreadableError:
+    """Read one segment once; damage is counted, and what stands behind it too."""
+    segment = task.segment
+    rules = BatchRules(segment.base_offset)
+    parts: list[Statistics] = []
+    try:
+        with segment.log.open() as log:
+            at = 0
+            for chunk in scan(
+                log, base_offset=segment.base_offset, payload=task.unpack, unpack_limit=task.limit
+            ):
+                for _ in rules.feed(chunk):
+                    pass  # what is wrong with headers is for verify to say
+                known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
+                parts += [known or of_table(chunk.table), *_beside(chunk, task)]
+                if len(parts) >= _PARTS_AT_ONCE:
+                    parts = [merged(parts)]
+                on_bytes(chunk.end_position - at)
+                at = chunk.end_position
+            size = log.size
+    except UnreadableError as error:
+        return error
+    indexes = sum(file.size for file in segment.indexes.values())
+    whole = Statistics(
+        segments=1, bytes=size, index_bytes=indexes, first_offset=rules.first_offset,
+        last_offset=rules.last_offset,
+    )  # fmt: skip
+    return merged([*parts, whole])
+
+
+def unread(segment: Segment) -> Statistics:
+    """Return what is known of a segment that was not read."""
+    return Statistics(
+        segments=1, unread_segments=1, index_bytes=sum(f.size for f in segment.indexes.values())
+    )
+
+
+def _beside(chunk: Chunk, task: Measurement) -> list[Statistics]:
+    """Return what a chunk adds besides its table: damage, or what its records unpack to."""
+    damage = chunk.damage
+    if damage:
+        tail = not damage.resynchronised and task.segment.is_active
+        if damage.reason is Reason.ZEROS and tail:
+            return [Statistics(unused_bytes=damage.length)]
+        return [Statistics(damaged_ranges=1, damaged_bytes=damage.length)]
+    return [_unpacked(chunk, task.limit)] if task.unpack else []
+
+
+def _unpacked(chunk: Chunk, limit: int) -> Statistics:
+    """Unpack the batches of magic 2; those that do not unpack do not count."""
+    table = chunk.table
+    stored = np.where(table.magic >= MAGIC, table.size - HEADER_SIZE, 0)
+    plain = int(stored[table.codec == compression.NONE].sum())
+    stored_bytes = unpacked_bytes = plain
+    too_large: list[int] = []
+    for row in np.flatnonzero((table.codec != compression.NONE) & (stored > 0)).tolist():
+        batch = chunk.batch(row)
+        if len(batch) < table.size[row]:
+            continue  # too large to be held in memory
+        try:
+            payload = compression.decompress(int(table.codec[row]), batch[HEADER_SIZE:], limit)
+        except LimitError:
+            too_large.append(int(table.position[row]))
+            continue
+        except FormatError:
+            continue
+        stored_bytes += int(stored[row])
+        unpacked_bytes += len(payload)
+    return Statistics(
+        stored_bytes=stored_bytes, unpacked_bytes=unpacked_bytes, too_large=tuple(too_large)
+    )

@@ -1,0 +1,188 @@
+"""What the reports of a log's segments tell of its producers and transactions together.
+
+The state is replayed from the batches, not taken from a snapshot. Only of what the log has lost to
+retention is the newest sound snapshot believed, as a broker does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from logtool.checks import producers
+from logtool.checks.report import SegmentReport
+from logtool.disk import shell
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity
+from logtool.formats.record_batch import BatchTable, concat
+from logtool.segment.producer_state import NONE, CommittedTransaction, Producer, ProducerState
+
+MAX_AGE_MS = 15 * 60_000 + 10_000
+"""Defaults of ``transaction.max.timeout.ms`` and of how often a coordinator looks for transactions
+past their timeout (``transaction.abort.timed.out.transaction.cleanup.interval.ms``): what is older
+no coordinator knows of, or none has run."""
+
+
+class State(StrEnum):
+    """How a transaction stands."""
+
+    OPEN = "open"
+    HANGING = "hanging"
+    """Open for longer than any coordinator leaves it."""
+    ABORTED = "aborted"
+    COMMITTED = "committed"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction that left batches in the log."""
+
+    producer_id: int
+    state: State
+    first_offset: int
+    last_offset: int | None
+    """Offset of its marker; None while it is open."""
+    producer_epoch: int | None = None
+    """With which it began; None where its first batch is gone."""
+    started_ms: int | None = None
+    """Timestamp of its first record, as its client set it."""
+    age_ms: int | None = None
+    """Of an open one."""
+    pins: bool = False
+    """Whether the last stable offset is its first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTransactions:
+    """What the log of one partition tells."""
+
+    path: Path
+    topic: str | None
+    partition: int | None
+    segments: int
+    start_offset: int
+    end_offset: int
+    high_watermark: int | None
+    """From replication-offset-checkpoint of the log dir."""
+    producers: dict[int, Producer]
+    transactions: list[Transaction]
+    """The ended ones in the order of their markers, then the open ones, oldest first."""
+    findings: list[Finding]
+    damaged: bool
+    """Whether a marker may be lost in damage."""
+
+    @property
+    def open(self) -> list[Transaction]:
+        """Return those without a marker, hanging ones too."""
+        return [one for one in self.transactions if one.last_offset is None]
+
+    def count(self, state: State) -> int:
+        """Return how many are in a state."""
+        return sum(one.state is state for one in self.transactions)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Return how far read_committed consumers get once everything is replicated."""
+        pinned = min((one.first_offset for one in self.open), default=self.end_offset)
+        return max(pinned, self.start_offset)
+
+
+def audit(
+    found: Partition, reports: Sequence[SegmentReport], findings: list[Finding],
+    high_watermark: int | None, now_ms: int, max_age_ms: int,
+) -> PartitionTransactions:  # fmt: skip
+    """Return what the reports of all segments of a partition tell together."""
+    start = reports[0].base_offset if reports else 0
+    committed: list[CommittedTransaction] = []
+    state = ProducerState(_remembered(found, start), committed)
+    rows = concat([report.producer_rows for report in reports])
+    aborted, _ = state.apply(rows)
+    begun = _Beginnings(rows)
+    ended = [
+        begun.complete(Transaction(one.producer_id, kind, one.first_offset, one.last_offset))
+        for kind, ones in ((State.ABORTED, aborted), (State.COMMITTED, committed))
+        for one in ones
+    ]
+    still = [
+        begun.complete(Transaction(producer_id, State.OPEN, one.transaction_first_offset, None))
+        for producer_id, one in state.producers.items()
+        if one.transaction_first_offset != NONE
+    ]
+    still.sort(key=lambda one: one.first_offset)
+    aged = [_aged(one, now_ms, max_age_ms, pins=number == 0) for number, one in enumerate(still)]
+    ended.sort(key=lambda one: one.last_offset or 0)
+    return PartitionTransactions(
+        found.path, found.topic, found.number, len(reports), start,
+        max((report.next_offset for report in reports), default=start), high_watermark,
+        dict(sorted(state.producers.items())), [*ended, *aged], findings,
+        any(map(_is_uncertain, reports)),
+    )  # fmt: skip
+
+
+def abort_command(bootstrap: str, topic: str, number: int, first_offset: int) -> str:
+    """Return the command that ends an open transaction; a broker must run for it."""
+    return (
+        f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} abort "
+        f"--topic {shell.quote(topic)} --partition {number} --start-offset {first_offset}"
+    )
+
+
+class _Beginnings:
+    """Finds the first batch of a transaction among the rows kept of a log."""
+
+    def __init__(self, rows: BatchTable) -> None:
+        self._order = np.argsort(rows.base_offset, kind="stable")
+        self._offsets = rows.base_offset[self._order]
+        self._rows = rows
+
+    def complete(self, one: Transaction) -> Transaction:
+        """Return the transaction with what its first batch tells."""
+        at = int(np.searchsorted(self._offsets, one.first_offset))
+        if at == len(self._offsets) or self._offsets[at] != one.first_offset:
+            return one
+        row = self._order[at]
+        # A cleaned batch has its delete horizon there.
+        horizon = bool(self._rows[row : row + 1].has_delete_horizon[0])
+        stamp = NONE if horizon else int(self._rows.base_timestamp[row])
+        epoch = int(self._rows.producer_epoch[row])
+        return replace(one, producer_epoch=epoch, started_ms=None if stamp == NONE else stamp)
+
+
+def _aged(one: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
+    age = None if one.started_ms is None else now_ms - one.started_ms
+    hangs = age is not None and age > max_age_ms
+    return replace(one, state=State.HANGING if hangs else State.OPEN, age_ms=age, pins=pins)
+
+
+def _remembered(found: Partition, first_known: int) -> dict[int, Producer]:
+    """Return what the newest sound snapshot knows of batches that the log has no more."""
+    for file in reversed(found.snapshots):
+        try:
+            entries = producers.check_snapshot_file(file)[1]
+        except UnreadableError:
+            continue  # `check_partition` says so
+        if entries is not None:
+            return {
+                producer_id: Producer(
+                    entry["producer_epoch"], entry["last_sequence"], entry["last_offset"],
+                    entry["offset_delta"], entry["timestamp"], entry["coordinator_epoch"],
+                    max(entry["current_txn_first_offset"], NONE),
+                )
+                for producer_id, entry in entries.items()
+                if 0 <= entry["last_offset"] < first_known
+                or 0 <= entry["current_txn_first_offset"] < first_known
+            }  # fmt: skip
+    return {}
+
+
+def _is_uncertain(report: SegmentReport) -> bool:
+    """Return whether something stood in the segment that cannot be read."""
+    grave = (
+        isinstance(item, UnreadableError)
+        or (item.code.startswith(("log/", "batch/")) and item.severity is not Severity.INFO)
+        for item in report.findings
+    )
+    return not report.scanned or (report.damaged and any(grave))

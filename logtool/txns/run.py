@@ -1,0 +1,147 @@
+"""Producers and transactions as the logs tell them: which are open, and what pins reading.
+
+The log is read, and held against its snapshots and indexes, as `verify` does.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from logtool.checks import compaction, root, small_files
+from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
+from logtool.checks.report import SegmentReport
+from logtool.disk import log_dir, partition
+from logtool.disk.log_dir import DataDir, PathKind, Selection
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.running.run import Run
+from logtool.running.schedule import Job
+from logtool.running.summary import Summary
+from logtool.segment.producer_state import NONE
+from logtool.startup.opened import place
+from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
+
+_AREAS = ("producer-snapshot", "transaction-index")
+_CODES = frozenset({"batch/plain-in-transaction"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    found: Partition
+    request: Request
+    high_watermark: int | None
+    one_of_many: bool
+    """Whether it is a single segment with others behind it."""
+
+
+@dataclass(slots=True)
+class Audit:
+    """One run over paths: iterate for what each partition's log tells, in the order of the paths.
+
+    What was looked at is added up in `summary`; findings are for the caller to count.
+    Log dirs (their live partitions), partition dirs and single logs are taken.
+    """
+
+    paths: Sequence[Path]
+    now_ms: int
+    max_age_ms: int = MAX_AGE_MS
+    selection: Selection = field(default_factory=Selection)
+    run: Run = field(default_factory=Run)
+    summary: Summary = field(default_factory=Summary)
+
+    def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
+        problems: list[UnreadableError] = []
+        jobs: list[Job] = []
+        for path in self.paths:
+            try:
+                jobs += self._jobs(path, problems)
+            except UnreadableError as error:
+                problems.append(error)
+        yield from problems
+        self.run.bytes_total = sum(job.bytes for job in jobs)
+        with self.run.schedule() as schedule:
+            for job, found in schedule.run(jobs):
+                reports = list(found)
+                self.summary.out_of_budget = schedule.out_of_time
+                if not any(report.skipped for report in reports):
+                    yield from self._partition(job.subject, reports)
+
+    def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[Job]:
+        kind = log_dir.classify(path)
+        home: DataDir | None
+        if kind is PathKind.LOG_DIR:
+            home = log_dir.read(path)
+            watermarks = _watermarks(home, problems)
+            for folder, directory in home.partitions:
+                if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
+                    try:
+                        yield _job(partition.read(folder), home, watermarks)
+                    except UnreadableError as error:
+                        problems.append(error)
+            return
+        folder = path if kind is PathKind.PARTITION_DIR else path.parent
+        found = partition.read(folder)
+        chosen = found if kind is PathKind.PARTITION_DIR else _only(found, path)
+        try:
+            home = log_dir.read(place(folder)[0])
+        except UnreadableError:
+            home = None  # a partition dir in a place of its own
+        yield _job(chosen, home, _watermarks(home, problems) if home else {})
+
+    def _partition(
+        self, subject: _Subject, reports: list[SegmentReport]
+    ) -> Iterator[PartitionTransactions | UnreadableError]:
+        findings: list[Finding] = []
+        facts = PartitionFacts()
+        for item in check_partition(subject.found, subject.request, facts, reports):
+            if isinstance(item, UnreadableError):
+                yield item
+            elif subject.one_of_many and item.code == "producer-snapshot/beyond-end":
+                continue  # behind one segment of many the log does not end
+            elif item.code in _CODES or item.code.partition("/")[0] in _AREAS:
+                findings.append(item)
+        summary = self.summary
+        summary.partitions += 1
+        summary.segments += facts.segments
+        summary.batches += facts.batches
+        summary.records += facts.records
+        summary.bytes += facts.bytes
+        yield audit(subject.found, reports, findings, subject.high_watermark, self.now_ms,
+                    self.max_age_ms)  # fmt: skip
+
+
+def _job(found: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:
+    clean = home is not None and home.is_clean
+    request = Request(clean=clean, cleaning=compaction.beside(found.path, clean=clean))
+    key = (found.topic or "", found.number if found.number is not None else NONE)
+    many = bool(found.segments) and not found.segments[-1].is_active
+    subject = _Subject(found, request, watermarks.get(key), many)
+    return Job(found.path, plan(found, request), subject)
+
+
+def _watermarks(home: DataDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
+    file = home.files.get(FileKind.REPLICATION_CHECKPOINT)
+    if not file:
+        return {}
+    try:
+        rows = root.by_key(small_files.check_file(file)[0])
+    except UnreadableError as error:
+        problems.append(error)
+        return {}
+    return {key: row.offset for key, row in rows.items()}
+
+
+def _only(found: Partition, path: Path) -> Partition:
+    """Return the partition as if it had one log only; UnreadableError for what is none."""
+    for segment in found.segments:
+        if segment.log.path.name == path.name:
+            end = segment.next_base_offset
+            beside = [
+                file for file in found.snapshots
+                if segment.base_offset <= (file.name.offset or 0)
+                and (end is None or (file.name.offset or 0) <= end)
+            ]  # fmt: skip
+            return replace(found, segments=(segment,), snapshots=tuple(beside))
+    raise UnreadableError(path, "expected a log dir, a partition dir or a .log file")

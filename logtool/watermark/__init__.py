@@ -1,0 +1,6 @@
+"""How far each replica of a partition has come: the engine of `watermark`.
+
+replica        one replica: its high watermark, log end and leader epochs
+replica_group  all replicas of a partition: what each leader would cost
+run            over the log dirs of several brokers
+"""

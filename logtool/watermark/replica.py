@@ -1,0 +1,220 @@
+"""One replica of a partition: the offsets that its log dir gives it, and the state of its tail.
+
+High watermark, log end and last stable offset are exclusive: the record at the offset itself is not
+below it, so it is not committed, not written, not stable.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logtool.checks.report import Level, Task
+from logtool.checks.segment import check_segment
+from logtool.disk import files, partition
+from logtool.disk.partition import File, Partition
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import partition_metadata
+from logtool.formats.names import FileKind
+from logtool.loading.loaded import Loaded, Outcome
+from logtool.loading.loader import load
+from logtool.loading.producers import decode
+from logtool.replication.truncation import LogState
+from logtool.segment import producer_state, walk
+from logtool.segment.producer_state import ProducerState
+from logtool.startup.partition import Request
+
+SOUND = "sound"
+STRAY = "stray"
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """What is known of one replica."""
+
+    path: Path
+    topic: str
+    partition: int
+    node: int | None
+    outcome: str
+    """`Outcome`, or that its broker would put it aside as stray."""
+    reason: str = ""
+    first_base_offset: int | None = None
+    log_start: int = 0
+    recovery_point: int | None = None
+    """As checkpointed; None without a row."""
+    checkpointed: int | None = None
+    """High watermark as checkpointed; None without a row."""
+    high_watermark: int = 0
+    """With which the broker begins: the row, or 0, within the log."""
+    last_stable: int = 0
+    log_end: int = 0
+    """With which the broker begins: after it has cut what it would not keep."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    tail: str = SOUND
+    """Or the code of what is wrong at the end of the log."""
+    lost_records: int = 0
+    """Sound records that the broker cuts when it loads the log."""
+    uncommitted_records: int = 0
+    """From the high watermark to the log end."""
+    acknowledged_gone: int = 0
+    """Offsets below the high watermark that was checkpointed which its log has lost."""
+    alone: bool = False
+    """Whether its broker's metadata log says that it led and nobody else was in sync: then its high
+    watermark rose with its log end, whatever was checkpointed."""
+    topic_id: str | None = None
+    """As partition.metadata says; None where nothing can be read there."""
+    newest_log: File | None = field(default=None, repr=False)
+    made_ns: int = 0
+    """When partition.metadata was written; 0 without it."""
+    findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
+
+    @property
+    def usable(self) -> bool:
+        """Return whether a broker would come up with this replica."""
+        return self.outcome == Outcome.LOADS
+
+    @property
+    def last_epoch(self) -> int:
+        """Return the last leader epoch, -1 where none is known."""
+        return self.epochs[-1][0] if self.epochs else -1
+
+    @property
+    def committed(self) -> int:
+        """Return the offset below which its records are known to have been committed."""
+        return self.log_end if self.alone else self.high_watermark
+
+    @property
+    def log(self) -> LogState:
+        """Return what the rules of truncation look at."""
+        return LogState(self.epochs, self.log_end, self.high_watermark)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract; offsets are null where the log does not load."""
+        offsets = {
+            "log_start_offset": self.log_start,
+            "initial_high_watermark": self.high_watermark,
+            "committed_offset": self.committed,
+            "last_stable_offset": self.last_stable,
+            "log_end_offset": self.log_end,
+            "uncommitted_records": self.uncommitted_records,
+            "leader_epoch": self.last_epoch if self.epochs else None,
+            "epoch_start_offset": self.epochs[-1][1] if self.epochs else None,
+        }
+        return {
+            "type": "replica",
+            "path": str(self.path),
+            "topic": self.topic,
+            "partition": self.partition,
+            "topic_id": self.topic_id,
+            "node": self.node,
+            "outcome": str(self.outcome),
+            "reason": self.reason or None,
+            "recovery_point": self.recovery_point,
+            "high_watermark": self.checkpointed,
+            **(offsets if self.usable else dict.fromkeys(offsets)),
+            "tail": self.tail,
+            "acknowledged_gone": self.acknowledged_gone,
+            "lost_records": self.lost_records,
+        }
+
+
+def measure(
+    request: Request, node: int | None, recovery_point: int | None, on_bytes: Callable[[int], None]
+) -> Replica | UnreadableError:
+    """Load one replica as its broker would, on a shadow; work for a thread."""
+    try:
+        found = partition.read(request.path)
+        loaded = load(found, request.start, on_bytes)
+        tail = _tail(found, clean=request.start.clean)
+        broken = [item.code for item in tail if isinstance(item, Finding)]
+        start, end = loaded.log_start, loaded.log_end
+        watermark = max(start, min(request.high_watermark or 0, end))
+        usable = loaded.outcome is Outcome.LOADS
+        topic_id = _topic_id(found)
+        stable, uncommitted = _stable(found, watermark, end, on_bytes) if usable else (0, 0)
+    except UnreadableError as error:
+        return error
+    outcome, reason = str(loaded.outcome), loaded.reason
+    if usable and request.fate and request.fate.action in ("stray", "delete"):
+        outcome, reason = STRAY, request.fate.text
+    first = found.segments[0].base_offset if found.segments else None
+    made = found.fixed.get(FileKind.PARTITION_METADATA)
+    return Replica(
+        request.path, request.topic or "", request.partition or 0, node, outcome, reason, first,
+        start, recovery_point, request.high_watermark, watermark, stable, end,
+        tuple(loaded.epochs), broken[0] if broken else SOUND, _lost(loaded), uncommitted,
+        topic_id=topic_id, findings=tuple(tail),
+        newest_log=max((one.log for one in found.segments), key=_written, default=None),
+        made_ns=_written(made) if made else 0,
+    )  # fmt: skip
+
+
+def _written(file: File) -> int:
+    return file.mtime_ns
+
+
+def _tail(found: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
+    """Return what is wrong at the end of the log, where a broker appends."""
+    if not found.segments:
+        return []
+    active = found.segments[-1]
+    # The indexes of a segment are no part of its tail.
+    return [
+        item if isinstance(item, UnreadableError)
+        else item.placed(active.log.path, topic=found.topic, partition=found.number,
+                         segment=active.base_offset)
+        for item in check_segment(Task(active, Level.QUICK, clean)).findings
+        if item.path == active.log.path
+    ]  # fmt: skip
+
+
+def _topic_id(found: Partition) -> str | None:
+    file = found.fixed.get(FileKind.PARTITION_METADATA)
+    return partition_metadata.parse(files.read_small(file.path)).topic_id if file else None
+
+
+def _lost(loaded: Loaded) -> int:
+    recovered = sum(one.lost.records for one in loaded.recovered)
+    return recovered + sum(lost.records for lost in loaded.removed.values())
+
+
+def _stable(
+    found: Partition, watermark: int, end: int, on_bytes: Callable[[int], None]
+) -> tuple[int, int]:
+    """Return the last stable offset, and how many records lie from the high watermark on.
+
+    A transaction is unstable as long as its marker is not below the high watermark: so the producer
+    state just there decides, whatever was committed behind it.
+    """
+    start, state = _newest_snapshot(found.snapshots, watermark)
+    records = 0
+    for segment in found.segments:
+        if segment.next_base_offset is not None and segment.next_base_offset <= start:
+            continue
+        with segment.log.open() as log:
+            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+                on_bytes(int(chunk.table.size.sum()))
+                table = chunk.table[chunk.table.base_offset < end]
+                base = table.base_offset
+                below = table[(base >= start) & (base < watermark)]
+                state.apply(producer_state.significant(below))
+                # The base of a wrapper is its last offset, so it is above the watermark or below.
+                whole = table.records_of_each
+                safe = np.where(table.is_wrapper, whole * (base < watermark), watermark - base)
+                counts = (whole - np.clip(safe, 0, whole))[~table.is_control]
+                records += int(counts.sum())
+    return state.oldest_open(none=watermark), records
+
+
+def _newest_snapshot(snapshots: Sequence[File], watermark: int) -> tuple[int, ProducerState]:
+    """Return the newest producer state on disk up to the high watermark, and its offset."""
+    for file in reversed(snapshots):
+        offset = file.name.offset or 0
+        producers = decode(files.read_small(file.path)) if offset <= watermark else None
+        if producers is not None:
+            return offset, ProducerState(producers)
+    return 0, ProducerState()

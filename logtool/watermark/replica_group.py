@@ -1,0 +1,239 @@
+"""The replicas of one partition together: who may lead, and what the others would then cut."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
+from logtool.replication.truncation import LogState, by_high_watermark, by_leader_epoch
+from logtool.watermark.replica import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What one follower would cut if a replica led."""
+
+    follower: Replica
+    leader: Replica
+    by_high_watermark: int
+    """Where a broker before Kafka 0.11 would cut."""
+    by_leader_epoch: int
+    """Where one since then cuts."""
+    requests: int
+    unknown: bool
+    """Whether the leader epochs of one of the two are gone, so that they say nothing."""
+    committed: int
+    """Offset below which what the follower has was committed."""
+
+    @property
+    def acknowledged_lost(self) -> int:
+        """Return how many committed offsets of the follower the leader does not have."""
+        common = self.leader.log_end if self.unknown else self.by_leader_epoch
+        return max(0, self.committed - common)
+
+    @property
+    def diverges_from(self) -> int | None:
+        """Return from where on the two would differ if the high watermark decided; None if not."""
+        diverges = not self.unknown and self.by_high_watermark > self.by_leader_epoch
+        return self.by_leader_epoch if diverges else None
+
+    def committed_at_most(self, watermark: int | None) -> int:
+        """Return how many offsets below `watermark` the follower has and the leader does not."""
+        common = self.leader.log_end if self.unknown else self.by_leader_epoch
+        end = self.follower.log_end
+        return max(0, (end if watermark is None else min(end, watermark)) - common)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        end = self.follower.log_end
+        return {
+            "type": "truncation",
+            "topic": self.follower.topic,
+            "partition": self.follower.partition,
+            "leader": self.leader.node,
+            "follower": self.follower.node,
+            "path": str(self.follower.path),
+            "log_end_offset": end,
+            "by_high_watermark": self.by_high_watermark,
+            "removed_by_high_watermark": end - self.by_high_watermark,
+            "diverges_from": self.diverges_from,
+            "by_leader_epoch": self.by_leader_epoch,
+            "removed_by_leader_epoch": end - self.by_leader_epoch,
+            "epoch_requests": self.requests,
+            "epoch_unknown": self.unknown,
+            "acknowledged_lost": self.acknowledged_lost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The replicas of a partition that a broker would come up with, and what they add up to."""
+
+    topic: str
+    partition: int
+    replicas: tuple[Replica, ...]
+    in_sync: tuple[int | None, ...]
+    """Node ids."""
+    from_metadata: bool
+    """Whether a metadata log says who is in sync; else all are taken to be."""
+    least_in_sync: int
+    """With fewer in sync the high watermark stays where it is."""
+    high_watermark: int | None
+    """Up to where those in sync agree, or the highest that they checkpointed where they are too few
+    for it to rise; None where none of them was looked at."""
+    committed: int
+    """Offset below which records are known to have been committed."""
+    leader: int | None
+    """By the metadata log."""
+    assumed: Replica
+    """The replica that is taken to lead next."""
+    furthest: Replica
+    """That with the most records of the newest leader epoch."""
+    truncations: tuple[Truncation, ...]
+    other_topic: tuple[Replica, ...] = ()
+    """Those of another topic of that name, which was deleted or made since: no part of all this."""
+    unusable: tuple[int | None, ...] = ()
+    """Node ids of the replicas that were given and that no broker comes up with."""
+    in_question: bool = True
+    """Whether it is asked what a leader would cost; of one replica alone nobody asks."""
+
+    @property
+    def acknowledged_lost(self) -> int:
+        """Return how many acknowledged offsets go if the assumed leader leads."""
+        cut = (one.acknowledged_lost for one in self.truncations)
+        return max([self.assumed.acknowledged_gone, *cut])
+
+    @property
+    def not_looked_at(self) -> tuple[int | None, ...]:
+        """Return the nodes in sync of which there is no replica to look at."""
+        here = [one.node for one in self.replicas]
+        return tuple(node for node in self.in_sync if node not in here)
+
+    @property
+    def may_be_lost(self) -> int | None:
+        """Return how many offsets the assumed leader lacks that may have been acknowledged.
+
+        Everything that was acknowledged is in each log in sync. So a leader that is in sync lacks
+        nothing; another may lack what those in sync agree on, as far as they were looked at. None:
+        none of them was, so that nobody can tell how many.
+        """
+        is_safe = not self.not_looked_at or self.assumed.node in self.in_sync
+        if is_safe or not self.in_question:
+            return 0
+        ends = [
+            one.committed_at_most(self.high_watermark)
+            for one in self.truncations if one.follower.node in self.in_sync
+        ]  # fmt: skip
+        return max(ends, default=None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        here = [one.node for one in self.replicas]
+        return {
+            "type": "group",
+            "topic": self.topic,
+            "partition": self.partition,
+            "replicas": here,
+            "in_sync": list(self.in_sync),
+            "in_sync_from": "metadata" if self.from_metadata else "all",
+            "least_in_sync": self.least_in_sync,
+            "not_looked_at": list(self.not_looked_at),
+            "leader": self.leader,
+            "high_watermark": self.high_watermark,
+            "committed_offset": self.committed,
+            "furthest": self.furthest.node,
+            "assumed_leader": self.assumed.node,
+            "acknowledged_lost": self.acknowledged_lost,
+            "may_be_lost": self.may_be_lost,
+            "other_topic": [one.node for one in self.other_topic],
+        }
+
+
+def judge(
+    replicas: Sequence[Replica], known: PartitionRecord | None, least_in_sync: int = 1,
+    wanted: int | None = None,
+) -> Group | None:  # fmt: skip
+    """Return what the replicas of one partition add up to; None where none of them is usable.
+
+    `known` is what the newest metadata log says. The leader is the one `wanted`, that of the
+    metadata log, or the furthest in sync. Where a metadata log names nobody in sync, as 4.x does
+    once all of them are gone, everyone counts.
+    """
+    loading = [one for one in replicas if one.usable]
+    if not loading:
+        return None
+    topic_id = _topic_id(loading, known)
+    usable = tuple(one for one in loading if one.topic_id in (None, topic_id))
+    if known and known.topic_id != topic_id and topic_id:
+        known = None  # it speaks of another topic
+    in_sync = known.isr if known and known.isr else tuple(one.node for one in usable)
+    leader = known.leader if known and known.leader != NO_LEADER else None
+    here = [one for one in usable if one.node in in_sync]
+    named = [
+        one for node in (wanted, leader) if node is not None for one in usable if one.node == node
+    ]
+    assumed = named[0] if named else _furthest(here or usable)
+    epoch = max([one.last_epoch for one in usable] + [known.leader_epoch if known else -1]) + 1
+    enough = len(in_sync) >= least_in_sync
+    watermark = _agreed(here, epoch) if enough else _checkpointed(here)
+    committed = {one.path: one.committed for one in usable}
+    if known and known.isr and len(here) == len(in_sync):
+        # All in sync have it: so it was committed, however old the checkpoints are.
+        committed |= {one.path: max(one.committed, watermark or 0) for one in here}
+    return Group(
+        usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr),
+        least_in_sync, watermark, max(committed.values()), leader, assumed, _furthest(usable),
+        tuple(_truncations(usable, assumed, epoch, committed)),
+        tuple(one for one in loading if one not in usable),
+        tuple(one.node for one in replicas if not one.usable),
+    )  # fmt: skip
+
+
+def _topic_id(replicas: Sequence[Replica], known: PartitionRecord | None) -> str | None:
+    """Return the topic id that the metadata log has, if any replica has it, else that of most."""
+    found = [one.topic_id for one in replicas if one.topic_id]
+    if known and known.topic_id in found:
+        return known.topic_id
+    return max(found, key=found.count, default=None)
+
+
+def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:
+    """Return where the first of the logs ends, or they differ by their leader epochs."""
+    if not replicas:
+        return None
+    furthest = _furthest(replicas)
+    ends = [
+        one.follower.log_end if one.unknown else one.by_leader_epoch
+        for one in _truncations(replicas, furthest, epoch, {})
+    ]
+    return min([furthest.log_end, *ends])
+
+
+def _checkpointed(replicas: Sequence[Replica]) -> int | None:
+    return max((one.high_watermark for one in replicas), default=None)
+
+
+def _furthest(replicas: Sequence[Replica]) -> Replica:
+    """Return the longest of those with the newest leader epoch.
+
+    What is longer and of an older epoch ends in records that a leader change has taken back.
+    """
+    return max(replicas, key=lambda one: (one.last_epoch, one.log_end))
+
+
+def _truncations(
+    replicas: Sequence[Replica], leader: Replica, epoch: int, committed: Mapping[Path, int]
+) -> Iterator[Truncation]:
+    """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
+    epochs = [*leader.epochs, (epoch, leader.log_end)]
+    leading = LogState(epochs, leader.log_end, leader.high_watermark)
+    # Without its older epochs a leader takes whatever a follower has for its own.
+    blind = leader.log_end > 0 and not leader.epochs
+    for one in replicas:
+        if one is not leader:
+            cut = by_leader_epoch(one.log, leading)
+            old = by_high_watermark(one.log).offset
+            unknown = cut.unknown or blind
+            done = committed.get(one.path, one.committed)
+            yield Truncation(one, leader, old, cut.offset, cut.requests, unknown, done)

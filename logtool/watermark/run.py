@@ -1,0 +1,268 @@
+"""How far each replica of a partition has come: high watermarks, log ends, leader epochs.
+
+Each path is one broker's log dir. A replica is loaded on a shadow of its directory as its broker
+would load it, so its log end is that after recovery; nothing is written.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from logtool.actions import Action
+from logtool.checks import root, small_files
+from logtool.checks.partition import PartitionFacts
+from logtool.disk import log_dir, partition
+from logtool.disk.log_dir import DataDir, PathKind, Selection
+from logtool.disk.node_dir import NodeDir
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.java_text import parse_int
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
+from logtool.metadata import releases
+from logtool.metadata.image import MetadataImage
+from logtool.running.run import Run
+from logtool.running.summary import ActionSummary
+from logtool.running.workers import OutOfTimeError
+from logtool.startup.assumed import Assumed
+from logtool.startup.home import Home
+from logtool.startup.partition import Request
+from logtool.watermark.replica import Replica, measure
+from logtool.watermark.replica_group import Group, judge
+
+Item = Replica | Group | Finding | Action | UnreadableError
+_MIN_IN_SYNC = "min.insync.replicas"
+_GONE = "checkpoint/high-watermark-beyond-end"
+_HELD_SINCE = (3, 7)
+"""From this release on a high watermark does not rise where fewer are in sync (KAFKA-15583)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Broker:
+    """A log dir that was listed."""
+
+    home: Home
+    node: int | None
+    rows: root.Checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One replica to be looked at."""
+
+    broker: _Broker
+    request: Request
+
+    @property
+    def key(self) -> TopicPartition:
+        return self.request.topic or "", self.request.partition or 0
+
+
+class Watermarks:
+    """One run over log dirs: iterate for replicas, findings and groups, partition by partition.
+
+    With `leader`, the replica of that node is taken to lead where there is one.
+    """
+
+    def __init__(
+        self, places: Sequence[NodeDir], settings: Assumed, *, selection: Selection | None = None,
+        leader: int | None = None, run: Run | None = None,
+    ) -> None:  # fmt: skip
+        self._places = _each_once(places)
+        self._settings = settings
+        self._selection = selection or Selection()
+        self._leader = leader
+        self._run = run or Run()
+        self._images: list[MetadataImage] = []
+        self.summary = ActionSummary()
+
+    def __iter__(self) -> Iterator[Item]:
+        try:
+            for item in self._all():
+                self.summary.bytes = self._run.bytes_done
+                if isinstance(item, Finding | UnreadableError):
+                    self.summary.add(item)
+                yield item
+        finally:
+            self.summary.bytes = self._run.bytes_done
+
+    def _all(self) -> Iterator[Item]:
+        work: list[_Work] = []
+        for place in self._places:
+            try:
+                broker, chosen, notes = self._open(place)
+            except UnreadableError as error:
+                yield error
+                continue
+            yield from broker.home.unread
+            yield from notes
+            work += [_Work(broker, request) for request in chosen]
+        work.sort(key=lambda one: one.key)
+        sizes = {one.request.path: _size(one.request.path) for one in work}
+        self._run.bytes_total = sum(sizes.values())
+        with self._run.workers(_measure) as workers:
+            results = workers.run(work, lambda one: -sizes[one.request.path])
+            pairs = zip(work, results, strict=True)
+            for _, members in groupby(pairs, lambda pair: pair[0].key):
+                yield from self._partition(members)
+
+    def _open(self, place: NodeDir) -> tuple[_Broker, list[Request], list[Action]]:
+        kind = log_dir.classify(place.path)
+        if kind is PathKind.FILE:
+            raise UnreadableError(place.path, "expected a log dir or a partition dir")
+        whole = kind is PathKind.LOG_DIR
+        name = place.path.resolve().name
+        found = log_dir.read(place.path if whole else place.path.resolve().parent)
+        home = Home(found, self._settings)
+        node = home.node_id if place.node is None else place.node
+        self._images += [home.image] if home.image else []
+        chosen = [
+            home.request(path, directory, lambda _, row: row or 0)
+            for path, directory in found.partitions
+            # Its high watermark is not checkpointed: the controllers agree on it.
+            if directory.topic != CLUSTER_METADATA
+            and directory.kind is DirectoryKind.LIVE
+            and self._selection.takes(directory)
+            and (whole or path.name == name)
+        ]
+        return _Broker(home, node, _checkpoints(found)), chosen, home.notes
+
+    def _partition(
+        self, members: Iterator[tuple[_Work, Replica | UnreadableError | OutOfTimeError]]
+    ) -> Iterator[Item]:
+        """Yield all that is to be said of one partition."""
+        replicas: list[Replica] = []
+        whole = True
+        for work, result in members:
+            self._run.path = work.request.path
+            if isinstance(result, OutOfTimeError):
+                self.summary.out_of_budget = True
+                whole = False
+            elif isinstance(result, UnreadableError):
+                yield result
+            else:
+                violations = list(_violations(work, result))
+                gone = any(one.code == _GONE for one in violations)
+                checkpointed = result.checkpointed or 0
+                replicas.append(replace(
+                    result,
+                    alone=_was_alone(
+                        result, work.broker, self._settings.kafka or releases.KNOWN[-1]
+                    ),
+                    acknowledged_gone=checkpointed - result.log_end if gone else 0,
+                ))  # fmt: skip
+                self.summary.to_do |= not result.usable
+                yield replicas[-1]
+                yield from result.findings
+                yield from violations
+        self.summary.partitions += bool(replicas)
+        if not replicas or not whole:
+            return
+        group = judge(replicas, *self._known(replicas[0]), self._leader)
+        if group:
+            # Of one replica alone nobody asks whether it may lead, unless --leader does.
+            asked = len(group.replicas) > 1 or self._leader == group.assumed.node
+            group = group if asked else replace(group, in_question=False)
+            self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
+            self.summary.to_do |= group.may_be_lost != 0
+            yield group
+
+    def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
+        """Return what the newest metadata log says, and how many the high watermark waits for.
+
+        In sync are those who last were: 4.x takes out even the last one, once it is gone. Then the
+        log of a broker that went before tells, unless more has changed since.
+        """
+        newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
+        found = [(image, state) for image in newest_first if (state := _state(image, replica))]
+        if not found:
+            return None, 1
+        image, state = found[0]
+        before = (state.topic_id, state.partition_epoch - 1)
+        older = (one.isr for _, one in found if (one.topic_id, one.partition_epoch) == before)
+        in_sync = state.isr or next(older, ())
+        least = least_in_sync(
+            image, state, replica.topic, state.leader, self._settings.kafka or releases.KNOWN[-1]
+        )
+        return replace(state, isr=in_sync), least
+
+
+def least_in_sync(
+    image: MetadataImage, state: PartitionRecord, topic: str, node: int, kafka: tuple[int, int]
+) -> int:
+    """Return how many must be in sync for the high watermark to rise (`Partition.effectiveMinIsr`).
+
+    What server.properties says is not in the metadata log: then it is taken to be one.
+    """
+    if kafka < _HELD_SINCE:
+        return 1
+    brokers = image.broker_configs
+    for settings in (image.topic_configs.get(topic), brokers.get(str(node)), brokers.get("")):
+        value = parse_int((settings or {}).get(_MIN_IN_SYNC, ""))
+        if value is not None and value >= 0:
+            return min(value, len(state.replicas))
+    return 1
+
+
+def _measure(work: _Work, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
+    point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
+    return measure(work.request, work.broker.node, point, on_bytes)
+
+
+def _violations(work: _Work, replica: Replica) -> Iterator[Finding]:
+    """Yield where the checkpoints contradict the log as its broker would load it."""
+    if replica.usable:
+        facts = PartitionFacts(
+            first_base_offset=replica.first_base_offset, log_end_offset=replica.log_end,
+            newest_log=replica.newest_log, made_ns=replica.made_ns,
+        )  # fmt: skip
+        found = work.broker.home.found
+        yield from root.check_partition_offsets(found, work.key, facts, work.broker.rows)
+
+
+def _checkpoints(found: DataDir) -> root.Checkpoints:
+    """Return the rows with their lines; what is wrong with a file as such, `Home` says."""
+    rows = {}
+    for kind in log_dir.OFFSET_CHECKPOINTS:
+        if kind in found.files:
+            with suppress(UnreadableError):
+                rows[kind] = root.by_key(small_files.check_file(found.files[kind])[0])
+    return rows
+
+
+def _state(image: MetadataImage | None, replica: Replica) -> PartitionRecord | None:
+    topic_id = image.topics.get(replica.topic) if image else None
+    return image.partition(topic_id, replica.partition) if image and topic_id else None
+
+
+def _was_alone(replica: Replica, broker: _Broker, kafka: tuple[int, int]) -> bool:
+    """Return whether a replica led, by its own broker's metadata log, and alone was in sync.
+
+    Below min.insync.replicas a high watermark does not rise.
+    """
+    image, node = broker.home.image, broker.node
+    state = _state(image, replica)
+    return (
+        image is not None
+        and state is not None
+        and node is not None
+        and (state.leader, state.isr) == (node, (node,))
+        and replica.last_epoch <= state.leader_epoch
+        and least_in_sync(image, state, replica.topic, node, kafka) <= 1
+    )
+
+
+def _size(path: Path) -> int:
+    """Return about how much there is to read."""
+    try:
+        return sum(segment.log.size for segment in partition.read(path).segments)
+    except UnreadableError:
+        return 0
+
+
+def _each_once(places: Sequence[NodeDir]) -> list[NodeDir]:
+    """Return the places without those that lead to the same directory as one before."""
+    return list({os.path.realpath(one.path): one for one in reversed(places)}.values())[::-1]

@@ -1,0 +1,126 @@
+"""A disk that cannot read a part of one file: one line names file and byte, the rest is done."""
+
+import errno
+import os
+from contextlib import contextmanager
+
+import pytest
+
+SECTOR = 4096
+BAD = "codec-none-0/00000000000000000000.log"
+AT = 2 * SECTOR
+LINE = f"{BAD}: byte {AT}: Input/output error"
+
+
+@contextmanager
+def bad_sector(path, position):
+    """Let no read of the file reach beyond a sector, as the system's own do.
+
+    What lies before it is given; EIO comes where a read begins in it.
+    """
+    status = path.stat()
+    honest = os.preadv, os.pread
+    met = []
+
+    def room(fd, size, offset):
+        found = os.fstat(fd)
+        if (found.st_dev, found.st_ino) != (status.st_dev, status.st_ino):
+            return size
+        if position <= offset < position + SECTOR:
+            met.append(offset)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return min(size, position - offset) if offset < position else size
+
+    def preadv(fd, buffers, offset):
+        (buffer,) = buffers
+        return honest[0](fd, [buffer[: room(fd, len(buffer), offset)]], offset)
+
+    def pread(fd, size, offset):
+        return honest[1](fd, room(fd, size, offset), offset)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "preadv", preadv)
+        patch.setattr(os, "pread", pread)
+        yield met
+
+
+READING = [
+    ("verify",),
+    ("verify", "--level", "records"),
+    ("verify", "-j", "1"),
+    ("dump", "--records"),
+    ("stat",),
+    ("stat", "--level", "records"),
+    ("gaps",),
+    ("gaps", "--level", "records"),
+    ("txns",),
+    ("plan",),
+    ("recover",),
+    ("watermark",),
+    ("rebuild-index", "--all"),
+    ("dump-index", "--join-log"),
+]
+
+
+def of_others(result, words):
+    """Return what a run said in NDJSON of all but the partition of the bad sector and the sums."""
+    name = BAD.partition("/")[0]
+    sums = {"summary", "total", "topic"}
+    return [
+        {key: value for key, value in obj.items() if key not in ("elapsed_s", "age_ms")}
+        for obj in result.objects
+        if obj["type"] not in sums and name not in str(obj) and "codec-none" not in str(obj)
+    ]
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_a_bad_sector_in_a_log_is_one_line_and_everything_else_is_done(copy_of, run, words):
+    home = copy_of("4.3.1/killed")
+    (home / "recovery-point-offset-checkpoint").unlink()
+    healthy = run(*words, "-f", "ndjson", home)
+    with bad_sector(home / BAD, AT) as met:
+        result = run(*words, "-f", "ndjson", home)
+    assert met, "the sector was not read"
+    assert result.status == 4
+    lines = [line for line in result.stderr.splitlines() if "Input/output error" in line]
+    assert [line for line in lines if LINE in line] == lines
+    assert len(lines) == 1
+    assert "Traceback" not in result.stderr
+    assert result.objects[-1]["type"] == "summary"
+    assert not result.objects[-1]["complete"]
+    assert of_others(result, words) == of_others(healthy, words)
+
+
+def test_a_bad_sector_stops_a_lookup_that_needs_it(copy_of, run):
+    home = copy_of("4.3.1/killed")
+    with bad_sector(home / BAD, AT) as met:
+        result = run("lookup", "--offset", "300", (home / BAD).parent)
+    assert met, "the sector was not read"
+    assert result.status == 4
+    (line,) = (line for line in result.stderr.splitlines() if "Input/output error" in line)
+    assert LINE in line
+
+
+def test_a_bad_sector_in_an_index_is_one_line_of_sanity(copy_of, run):
+    home = copy_of("4.3.1/killed")
+    path = next(path for path in sorted(home.rglob("*.txnindex")) if path.stat().st_size)
+    with bad_sector(path, 0) as met:
+        result = run("sanity", home)
+    assert met, "the sector was not read"
+    assert result.status == 4
+    lines = [line for line in result.stderr.splitlines() if "Input/output error" in line]
+    assert lines
+    assert all(f"{path}: byte 0: " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "command", [("recover", "--full"), ("rebuild-index", "--all")], ids=" ".join
+)
+def test_nothing_is_applied_to_a_partition_with_a_bad_sector(copy_of, run, command):
+    home = copy_of("4.3.1/killed")
+    before = {path.name: path.read_bytes() for path in (home / BAD).parent.iterdir()}
+    with bad_sector(home / BAD, AT):
+        result = run(*command, "--apply", home)
+    assert result.status == 4
+    assert LINE in result.stderr
+    assert {path.name: path.read_bytes() for path in (home / BAD).parent.iterdir()} == before

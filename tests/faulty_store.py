@@ -1,0 +1,90 @@
+"""A proxy in front of an S3 server, behind which listings say what is not so."""
+
+import re
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+_OF_CONNECTION = {"host", "connection", "content-length", "transfer-encoding", "keep-alive"}
+
+
+@dataclass
+class Faults:
+    """What goes wrong behind `faulty`: a proxy in front of a server. Names are those of objects."""
+
+    gone: set[str] = field(default_factory=set)
+    """Objects that are listed and are not there when they are read."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """What listings say instead of the sizes of objects."""
+
+    def is_gone(self, path: str) -> bool:
+        """Return whether a request for an object is to fail."""
+        return any(path.endswith(f"/{name}") for name in self.gone)
+
+    def listed(self, body: bytes) -> bytes:
+        """Return a listing with other sizes in it."""
+        for name, size in self.sizes.items():
+            entry = rb"(<Key>[^<]*/" + re.escape(name.encode()) + rb"</Key>.*?<Size>)\d+"
+            body = re.sub(entry, rb"\g<1>%d" % size, body, flags=re.DOTALL)
+        return body
+
+
+@contextmanager
+def faulty(address: str, faults: Faults) -> Iterator[str]:
+    """Start a proxy in front of a server of `s3_server.serving`, and yield its address."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            path, _, query = self.path.partition("?")
+            sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if faults.is_gone(urllib.parse.unquote(path)):
+                gone = b"<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>"
+                self.reply(404, {"Content-Type": "application/xml"}, gone)
+                return
+            headers = {k: v for k, v in self.headers.items() if k.lower() not in _OF_CONNECTION}
+            request = urllib.request.Request(
+                address + self.path, sent or None, headers, method=self.command
+            )
+            try:
+                with urllib.request.urlopen(request) as response:
+                    status, kept, body = response.status, response.headers, response.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    status, kept, body = error.code, error.headers, error.read()
+            body = faults.listed(body) if "list-type" in query else body
+            self.reply(status, dict(kept.items()), body)
+
+        def reply(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            head = self.command == "HEAD"
+            for name, value in headers.items():
+                is_size = head and name.lower() == "content-length"
+                if is_size or name.lower() not in _OF_CONNECTION:
+                    self.send_header(name, value)
+            if not head:
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if not head:
+                self.wfile.write(body)
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,87 @@
+"""The builds of the kernels say the same of any bytes."""
+
+import struct
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+from fuzz import builds
+from fuzz.logs import with_sound_crcs
+
+Target = Callable[[bytes], None]
+LAST_TIME = 253402300799999
+
+
+def _walked(kernels: ModuleType, data: bytes, start: int, most: int) -> object:
+    rows = np.zeros((kernels.BATCH_COLUMNS, most), np.int64)
+    facts = np.zeros(kernels.FACTS, np.int64)
+    found = kernels.walk_batches(memoryview(data), start, len(data), 7, rows, 0)
+    plain = kernels.plain_facts(rows, found[0], facts)
+    return tuple(found), rows.tolist(), bool(plain), facts.tolist() if plain else None
+
+
+def _decoded(kernels: ModuleType, data: bytes, counts: list[int]) -> object:
+    bounds = np.linspace(0, len(data), len(counts) + 1).astype(np.int64)
+    room = (bounds[1:] - bounds[:-1]) // kernels.SMALLEST_RECORD + 1
+    counted = np.minimum(np.array(counts, np.int64), room)
+    rows = np.zeros((int(counted.sum()), kernels.RECORD_COLUMNS), np.int64)
+    results = np.zeros((len(counts), 3), np.int64)
+    total = kernels.decode_batches(
+        memoryview(data), bounds[:-1].copy(), bounds[1:].copy(), counted, rows, results
+    )
+    return total, rows[:total].tolist(), results.tolist()
+
+
+def _rendered(kernels: ModuleType, data: bytes) -> object:
+    """Render rows whose cells stand in the first bytes and show what follows."""
+    op, encoding, delimiter, first, size, number = struct.unpack_from(">BBBhhq", data)
+    # What a cell is; the numbers are those of the module, which the compiled one does not export.
+    op, delimiter = 1 + op % 5, b"\0,\t"[delimiter % 3]
+    cells = {1: [number], 2: [number], 3: [number % (LAST_TIME + 2) - 1]}.get(op, [first, size])
+    if op == 5:
+        cells, delimiter = [first, size & 15], 0
+    ops = [op, *[7] * (len(cells) - 1), 0]
+    table = np.array([[0, *cells]] * 2, np.int64)
+    cuts = np.zeros((1, len(ops) + 1), np.int64)
+    cuts[0, -1] = 1
+    out = bytearray(4096)
+    try:
+        stop, done = kernels.render(
+            memoryview(data), table, np.arange(2), 0, b"\n", cuts, np.array([ops], np.int64),
+            encoding % 4, delimiter, memoryview(out),
+        )  # fmt: skip
+    except IndexError:
+        return "out of bounds"
+    return stop, bytes(out[:done])
+
+
+def _same(builds_: dict[str, ModuleType], run: Callable[[ModuleType], Any]) -> None:
+    results = {name: run(module) for name, module in builds_.items()}
+    expected = results["plain"]
+    for name, result in results.items():
+        assert result == expected, f"{name} differs: {result} instead of {expected}"
+
+
+def targets(instrument: Callable[[CodeType], CodeType] | None = None) -> dict[str, Target]:
+    """Return the targets; their plain text is instrumented for coverage if asked."""
+    kernels = builds.builds_of("_kernels", instrument)
+    rendering = builds.builds_of("_rendering", instrument)
+
+    def walk(data: bytes) -> None:
+        if len(data) < 3:
+            return
+        start, most = data[1] % 32, data[2] % 8 + 1
+        log = data[3:] if data[0] & 1 else with_sound_crcs(data[3:])
+        _same(kernels, lambda build: _walked(build, log, min(start, len(log)), most))
+
+    def decode(data: bytes) -> None:
+        if data:
+            counts = list(data[1 : 1 + data[0] % 4]) or [300]
+            _same(kernels, lambda build: _decoded(build, data[1 + len(counts) :], counts))
+
+    def render(data: bytes) -> None:
+        if len(data) >= 15:
+            _same(rendering, lambda build: _rendered(build, data))
+
+    return {"kernel-walk": walk, "kernel-decode": decode, "kernel-render": render}

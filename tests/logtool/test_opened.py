@@ -1,0 +1,60 @@
+from collections import Counter
+
+import pytest
+
+from logtool.disk import log_dir
+from logtool.errors import UnreadableError
+from logtool.startup.assumed import Assumed
+from logtool.startup.opened import Opened, open_each
+from logtool.startup.recover import Consent, Recover
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Count how often a path is classified and a log dir is read."""
+    counted = Counter()
+
+    def counting(name, function):
+        def call(path):
+            counted[name, path] += 1
+            return function(path)
+
+        return call
+
+    for name in ("classify", "read"):
+        monkeypatch.setattr(log_dir, name, counting(name, getattr(log_dir, name)))
+    return counted
+
+
+def test_a_log_dir_is_read_once_however_many_of_its_partitions_are_given(scenario, calls):
+    home = scenario("4.3.1/clean")
+    paths = [home / "codec-none-0", home / "codec-none-1", home]
+    opened = list(open_each(paths))
+    assert [one.name for one in opened] == ["codec-none-0", "codec-none-1", None]
+    assert {one.log_dir for one in opened} == {home}
+    assert calls["read", home] == 1
+
+
+def test_what_is_no_directory_of_logs_is_said_in_its_place(scenario):
+    home = scenario("4.3.1/clean")
+    missing, there = open_each([home / "missing", home])
+    assert isinstance(missing, UnreadableError)
+    assert isinstance(there, Opened)
+
+
+def test_recover_looks_each_path_up_once_and_again_only_under_the_lock(copy_of, calls):
+    home = copy_of("4.3.1/killed")
+    list(Recover([home], Assumed((4, 3)), Consent()))
+    assert calls == {("classify", home): 1, ("read", home): 1}
+    calls.clear()
+    list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
+    assert calls == {("classify", home): 1, ("read", home): 2}
+
+
+def test_of_a_log_dir_that_goes_away_meanwhile_the_reading_says_so(copy_of):
+    home = copy_of("4.3.1/killed")
+    (one,) = open_each([home])
+    home.rename(home.with_name("elsewhere"))
+    assert len(one.read().partitions) > 1
+    with pytest.raises(UnreadableError):
+        one.again().read()
