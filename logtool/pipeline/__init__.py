@@ -2,9 +2,11 @@
 
     tables      the tables: their columns, types and units
     rows        what one pass over a segment gives for them, in columns
+    decoding    batches with their records decoded, for that
     session     the Spark session, and how a failure to start it is told
     engine      the engine of `verify` on Spark: the same work, in executors
     scan        log dirs to tables: one pass over the bytes, then the questions across segments
+    scan_engine  the engine of that pass, and the rows that the driver writes
     unit_rows   what an executor writes of that pass
     stretch_rows  what it tells of each stretch that a task read, for the questions: of gaps
                 (gap_rows), producers and transactions (producer_rows), copies (range_rows)

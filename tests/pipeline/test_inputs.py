@@ -9,7 +9,8 @@ from logtool.disk.log_dir import Selection
 from logtool.errors import RefusedError, UsageError
 from logtool.findings import Finding
 from logtool.pipeline.homes import place_of_dir, text_of
-from logtool.pipeline.scan import _finding_row, _inputs, check_output
+from logtool.pipeline.scan import _inputs, check_output
+from logtool.pipeline.scan_engine import finding_row
 
 
 @pytest.fixture
@@ -65,14 +66,14 @@ def test_a_file_is_no_input(home):
 def test_a_finding_in_a_partition_dir_that_is_given_is_of_its_partition(home):
     inputs = _inputs([home / "codec-none-0"], Selection())
     for path in (home / "codec-none-0", home / "codec-none-0" / "x.log"):
-        row = _finding_row(Finding("log/torn-tail", "x", path=path), 0, inputs.log_dirs)
+        row = finding_row(Finding("log/torn-tail", "x", path=path), 0, inputs.log_dirs)
         assert (row["log_dir"], row["topic"], row["partition"]) == (str(home), "codec-none", 0)
 
 
 def test_a_name_that_is_no_utf_8_is_escaped():
     path = Path("/data/caf\udce9")
     assert text_of(path) == r"/data/caf\xe9"
-    row = _finding_row(Finding("log/torn-tail", f"see {path}", path=path), 0, frozenset())
+    row = finding_row(Finding("log/torn-tail", f"see {path}", path=path), 0, frozenset())
     assert (row["path"], row["message"]) == (r"/data/caf\xe9", r"see /data/caf\xe9")
     assert place_of_dir(path / "orders-0").log_dir == r"/data/caf\xe9"
 
