@@ -304,7 +304,7 @@ def _runs(settings: "Settings", output: str, written: Written, runs: Runs) -> "E
     """Say what is asked of the runs, or remove some; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import scan
-    from logtool.pipeline.session import needed
+    from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
 
     if runs.compare:
@@ -313,7 +313,7 @@ def _runs(settings: "Settings", output: str, written: Written, runs: Runs) -> "E
         return _history(settings, output)
     of_files = runs.list_runs and bool(written.tables)
     with Report(settings, scan.make("file" if of_files else "run"), Summary()) as report:
-        needed()
+        needed_for_runs()
         if of_files:
             _list_files(report, output, written.names(), written.run_id)
         elif runs.list_runs:
@@ -367,11 +367,11 @@ def _compare(chosen: "Settings", output: str, runs: tuple[str, str]) -> "Exit":
     from logtool.commands.output import Report
     from logtool.commands.views import scan_runs
     from logtool.exits import Exit
-    from logtool.pipeline.session import needed
+    from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
 
     with Report(chosen, scan_runs.comparison(verbose=chosen.verbose), Summary()) as report:
-        needed()
+        needed_for_runs()
         from logtool.pipeline import comparing
 
         found = comparing.compare(output, *runs)
@@ -387,11 +387,11 @@ def _compare(chosen: "Settings", output: str, runs: tuple[str, str]) -> "Exit":
 def _history(chosen: "Settings", output: str) -> "Exit":
     from logtool.commands.output import Report
     from logtool.commands.views import scan_runs
-    from logtool.pipeline.session import needed
+    from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
 
     with Report(chosen, scan_runs.history(), Summary()) as report:
-        needed()
+        needed_for_runs()
         from logtool.pipeline import history
 
         for row in history.history(output):

@@ -310,10 +310,12 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
     message = damage.message
     if damage.resynchronised:
         code = _DAMAGE_CODES[damage.reason]
+        follow = wording.count(
+            region.batches, "sound batch that follows", "sound batches that follow"
+        )
         message += (
-            f"; recovery would also cut off "
-            f"{wording.count(region.batches, 'sound batch', 'sound batches')} that follow in this "
-            f"segment ({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
+            f"; recovery would also cut off {follow} in this segment "
+            f"({wording.count(region.records, 'record')}, {wording.size(region.bytes)})"
         )
     elif damage.reason in _TAIL_CODES:
         code = _TAIL_CODES[damage.reason]

@@ -44,12 +44,21 @@ def master_here() -> str:
 
 def needed() -> None:
     """Raise SparkError where the libraries of the pipeline are not installed."""
+    _installed("pandas", "pyarrow", "pyspark")
+
+
+def needed_for_runs() -> None:
+    """Raise SparkError where what reads the tables of finished runs, with no Spark, is missing."""
+    _installed("pyarrow")
+
+
+def _installed(*names: str) -> None:
     try:
-        for name in ("pandas", "pyarrow", "pyspark"):
+        for name in names:
             import_module(name)
     except ImportError as error:
         raise SparkError(
-            f"Spark needs libraries that are not there: {_INSTALL} ({error})"
+            f"The tables of scan need libraries that are not there: {_INSTALL} ({error})"
         ) from error
 
 

@@ -362,7 +362,7 @@ def test_the_undo_directory_is_new_or_empty(place):
     (place.undo_dir / "mine").write_bytes(b"")
     with pytest.raises(RefusedError, match="is not empty"):
         Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    with pytest.raises(RefusedError, match="is no undo directory"):
+    with pytest.raises(RefusedError, match="is not an undo directory"):
         Journal.open(place.undo_dir)
     with pytest.raises(RefusedError, match="exists and is not a directory"):
         Journal.begin(place.undo_dir / "mine", place.log_dir, "logtool test")

@@ -433,7 +433,7 @@ def test_zeros_in_the_middle_followed_by_sound_batches_are_zeros_of_their_exact_
         table, (damage,), _ = scanned(data)
 
         assert (damage.position, damage.length, damage.reason) == (AT[1], length, Reason.ZEROS)
-        assert str(length) in damage.message
+        assert f"{length:,} zero bytes" in damage.message
         assert damage.resynchronised
         assert len(table) == len(PARTS)
 

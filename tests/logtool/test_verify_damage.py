@@ -1052,8 +1052,9 @@ def test_what_is_sound_behind_damage_is_counted(damage, number, log_dir):
     damage(number)(home)
     behind_it = table[number + 1 :]
     (finding,) = (f for f in verify(home).findings if f.path == log)
+    follow = "sound batch that follows" if len(behind_it) == 1 else "sound batches that follow"
     assert (
-        f"recovery would also cut off {len(behind_it)} sound batches that follow in this segment "
+        f"recovery would also cut off {len(behind_it)} {follow} in this segment "
         f"({behind_it.record_count.sum()} records, {wording.size(behind_it.size.sum())})"
     ) in finding.message
     assert finding.position == table.position[number]
@@ -1072,8 +1073,8 @@ def test_each_damaged_place_counts_what_follows_it(log_dir):
     table = batches(log)
     all_of(in_batch(20, 70), in_batch(9, 70))(home)
     first, second = (f for f in verify(home).findings if f.path == log)
-    assert f"; {len(table) - 11} sound batches (" in first.message
-    assert f"; {len(table) - 21} sound batches (" in second.message
+    assert f"cut off {len(table) - 11} sound batches that follow" in first.message
+    assert f"cut off {len(table) - 21} sound batches that follow" in second.message
 
 
 def test_damage_to_one_partition_is_not_laid_on_another(log_dir):
