@@ -315,7 +315,7 @@ WRONG = {
     "a part that is missing": ("replicas = [1]\nleader = 1\n", "events is missing"),
     "a setting that does not exist": (HEAD + "events = []\nspeed = 1\n", "speed is not known"),
     "a setting of another kind": (HEAD + 'events = "x"\n', "events is 'x', expected list"),
-    "a leader from nowhere": ("replicas = [1]\nleader = 2\nevents = []\n", "2 is not one of the repl"),
+    "a leader from nowhere": ("replicas = [1]\nleader = 2\nevents = []\n", "leader 2 is not one"),
     "a replica twice": ("replicas = [1, 1]\nleader = 1\nevents = []\n", "different numbers"),
     "a rule that does not exist": (HEAD + 'events = []\ntruncation = "no"\n', "expected high"),
     "an event that is none": (HEAD + "events = [3]\n", "event 1 is 3"),
