@@ -40,9 +40,13 @@ _PART = "name string, path string, rows long, size long"
 
 
 def answer(
-    spark: "SparkSession", run: Run, wanted: Sequence[str], log_dirs: Sequence[Path],
-    on_step: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None,
-) -> None:  # fmt: skip
+    spark: "SparkSession",
+    run: Run,
+    wanted: Sequence[str],
+    log_dirs: Sequence[Path],
+    on_step: Callable[[str], None],
+    on_wait: Callable[[str], None] = lambda _: None,
+) -> None:
     """Write the tables of `wanted` that are answers; `on_wait` hears how far that is."""
     asked = [name for name in answering.NAMES if name in wanted]
     if not asked:
@@ -98,17 +102,25 @@ class Asked:
 
         def write(batches: Iterator[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_pylist(
-                [{"name": part.table, "path": part.path, "rows": part.rows, "size": part.size}
-                 for part in self.write(batches)],
-                pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64()),
-                           ("size", pa.int64())]),
-            )  # fmt: skip
+                [
+                    {"name": part.table, "path": part.path, "rows": part.rows, "size": part.size}
+                    for part in self.write(batches)
+                ],
+                pa.schema(
+                    [
+                        ("name", pa.string()),
+                        ("path", pa.string()),
+                        ("rows", pa.int64()),
+                        ("size", pa.int64()),
+                    ]
+                ),
+            )
 
         tasks = min(len(inputs), 4 * cores)
         rows: DataFrame = spark.range(0, len(inputs), 1, tasks).mapInArrow(read, kinds)
         sorted_rows = rows.repartition("topic", "partition").sortWithinPartitions(*answering.ORDER)
         done = sorted_rows.mapInArrow(write, _PART).collect()
-        return [Part(one.name, one.path, one.rows, one.size) for one in done]
+        return [Part(table=one.name, path=one.path, rows=one.rows, size=one.size) for one in done]
 
     @property
     def _with_facts(self) -> tuple[Path, ...]:
@@ -142,10 +154,14 @@ def _padded(table: Any) -> Any:
     """Return a table with all columns of both kinds of rows."""
     count = len(table)
     return pa.table(
-        [table.column(one.name).cast(one.type) if one.name in table.column_names
-         else pa.nulls(count, one.type) for one in _BOTH],
+        [
+            table.column(one.name).cast(one.type)
+            if one.name in table.column_names
+            else pa.nulls(count, one.type)
+            for one in _BOTH
+        ],
         schema=_BOTH,
-    )  # fmt: skip
+    )
 
 
 def _facts(rows: Any) -> Mapping[answering.Key, Facts]:

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from logtool.errors import RefusedError
 from logtool.pipeline import manifest, store
-from logtool.pipeline.earlier import REPORTS, TABLE, Earlier, Key
+from logtool.pipeline.earlier import REPORTS, TABLE, Earlier, SegmentKey
 from logtool.pipeline.manifest import Manifest, Part
 from logtool.pipeline.runs import Run
 from logtool.pipeline.session import SparkError, told
@@ -75,7 +75,7 @@ def _copied(staging: Staging, parts: Sequence[Part]) -> list[Part]:
                 place.copy(part.path, target)
         except FileNotFoundError as error:
             raise _gone(staging.output, part) from error
-        return Part(part.table, target, part.rows, part.size)
+        return Part(table=part.table, path=target, rows=part.rows, size=part.size)
 
     if "://" not in staging.output:
         return [copy(part) for part in parts]
@@ -89,8 +89,9 @@ def _rename(staging: Staging, renamed: dict[str, Part]) -> None:
         if part.table == STAGED:
             rows = _read(staging.output, part)
             at = rows.schema.get_field_index("file")
-            names = [_name_now(name, renamed, staging.output)
-                     for name in rows.column(at).to_pylist()]  # fmt: skip
+            names = [
+                _name_now(name, renamed, staging.output) for name in rows.column(at).to_pylist()
+            ]
             with staging.writer(STAGED, rows.schema) as writer:
                 changed = rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string()))
                 for batch in changed.to_batches():
@@ -105,7 +106,7 @@ def _name_now(name: str | None, renamed: dict[str, Part], output: str) -> str | 
 
 
 def _rewritten(
-    spark: "SparkSession", work: "_Rewriting", mixed: Sequence[tuple[Part, frozenset[Key]]]
+    spark: "SparkSession", work: "_Rewriting", mixed: Sequence[tuple[Part, frozenset[SegmentKey]]]
 ) -> list[Part | None]:
     context = spark.sparkContext
     slices = min(len(mixed), 4 * context.defaultParallelism)
@@ -123,7 +124,7 @@ class _Rewriting:
 
     staging: Staging
 
-    def __call__(self, one: tuple[Part, frozenset[Key]]) -> Part | None:
+    def __call__(self, one: tuple[Part, frozenset[SegmentKey]]) -> Part | None:
         part, keys = one
         wanted = pa.array([_SEPARATOR.join(map(str, key)) for key in keys], pa.string())
         found, path = store.filesystem(f"{self.staging.output}/{part.path}")
@@ -141,11 +142,9 @@ class _Rewriting:
 
 
 def _keys(rows: Any) -> Any:
-    """Return the `Key` of each row as a text."""
-    log_dir, directory, segment = (rows.column(name) for name in Key._fields)
-    return pc.binary_join_element_wise(
-        log_dir, directory, segment.cast(pa.string()), _SEPARATOR
-    )  # fmt: skip
+    """Return the `SegmentKey` of each row as a text."""
+    log_dir, directory, segment = (rows.column(name) for name in SegmentKey._fields)
+    return pc.binary_join_element_wise(log_dir, directory, segment.cast(pa.string()), _SEPARATOR)
 
 
 def _read(output: str, part: Part) -> Any:

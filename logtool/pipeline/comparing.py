@@ -67,15 +67,17 @@ def compare(output: str, before: str, after: str) -> Comparison:
     if before == after:
         raise UsageError(f"--compare {before} {after}: expected two runs")
     runs = manifest.find(output, before), manifest.find(output, after)
-    skipped = [name for name in ("findings", "replicas")
-               if not all(name in run.rows for run in runs)]  # fmt: skip
+    skipped = [
+        name for name in ("findings", "replicas") if not all(name in run.rows for run in runs)
+    ]
     old, new = ([] if "findings" in skipped else _rows(output, run, "findings") for run in runs)
     copies, now = ([] if "replicas" in skipped else _rows(output, run, "replicas") for run in runs)
     return Comparison(
         findings=list(_findings(old, new)),
         growth=_growth(*(_rows(output, run, history.TABLE) for run in runs)),
-        replicas=list(_replicas(copies, now)), skipped=skipped,
-    )  # fmt: skip
+        replicas=list(_replicas(copies, now)),
+        skipped=skipped,
+    )
 
 
 def _rows(output: str, run: Manifest, table: str) -> list[dict[str, Any]]:

@@ -85,10 +85,13 @@ def _modern(batch: BatchTable, payload: memoryview) -> Records | None:
     first = int(batch.base_sequence[0])
     sequence = (first + found.offset_delta) % SEQUENCES
     return Records(
-        payload, np.array([len(found)]), found, batch.base_offset + found.offset_delta,
-        np.broadcast_to(base + delta, len(found)),
-        np.full(len(found), NO_SEQUENCE) if first == NO_SEQUENCE else sequence,
-    )  # fmt: skip
+        data=payload,
+        counts=np.array([len(found)]),
+        table=found,
+        offset=batch.base_offset + found.offset_delta,
+        timestamp=np.broadcast_to(base + delta, len(found)),
+        sequence=np.full(len(found), NO_SEQUENCE) if first == NO_SEQUENCE else sequence,
+    )
 
 
 def _legacy(data: memoryview, limit: int) -> Records:
@@ -101,9 +104,11 @@ def _legacy(data: memoryview, limit: int) -> Records:
             row[column : column + 2] = len(joined), -1 if value is None else len(value)
             joined += value or b""
     return Records(
-        memoryview(joined), np.array([len(messages)]), RecordTable(*rows.T),
-        np.array([message.offset for message in messages], np.int64),
-        np.array([message.timestamp for message in messages], np.int64),
-        np.full(len(messages), NO_SEQUENCE),
-        np.array([message.crc for message in messages], np.int64),
-    )  # fmt: skip
+        data=memoryview(joined),
+        counts=np.array([len(messages)]),
+        table=RecordTable(*rows.T),
+        offset=np.array([message.offset for message in messages], np.int64),
+        timestamp=np.array([message.timestamp for message in messages], np.int64),
+        sequence=np.full(len(messages), NO_SEQUENCE),
+        crc=np.array([message.crc for message in messages], np.int64),
+    )

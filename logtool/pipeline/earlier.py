@@ -50,7 +50,7 @@ _CRC_AT: Final = {True: 17, False: 12}
 _COLUMNS: Final = [one.name for one in fields(BatchTable)]
 
 
-class Key(NamedTuple):
+class SegmentKey(NamedTuple):
     """What tells a segment in the rows of every table."""
 
     log_dir: str
@@ -76,10 +76,10 @@ class Tail(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KeptSegment:
     """What is kept of one segment."""
 
-    key: Key
+    key: SegmentKey
     task: Task
     tail: Tail | None
     files: Sequence[str]
@@ -94,11 +94,17 @@ class Found:
             return None
         position, magic, crc = self.tail or (None, None, None)
         return {
-            **self.key._asdict(), "log": _bytes_of(self.task.segment.log.path),
-            "state": state_of(self.task), "tail_position": position, "tail_magic": magic,
-            "tail_crc": crc, "files": list(self.files), "totals": json.dumps(self.totals),
-            "report": _report_as_text(report), "producer_rows": _columns_of(report.producer_rows),
-        }  # fmt: skip
+            **self.key._asdict(),
+            "log": _bytes_of(self.task.segment.log.path),
+            "state": state_of(self.task),
+            "tail_position": position,
+            "tail_magic": magic,
+            "tail_crc": crc,
+            "files": list(self.files),
+            "totals": json.dumps(self.totals),
+            "report": _report_as_text(report),
+            "producer_rows": _columns_of(report.producer_rows),
+        }
 
 
 def state_of(task: Task) -> str:
@@ -160,8 +166,10 @@ class Earlier:
         return Tail(position, magic, crc)
 
     def _take(self, number: int, task: Task) -> SegmentReport | None:
-        row = {name: self.rows.column(name)[number].as_py()
-               for name in ("totals", "report", "producer_rows")}  # fmt: skip
+        row = {
+            name: self.rows.column(name)[number].as_py()
+            for name in ("totals", "report", "producer_rows")
+        }
         try:
             totals = dict(json.loads(row["totals"]))
             report = _report_of(row["report"], row["producer_rows"])
@@ -171,46 +179,52 @@ class Earlier:
         self.on_known(task, totals)
         return report
 
-    def files_of(self) -> dict[str, tuple[set[Key], bool]]:
+    def files_of(self) -> dict[str, tuple[set[SegmentKey], bool]]:
         """Return which segments that were kept have rows in each file, and whether all there do."""
         kept = set(self.kept)
-        found: dict[str, tuple[set[Key], bool]] = {}
-        columns = [self.rows.column(name).to_pylist() for name in (*Key._fields, "files")]
+        found: dict[str, tuple[set[SegmentKey], bool]] = {}
+        columns = [self.rows.column(name).to_pylist() for name in (*SegmentKey._fields, "files")]
         for number, (*key, names) in enumerate(zip(*columns, strict=True)):
             for name in names:
-                keys, every = found.get(name, (set[Key](), True))
+                keys, every = found.get(name, (set[SegmentKey](), True))
                 if number in kept:
-                    keys.add(Key(*key))
+                    keys.add(SegmentKey(*key))
                 found[name] = keys, every and number in kept
         return found
 
     def rows_with(self, renamed: Mapping[str, str]) -> Iterator[Any]:
         """Yield the rows that were kept, with the names that their files have in this run."""
         rows = self.rows.take(pa.array(sorted(self.kept), pa.int64()))
-        names = [[renamed[name] for name in some if name in renamed]
-                 for some in rows.column("files").to_pylist()]  # fmt: skip
+        names = [
+            [renamed[name] for name in some if name in renamed]
+            for some in rows.column("files").to_pylist()
+        ]
         at = REPORTS.get_field_index("files")
         column = pa.array(names, REPORTS.field(at).type)
         yield from rows.set_column(at, REPORTS.field(at), column).to_batches()
 
 
-def rows_of(found: Iterable[Found]) -> Any:
+def rows_of(found: Iterable[KeptSegment]) -> Any:
     """Return what was found as a `pyarrow.RecordBatch` of `REPORTS`."""
     rows = [row for row in (one.row() for one in found) if row]
     return pa.RecordBatch.from_pylist(rows, REPORTS)
 
 
-def key_of(task: Task) -> Key:
+def key_of(task: Task) -> SegmentKey:
     """Return what the rows of a segment are told by."""
     home = task.segment.log.path.parent
-    return Key(text_of(home.parent), text_of(home.name), task.segment.base_offset)
+    return SegmentKey(text_of(home.parent), text_of(home.name), task.segment.base_offset)
 
 
 def _report_as_text(report: SegmentReport) -> str:
-    told = {one.name: getattr(report, one.name) for one in fields(report)
-            if one.name not in ("findings", "producer_rows")}  # fmt: skip
-    told["findings"] = [_finding_as_json(one) for one in report.findings
-                        if isinstance(one, Finding)]  # fmt: skip
+    told = {
+        one.name: getattr(report, one.name)
+        for one in fields(report)
+        if one.name not in ("findings", "producer_rows")
+    }
+    told["findings"] = [
+        _finding_as_json(one) for one in report.findings if isinstance(one, Finding)
+    ]
     return json.dumps(told)
 
 
@@ -228,9 +242,10 @@ def _finding_as_json(finding: Finding) -> dict[str, Any]:
 
 def _finding_of(told: dict[str, Any]) -> Finding:
     path, override = told["path"], told["broker_override"]
-    return Finding(**told | {
-        "path": path and files.path_of(path), "broker_override": override and Broker(override),
-    })  # fmt: skip
+    return Finding(
+        **told
+        | {"path": path and files.path_of(path), "broker_override": override and Broker(override)}
+    )
 
 
 def _columns_of(table: BatchTable) -> bytes:

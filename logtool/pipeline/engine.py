@@ -35,7 +35,7 @@ _WORTH_A_JOB = 64
 """Directories from which on executors list them."""
 _POLL_SECONDS = 0.1
 
-Work = Callable[[list[tuple[int, Unit]]], Iterable[tuple[int, Any]]]
+TaskWork = Callable[[list[tuple[int, Unit]]], Iterable[tuple[int, Any]]]
 """What an executor does with one task: numbered units in, numbered results out."""
 
 
@@ -50,7 +50,7 @@ class SparkEngine:
 
     window = WINDOW
 
-    def __init__(self, spark: "SparkSession", work: Work = check_units) -> None:
+    def __init__(self, spark: "SparkSession", work: TaskWork = check_units) -> None:
         self._context = spark.sparkContext
         self._work = work
 
@@ -79,7 +79,9 @@ class SparkEngine:
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator["SparkRunner"]:
         """Return what looks at units; jobs under way are given up with it."""
-        runner = SparkRunner(self._context, self.cores, self._work, on_bytes)
+        runner = SparkRunner(
+            context=self._context, cores=self.cores, work=self._work, on_bytes=on_bytes
+        )
         try:
             yield runner
         finally:
@@ -89,7 +91,9 @@ class SparkEngine:
 class SparkRunner:
     """The `logtool.running.schedule.Runner` of a Spark session."""
 
-    def __init__(self, context: "SparkContext", cores: int, work: Work, on_bytes: OnBytes) -> None:
+    def __init__(
+        self, context: "SparkContext", cores: int, work: TaskWork, on_bytes: OnBytes
+    ) -> None:
         self.jobs = cores
         self._context = context
         self._work = work
@@ -162,7 +166,9 @@ class SparkRunner:
         self._on_bytes(total - done)
         return results
 
-    def _collect(self, tasks: list[list[tuple[int, Unit]]], work: Work) -> list[tuple[int, Any]]:
+    def _collect(
+        self, tasks: list[list[tuple[int, Unit]]], work: TaskWork
+    ) -> list[tuple[int, Any]]:
         count = sum(len(task) for task in tasks)
         self._context.setJobGroup(
             self._group, f"logtool: reading {count:,} pieces of logs", interruptOnCancel=True

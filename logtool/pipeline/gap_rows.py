@@ -61,9 +61,13 @@ class GapRows:
     """Takes the chunks of one stretch in their order, and gives its rows of both tables."""
 
     def __init__(
-        self, place: Place, segment: int, next_segment: int | None, start_position: int = 0,
+        self,
+        place: Place,
+        segment: int,
+        next_segment: int | None,
+        start_position: int = 0,
         limit: int = compression.DEFAULT_LIMIT,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`segment` is its base offset, `limit` the bytes that a wrapper may decompress to."""
         self._place = {**place._asdict(), "segment": segment}
         self._next_segment = next_segment
@@ -110,14 +114,19 @@ class GapRows:
         """
         gaps = np.concatenate([np.empty((len(INNER), 0), np.int64), *self._gaps], axis=1)
         edge = self._place | {
-            "next_segment": self._next_segment, "start_position": self._start_position,
-            "read": read, "batches": self._batches, "damaged_head": self._damaged_head,
-            "damaged_tail": self._damaged, "damages": self._damages, "horizons": self._horizons,
+            "next_segment": self._next_segment,
+            "start_position": self._start_position,
+            "read": read,
+            "batches": self._batches,
+            "damaged_head": self._damaged_head,
+            "damaged_tail": self._damaged,
+            "damages": self._damages,
+            "horizons": self._horizons,
             "last_horizon": self._last_horizon if self._horizons else None,
             "with_holes": self._with_holes,
             "last_hole": self._last_hole if self._with_holes else None,
             "inner_gaps": gaps.shape[1],
-        }  # fmt: skip
+        }
         if self._first and self._last is not None:
             base, first = self._first
             edge |= {"first_offset": base, "last_offset": self._highest}

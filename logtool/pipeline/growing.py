@@ -96,9 +96,11 @@ class Growing:
 
     def _plan(self, folder: Path, first: int, stop: int) -> list[list[Piece]]:
         wanted = replace(
-            self.asked.wanted, selection=EVERY_PARTITION, starting_offsets=first,
+            self.asked.wanted,
+            selection=EVERY_PARTITION,
+            starting_offsets=first,
             ending_offsets=stop,
-        )  # fmt: skip
+        )
         with suppress(UnreadableError):  # It went just now, which `_lost` tells the next time.
             return reading.plan([folder], replace(self.asked, wanted=wanted), self.bundle_bytes)
         return []
@@ -144,9 +146,14 @@ def log_end(found: Partition, known: int = 0) -> int:
 def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
     """Return the largest offset of the sound batches of a segment; None where there is none."""
     piece = Piece(
-        place_of_dir(folder), folder, segment.base_offset, segment.next_base_offset,
-        segment.log.size, 0, (None,) * len(names.INDEX_KINDS),
-    )  # fmt: skip
+        place=place_of_dir(folder),
+        folder=folder,
+        segment=segment.base_offset,
+        next_segment=segment.next_base_offset,
+        log_bytes=segment.log.size,
+        modified_ms=0,
+        index_bytes=(None,) * len(names.INDEX_KINDS),
+    )
     largest = -1
     with segment.log.open() as log:
         start = start_of(piece, log, known if known > segment.base_offset else inf, -inf)

@@ -21,7 +21,13 @@ def place_of_dir(path: Path) -> Place:
     if isinstance(directory, PartitionDirectory):
         topic, partition = text_of(directory.topic), directory.partition
     home = path.parent
-    return Place(text_of(home), node_id(home), topic, partition, text_of(path.name))
+    return Place(
+        log_dir=text_of(home),
+        node_id=node_id(home),
+        topic=topic,
+        partition=partition,
+        directory=text_of(path.name),
+    )
 
 
 def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
@@ -50,4 +56,10 @@ def node_id(log_dir: Path) -> int | None:
 
 
 def _of_root(log_dir: Path) -> Place:
-    return Place(text_of(log_dir), node_id(log_dir), None, None, None)
+    return Place(
+        log_dir=text_of(log_dir),
+        node_id=node_id(log_dir),
+        topic=None,
+        partition=None,
+        directory=None,
+    )

@@ -94,10 +94,12 @@ def _headers(some: Slice) -> Any:
     if not counts.any():
         return pa.nulls(len(counts), kind)
     return pa.array(
-        [_pairs(some.records.data, first, count) if count else None
-         for first, count in zip(at.tolist(), counts.tolist(), strict=True)],
+        [
+            _pairs(some.records.data, first, count) if count else None
+            for first, count in zip(at.tolist(), counts.tolist(), strict=True)
+        ],
         kind,
-    )  # fmt: skip
+    )
 
 
 def _pairs(data: memoryview, at: int, count: int) -> list[dict[str, Any]]:

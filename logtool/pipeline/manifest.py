@@ -77,7 +77,12 @@ class Manifest:
             return None
         rows = {str(table): int(count) for table, count in told.pop("rows").items()}
         parts = tuple(
-            Part(str(one["table"]), str(one["path"]), int(one["rows"]), int(one["size"]))
+            Part(
+                table=str(one["table"]),
+                path=str(one["path"]),
+                rows=int(one["rows"]),
+                size=int(one["size"]),
+            )
             for one in told.pop("files")
         )
         known = (str(told.pop("run_id")), str(told.pop("token")), int(told.pop("tables_version")))

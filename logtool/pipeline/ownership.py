@@ -50,9 +50,14 @@ class Owner:
         now, token = time.time(), secrets.token_hex(8)
         _HELD.add(token)
         return cls(
-            token=token, host=socket.gethostname(), machine=_machine(),
-            pid=os.getpid(), process_started=psutil.Process().create_time(), began=now, seen=now,
-        )  # fmt: skip
+            token=token,
+            host=socket.gethostname(),
+            machine=_machine(),
+            pid=os.getpid(),
+            process_started=psutil.Process().create_time(),
+            began=now,
+            seen=now,
+        )
 
     @classmethod
     def parse(cls, text: str) -> "Owner | None":

@@ -91,11 +91,22 @@ def producers_of(table: BatchTable) -> Producers | None:
     count = len(table)
     zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
     least, largest = _times(table)
-    return producers(Producers(
-        zeros, table.producer_id, table.producer_epoch, table.base_offset, table.last_offset,
-        table.base_sequence, table.last_sequence, ones, table.record_count, least,
-        largest, zeros,
-    ))  # fmt: skip
+    return producers(
+        Producers(
+            directory=zeros,
+            producer_id=table.producer_id,
+            producer_epoch=table.producer_epoch,
+            first_offset=table.base_offset,
+            last_offset=table.last_offset,
+            first_sequence=table.base_sequence,
+            last_sequence=table.last_sequence,
+            batches=ones,
+            records=table.record_count,
+            first_timestamp_ms=least,
+            last_timestamp_ms=largest,
+            sequence_breaks=zeros,
+        )
+    )
 
 
 def producers(rows: Producers) -> Producers:
@@ -107,14 +118,19 @@ def producers(rows: Producers) -> Producers:
     broken[starts] = False
     ends = _ends(starts, len(broken))
     return Producers(
-        rows.directory[starts], rows.producer_id[starts], rows.producer_epoch[starts],
-        rows.first_offset[starts], np.maximum.reduceat(rows.last_offset, starts),
-        rows.first_sequence[starts], rows.last_sequence[ends],
-        np.add.reduceat(rows.batches, starts), np.add.reduceat(rows.records, starts),
-        _least(rows.first_timestamp_ms, starts),
-        np.maximum.reduceat(rows.last_timestamp_ms, starts),
-        np.add.reduceat(rows.sequence_breaks + broken, starts),
-    )  # fmt: skip
+        directory=rows.directory[starts],
+        producer_id=rows.producer_id[starts],
+        producer_epoch=rows.producer_epoch[starts],
+        first_offset=rows.first_offset[starts],
+        last_offset=np.maximum.reduceat(rows.last_offset, starts),
+        first_sequence=rows.first_sequence[starts],
+        last_sequence=rows.last_sequence[ends],
+        batches=np.add.reduceat(rows.batches, starts),
+        records=np.add.reduceat(rows.records, starts),
+        first_timestamp_ms=_least(rows.first_timestamp_ms, starts),
+        last_timestamp_ms=np.maximum.reduceat(rows.last_timestamp_ms, starts),
+        sequence_breaks=np.add.reduceat(rows.sequence_breaks + broken, starts),
+    )
 
 
 def transactions_of(table: BatchTable) -> Transactions | None:
@@ -128,13 +144,22 @@ def transactions_of(table: BatchTable) -> Transactions | None:
     ends = table.is_control
     none, data = np.full(len(table), -1), (~ends).astype(np.int64)
     least, largest = _times(table)
-    return transactions(Transactions(
-        np.zeros(len(table), np.int64), table.producer_id, table.producer_epoch, table.base_offset,
-        table.last_offset, data, data * table.record_count, np.where(ends, none, least),
-        largest, np.where(ends, table.control_type, none),
-        np.where(ends, table.base_offset, none),
-        np.where(ends, table.coordinator_epoch, none),
-    ))  # fmt: skip
+    return transactions(
+        Transactions(
+            directory=np.zeros(len(table), np.int64),
+            producer_id=table.producer_id,
+            producer_epoch=table.producer_epoch,
+            first_offset=table.base_offset,
+            last_offset=table.last_offset,
+            batches=data,
+            records=data * table.record_count,
+            first_timestamp_ms=np.where(ends, none, least),
+            last_timestamp_ms=largest,
+            marker=np.where(ends, table.control_type, none),
+            marker_offset=np.where(ends, table.base_offset, none),
+            coordinator_epoch=np.where(ends, table.coordinator_epoch, none),
+        )
+    )
 
 
 def transactions(rows: Transactions) -> Transactions:
@@ -147,13 +172,19 @@ def transactions(rows: Transactions) -> Transactions:
     # A marker by itself tells nothing of the data before it.
     last = np.where((rows.batches[ends] == 0) & (ends > starts), ends - 1, ends)
     return Transactions(
-        rows.directory[starts], rows.producer_id[starts], rows.producer_epoch[starts],
-        rows.first_offset[starts], rows.last_offset[last],
-        np.add.reduceat(rows.batches, starts), np.add.reduceat(rows.records, starts),
-        _least(rows.first_timestamp_ms, starts),
-        np.maximum.reduceat(rows.last_timestamp_ms, starts),
-        rows.marker[ends], rows.marker_offset[ends], rows.coordinator_epoch[ends],
-    )  # fmt: skip
+        directory=rows.directory[starts],
+        producer_id=rows.producer_id[starts],
+        producer_epoch=rows.producer_epoch[starts],
+        first_offset=rows.first_offset[starts],
+        last_offset=rows.last_offset[last],
+        batches=np.add.reduceat(rows.batches, starts),
+        records=np.add.reduceat(rows.records, starts),
+        first_timestamp_ms=_least(rows.first_timestamp_ms, starts),
+        last_timestamp_ms=np.maximum.reduceat(rows.last_timestamp_ms, starts),
+        marker=rows.marker[ends],
+        marker_offset=rows.marker_offset[ends],
+        coordinator_epoch=rows.coordinator_epoch[ends],
+    )
 
 
 class ProducerRows:

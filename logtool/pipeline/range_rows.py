@@ -74,6 +74,7 @@ def added_up(ranges: Ranges) -> Ranges:
     number = ranges.number
     starts = np.flatnonzero(np.concatenate(([True], number[1:] != number[:-1])))
     return Ranges(
-        number[starts], np.add.reduceat(ranges.batches, starts),
+        number[starts],
+        np.add.reduceat(ranges.batches, starts),
         np.add.reduceat(ranges.digest, starts),
-    )  # fmt: skip
+    )

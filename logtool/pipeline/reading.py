@@ -238,9 +238,11 @@ def _for_consumers(
 
 
 def _of_partition(
-    found: Partition, segments: Sequence[Segment], asked: Asked,
+    found: Partition,
+    segments: Sequence[Segment],
+    asked: Asked,
     starts: Callable[[Path], Mapping[tuple[str, int], int]],
-) -> Iterator[Piece]:  # fmt: skip
+) -> Iterator[Piece]:
     place = place_of_dir(found.path)
     span = asked.wanted.span(place.topic, place.partition)
     if asked.table == kafka_view.NAME and place.topic is not None and place.partition is not None:
@@ -250,14 +252,18 @@ def _of_partition(
     for segment in segments:
         if not by_name or _may_hold(segment, span):
             yield Piece(
-                place, found.path, segment.base_offset, segment.next_base_offset,
-                segment.log.size, segment.log.mtime_ns // 1_000_000,
-                tuple(
+                place=place,
+                folder=found.path,
+                segment=segment.base_offset,
+                next_segment=segment.next_base_offset,
+                log_bytes=segment.log.size,
+                modified_ms=segment.log.mtime_ns // 1_000_000,
+                index_bytes=tuple(
                     segment.indexes[kind].size if kind in segment.indexes else None
                     for kind in names.INDEX_KINDS
                 ),
-                span,
-            )  # fmt: skip
+                span=span,
+            )
 
 
 def _may_hold(segment: Segment, span: Span) -> bool:
@@ -290,10 +296,17 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
                 of_kafka = asked.table == kafka_view.NAME
                 some = replace(chunk, table=kafka_view.visible(wanted) if of_kafka else wanted)
                 yield from record_rows(
-                    piece.place, piece.segment, some, asked.payload, asked.columns,
-                    asked.limit, log, piece.span, strict=True,
+                    piece.place,
+                    piece.segment,
+                    some,
+                    asked.payload,
+                    asked.columns,
+                    asked.limit,
+                    log,
+                    piece.span,
+                    strict=True,
                     recipe=kafka_view.RECIPE if of_kafka else None,
-                )  # fmt: skip
+                )
             elif len(table):
                 some_batches = piece.span.of_batches(table)
                 yield batch_rows(piece.place, piece.segment, some_batches, asked.columns)
@@ -313,11 +326,15 @@ def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     """Yield one row: of a log that cannot be read, too."""
     offset_bytes, time_bytes, transaction_bytes = piece.index_bytes
     row: dict[str, Any] = {
-        **piece.place._asdict(), "segment": piece.segment, "next_segment": piece.next_segment,
-        "log_bytes": piece.log_bytes, "offset_index_bytes": offset_bytes,
-        "time_index_bytes": time_bytes, "transaction_index_bytes": transaction_bytes,
+        **piece.place._asdict(),
+        "segment": piece.segment,
+        "next_segment": piece.next_segment,
+        "log_bytes": piece.log_bytes,
+        "offset_index_bytes": offset_bytes,
+        "time_index_bytes": time_bytes,
+        "transaction_index_bytes": transaction_bytes,
         "modified_ms": piece.modified_ms,
-    }  # fmt: skip
+    }
     if asked.reads_logs:
         row |= asdict(_totals(piece))
     row = tables.with_timestamps(row)

@@ -72,11 +72,18 @@ def batch_columns(common: Mapping[str, Any], table: BatchTable, schema: Any) -> 
 
 
 def record_rows(
-    place: Place, segment: int, chunk: Chunk, payload: Payload,
-    names: Sequence[str] | None = None, limit: int = compression.DEFAULT_LIMIT,
-    file: Source | None = None, span: Span = WHOLE, *, strict: bool = False,
+    place: Place,
+    segment: int,
+    chunk: Chunk,
+    payload: Payload,
+    names: Sequence[str] | None = None,
+    limit: int = compression.DEFAULT_LIMIT,
+    file: Source | None = None,
+    span: Span = WHOLE,
+    *,
+    strict: bool = False,
     recipe: "Recipe | None" = None,
-) -> Iterator[Any]:  # fmt: skip
+) -> Iterator[Any]:
     """Yield `pyarrow.RecordBatch`es of the table ``records``, or of its columns `names` alone.
 
     A `recipe` is for another table of records.
@@ -107,9 +114,8 @@ def record_columns(
 
 
 def _record_columns(
-    common: Mapping[str, Any], batches: BatchTable, records: Records, schema: Any,
-    recipe: "Recipe",
-) -> Iterator[tuple[Any, "Slice"]]:  # fmt: skip
+    common: Mapping[str, Any], batches: BatchTable, records: Records, schema: Any, recipe: "Recipe"
+) -> Iterator[tuple[Any, "Slice"]]:
     for some in _slices(batches, records):
         columns = [
             constant(common[field.name], field.type, some.stop - some.start)
@@ -259,7 +265,7 @@ def _slices(batches: BatchTable, records: Records) -> Iterator[Slice]:
     row = np.repeat(np.arange(len(batches)), records.counts)
     for start in range(0, len(row), MOST_ROWS):
         stop = min(start + MOST_ROWS, len(row))
-        yield Slice(batches, records, row[start:stop], start, stop)
+        yield Slice(batches=batches, records=records, row=row[start:stop], start=start, stop=stop)
 
 
 def _size(name: str) -> Callable[[Slice], Any]:
@@ -321,10 +327,17 @@ def _record_headers(some: Slice) -> Any:
         return constant((), kind, len(counts))
     data, at = some.records.data, some.cut(some.records.table.header_position)
     return pa.array(
-        [[{"key": key, "value": value} for key, value in record.parse_headers(data, first, count)]
-         if count else [] for first, count in zip(at.tolist(), counts.tolist(), strict=True)],
+        [
+            [
+                {"key": key, "value": value}
+                for key, value in record.parse_headers(data, first, count)
+            ]
+            if count
+            else []
+            for first, count in zip(at.tolist(), counts.tolist(), strict=True)
+        ],
         kind,
-    )  # fmt: skip
+    )
 
 
 def _record_control_types(some: Slice) -> Any:
@@ -334,10 +347,12 @@ def _record_control_types(some: Slice) -> Any:
         return pa.nulls(len(is_control), pa.string())
     keys, values = (_bytes(name)(some).to_pylist() for name in ("key", "value"))
     return pa.array(
-        [control.name_of(key, value) if is_one else None
-         for is_one, key, value in zip(is_control.tolist(), keys, values, strict=True)],
+        [
+            control.name_of(key, value) if is_one else None
+            for is_one, key, value in zip(is_control.tolist(), keys, values, strict=True)
+        ],
         pa.string(),
-    )  # fmt: skip
+    )
 
 
 def _record_crc(some: Slice) -> Any:

@@ -104,9 +104,13 @@ class Run:
         """Write the manifest; RefusedError where another process gave this run up."""
         staging = self.staging
         known = Manifest(
-            run_id=staging.run_id, token=staging.token, tables_version=tables.VERSION,
-            rows={name: self.rows(name) for name in names}, parts=self.parts, about=about,
-        )  # fmt: skip
+            run_id=staging.run_id,
+            token=staging.token,
+            tables_version=tables.VERSION,
+            rows={name: self.rows(name) for name in names},
+            parts=self.parts,
+            about=about,
+        )
         if _owner_of(place, staging):
             name = manifest.name_of(staging.run_id, self.generation)
             place.create(name, known.text().encode())
@@ -162,7 +166,7 @@ def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> Run:
     mine = Owner.here()
     # An executor may have another current directory.
     url = output if "://" in output else str(Path(output).absolute())
-    staging = Staging(url, run_id, mine.token, payload)
+    staging = Staging(output=url, run_id=run_id, token=mine.token, payload=payload)
     place = store.store_at(url)
     with translated(output):
         try:

@@ -136,22 +136,33 @@ class Scan:
     def _pass(self, run: Run, staged: _Staged, inputs: "_Inputs", known: Manifest | None) -> None:
         """Read every segment once, but for those that the earlier run knows."""
         earlier = load(self.output, known) if known else None
-        work = ScanWork(run.staging, staged.tables & _IN_EXECUTORS, self.payload, staged.lists)
+        work = ScanWork(
+            staging=run.staging,
+            tables=staged.tables & _IN_EXECUTORS,
+            payload=self.payload,
+            lists=staged.lists,
+        )
         with ExitStack() as stack:
             totals = History()
             segments, findings = (
                 Buffer(stack.enter_context(run.staging.writer(name)), name, on_row)
                 for name, on_row in (
-                    ("segments", totals.add_segment), ("findings", totals.add_finding),
+                    ("segments", totals.add_segment),
+                    ("findings", totals.add_finding),
                 )
-            )  # fmt: skip
+            )
             trend = stack.enter_context(run.staging.writer(HISTORY_TABLE, HISTORY))
             reports = stack.enter_context(run.staging.writer(REPORTS_TABLE, REPORTS))
-            engine = ScanEngine(self.spark, work, segments, reports, earlier)
+            engine = ScanEngine(
+                spark=self.spark, work=work, segments=segments, reports=reports, earlier=earlier
+            )
             job = Verification(
-                inputs.paths, level=self.level, selection=self.selection,
-                on_progress=self.on_progress, budget=Budget(engine=engine, earlier=engine),
-            )  # fmt: skip
+                inputs.paths,
+                level=self.level,
+                selection=self.selection,
+                on_progress=self.on_progress,
+                budget=Budget(engine=engine, earlier=engine),
+            )
             job.summary = self.summary
             for number, item in enumerate(job):
                 if isinstance(item, UnreadableError):
@@ -175,18 +186,28 @@ class Scan:
         summary = self.summary
         return {
             "staged": sorted(self._staged(inputs).names),
-            "inputs": [text_of(path) for path in inputs.paths], "complete": summary.complete,
-            "partitions": summary.partitions, "segments": summary.segments,
-            "batches": summary.batches, "records": summary.records, "bytes": summary.bytes,
-            "payload": str(self.payload), "level": str(self.level), "since": self.since,
+            "inputs": [text_of(path) for path in inputs.paths],
+            "complete": summary.complete,
+            "partitions": summary.partitions,
+            "segments": summary.segments,
+            "batches": summary.batches,
+            "records": summary.records,
+            "bytes": summary.bytes,
+            "payload": str(self.payload),
+            "level": str(self.level),
+            "since": self.since,
             "carried": self.carried,
-        }  # fmt: skip
+        }
 
 
 def check_since(
-    output: str, run_id: str | None, wanted: Sequence[str], payload: Payload,
-    staged: frozenset[str] = frozenset(), level: Level = Level.BATCHES,
-) -> Manifest | None:  # fmt: skip
+    output: str,
+    run_id: str | None,
+    wanted: Sequence[str],
+    payload: Payload,
+    staged: frozenset[str] = frozenset(),
+    level: Level = Level.BATCHES,
+) -> Manifest | None:
     """Return the manifest of the run that another goes on from, or None without one.
 
     `staged` is what executors leave, by `_Staged.names`. RefusedError where there is no such run,

@@ -18,8 +18,8 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.pipeline import tables
-from logtool.pipeline.earlier import Earlier, Found, Tail, key_of, rows_of
-from logtool.pipeline.engine import SparkEngine, SparkRunner, Work
+from logtool.pipeline.earlier import Earlier, KeptSegment, Tail, key_of, rows_of
+from logtool.pipeline.engine import SparkEngine, SparkRunner, TaskWork
 from logtool.pipeline.homes import place_of, place_of_dir, text_of
 from logtool.pipeline.manifest import Part
 from logtool.pipeline.storage import Writer
@@ -65,9 +65,13 @@ class ScanEngine(SparkEngine):
     """
 
     def __init__(
-        self, spark: "SparkSession", work: Work, segments: Buffer, reports: Writer,
+        self,
+        spark: "SparkSession",
+        work: TaskWork,
+        segments: Buffer,
+        reports: Writer,
         earlier: Earlier | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(spark, work)
         self._segments, self._reports, self._earlier = segments, reports, earlier
         self._fresh: dict[Path, tuple[Task, SegmentReport]] = {}
@@ -89,7 +93,13 @@ class ScanEngine(SparkEngine):
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator[SparkRunner]:
         """Return what looks at units."""
-        runner = _ScanRunner(self._context, self.cores, self._work, on_bytes, self._write)
+        runner = _ScanRunner(
+            context=self._context,
+            cores=self.cores,
+            work=self._work,
+            on_bytes=on_bytes,
+            write=self._write,
+        )
         self._runners.append(runner)
         try:
             yield runner
@@ -114,10 +124,16 @@ class ScanEngine(SparkEngine):
             self._segments.add(_segment_row(one.segment, totals))
             if path in self._fresh:
                 task, report = self._fresh.pop(path)
-                found.append(Found(
-                    key=key_of(task), task=task, tail=one.tail(), files=one.files,
-                    totals=asdict(totals), report=report,
-                ))  # fmt: skip
+                found.append(
+                    KeptSegment(
+                        key=key_of(task),
+                        task=task,
+                        tail=one.tail(),
+                        files=one.files,
+                        totals=asdict(totals),
+                        report=report,
+                    )
+                )
         for at in range(0, len(found), _ROWS_AT_ONCE):
             self._reports.write(rows_of(found[at : at + _ROWS_AT_ONCE]))
 
@@ -143,17 +159,23 @@ class _SegmentParts:
 
     def tail(self) -> Tail | None:
         """Return the last sound batch."""
-        return next((self.pieces[at][1] for at in sorted(self.pieces, reverse=True)
-                     if self.pieces[at][1]), None)  # fmt: skip
+        return next(
+            (self.pieces[at][1] for at in sorted(self.pieces, reverse=True) if self.pieces[at][1]),
+            None,
+        )
 
 
 class _ScanRunner(SparkRunner):
     """Keeps the files that count, and what is told of segments until their reports are complete."""
 
     def __init__(
-        self, context: "SparkContext", cores: int, work: Work, on_bytes: OnBytes,
+        self,
+        context: "SparkContext",
+        cores: int,
+        work: TaskWork,
+        on_bytes: OnBytes,
         write: Callable[[Mapping[Path, _SegmentParts]], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(context, cores, work, on_bytes)
         self.parts: list[Part] = []
         self._write = write
@@ -198,17 +220,19 @@ def _segment_row(segment: Segment, totals: Totals) -> dict[str, Any]:
         file = segment.indexes.get(kind)
         return file.size if file else None
 
-    return tables.with_timestamps({
-        **place_of_dir(segment.log.path.parent)._asdict(),
-        "segment": segment.base_offset,
-        "next_segment": segment.next_base_offset,
-        "log_bytes": segment.log.size,
-        "offset_index_bytes": size(FileKind.OFFSET_INDEX),
-        "time_index_bytes": size(FileKind.TIME_INDEX),
-        "transaction_index_bytes": size(FileKind.TRANSACTION_INDEX),
-        "modified_ms": segment.log.mtime_ns // 1_000_000,
-        **asdict(totals),
-    })  # fmt: skip
+    return tables.with_timestamps(
+        {
+            **place_of_dir(segment.log.path.parent)._asdict(),
+            "segment": segment.base_offset,
+            "next_segment": segment.next_base_offset,
+            "log_bytes": segment.log.size,
+            "offset_index_bytes": size(FileKind.OFFSET_INDEX),
+            "time_index_bytes": size(FileKind.TIME_INDEX),
+            "transaction_index_bytes": size(FileKind.TRANSACTION_INDEX),
+            "modified_ms": segment.log.mtime_ns // 1_000_000,
+            **asdict(totals),
+        }
+    )
 
 
 def finding_row(
@@ -224,8 +248,19 @@ def finding_row(
         row |= place_of(path, log_dirs)._asdict()
     if isinstance(item, Finding):
         told = item.as_json()
-        columns = ("topic", "partition", "segment", "severity", "code", "broker", "position",
-                   "length", "first_offset", "last_offset", "next")  # fmt: skip
+        columns = (
+            "topic",
+            "partition",
+            "segment",
+            "severity",
+            "code",
+            "broker",
+            "position",
+            "length",
+            "first_offset",
+            "last_offset",
+            "next",
+        )
         # A line of a checkpoint is about a partition that the checkpoint does not lie in.
         row |= {name: told[name] for name in columns if told[name] is not None}
         texts = {name: text_of(row[name]) for name in ("topic", "next") if row.get(name)}

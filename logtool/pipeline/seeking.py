@@ -57,9 +57,7 @@ def batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
     size = int.from_bytes(head[8:], "big", signed=True) + LOG_OVERHEAD
     if len(head) < LOG_OVERHEAD or not LOG_OVERHEAD < size <= LARGEST_BUFFERED_BATCH:
         return None
-    batches = scan(
-        log, base_offset=segment, start=position, stop=position + size, payload=False
-    )  # fmt: skip
+    batches = scan(log, base_offset=segment, start=position, stop=position + size, payload=False)
     table = next((chunk.table for chunk in batches if not chunk.damage), None)
     if table is None or int(table.position[0]) != position:
         return None

@@ -143,9 +143,7 @@ def _as_spark_error() -> Iterator[None]:
 
 def _settings(master: str | None) -> dict[str, str]:
     """Return the settings for `master`; without one most are for spark-submit to say."""
-    sql = {
-        "spark.sql.execution.arrow.pyspark.enabled": "true", "spark.sql.session.timeZone": "UTC",
-    }  # fmt: skip
+    sql = {"spark.sql.execution.arrow.pyspark.enabled": "true", "spark.sql.session.timeZone": "UTC"}
     if master is None:
         return sql
     log4j = resources.files("logtool.pipeline") / "log4j2.properties"

@@ -194,7 +194,10 @@ class KafkaLog(DataSource):
             options = source_options.parse(self.options, stream=True)
             reader = KafkaLogReader(self.options, schema, stream=True)
             growing = Growing(
-                options.paths, reader.asked, options.bundle_bytes, options.fail_on_data_loss
+                paths=options.paths,
+                asked=reader.asked,
+                bundle_bytes=options.bundle_bytes,
+                fail_on_data_loss=options.fail_on_data_loss,
             )
             return KafkaLogStreamReader(growing, reader.rows)
 
@@ -239,9 +242,13 @@ class KafkaLogReader(DataSourceReader):
                 kind = known[column.name].dataType.simpleString()
                 raise UsageError(f"the column {column.name} of {found.table} is {kind}")
         self.asked = Asked(
-            found.table, tuple(schema.names), found.wanted, found.prune, found.payload,
-            found.max_decompressed_bytes,
-        )  # fmt: skip
+            table=found.table,
+            columns=tuple(schema.names),
+            wanted=found.wanted,
+            prune=found.prune,
+            payload=found.payload,
+            limit=found.max_decompressed_bytes,
+        )
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return what the tasks read, one at least."""
@@ -274,11 +281,15 @@ def spark_schema(table: str, payload: Payload = Payload.FULL) -> StructType:
     """Return the columns of a table as Spark has them; the comment of each says what it is."""
     return StructType(
         [
-            StructField(column.name, _TYPES[column.type][0], True,
-                        {"comment": (column.metadata or {}).get(b"description", b"").decode()})
+            StructField(
+                column.name,
+                _TYPES[column.type][0],
+                True,
+                {"comment": (column.metadata or {}).get(b"description", b"").decode()},
+            )
             for column in tables.schema(table, payload)
         ]
-    )  # fmt: skip
+    )
 
 
 def _columns(asked: Options) -> StructType:

@@ -105,7 +105,7 @@ class Writer:
             self._file.close()
             store_at(self._staging.output).sync(self.path)
         self._writer = None
-        self.parts.append(Part(self.table, self.path, self._written, size))
+        self.parts.append(Part(table=self.table, path=self.path, rows=self._written, size=size))
 
     def _flush(self) -> None:
         if not self._writer:
@@ -114,11 +114,14 @@ class Writer:
             self._file = store_at(self._staging.output).stream(self.path)
             names = set(self._schema.names)
             self._writer = parquet.ParquetWriter(
-                self._file, self._schema, compression="zstd", compression_level=1,
+                self._file,
+                self._schema,
+                compression="zstd",
+                compression_level=1,
                 use_dictionary=sorted(names - _RISING - _RANDOM),
                 column_encoding=dict.fromkeys(sorted(names & _RISING), "DELTA_BINARY_PACKED"),
                 write_statistics=sorted(names & _ASKED_FOR),
-            )  # fmt: skip
+            )
         self._writer.write_table(pa.Table.from_batches(self._ready, self._schema))
         self._written += self._rows
         self._ready, self._rows, self._bytes = [], 0, 0

@@ -75,21 +75,34 @@ class Stretch:
             some = slice(number * MOST, (number + 1) * MOST)
             yield Stretch(
                 self.edge | {"number": number},
-                {name: tuple(column[some] for column in columns)
-                 for name, columns in self.lists.items()},
-            )  # fmt: skip
+                {
+                    name: tuple(column[some] for column in columns)
+                    for name, columns in self.lists.items()
+                },
+            )
 
 
 class StretchRows:
     """Takes the chunks of one stretch in their order."""
 
     def __init__(
-        self, asked: frozenset[str], place: Place, segment: int, next_segment: int | None,
-        start_position: int = 0, limit: int = compression.DEFAULT_LIMIT,
-    ) -> None:  # fmt: skip
+        self,
+        asked: frozenset[str],
+        place: Place,
+        segment: int,
+        next_segment: int | None,
+        start_position: int = 0,
+        limit: int = compression.DEFAULT_LIMIT,
+    ) -> None:
         """`asked` names `LISTS`; the rest is what `GapRows` is told."""
         self._asked = asked
-        self._gaps = GapRows(place, segment, next_segment, start_position, limit)
+        self._gaps = GapRows(
+            place=place,
+            segment=segment,
+            next_segment=next_segment,
+            start_position=start_position,
+            limit=limit,
+        )
         self._producers = ProducerRows()
         self._ranges = RangeRows()
 
@@ -112,9 +125,10 @@ class StretchRows:
         producers, transactions = self._producers.finish()
         found = {
             "inner": Inner(gaps[0], gaps[1], gaps[3]) if gaps.shape[1] else None,
-            "producers": producers, "transactions": transactions,
+            "producers": producers,
+            "transactions": transactions,
             "ranges": self._ranges.finish(),
-        }  # fmt: skip
+        }
         lists = {name: one for name, one in found.items() if one is not None}
         return Stretch(edge, {name: one for name, one in lists.items() if name in self._asked})
 

@@ -70,6 +70,4 @@ def with_timestamps(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _field(column: Column) -> Any:
-    return pa.field(
-        column.name, _KINDS[column.kind], metadata={"description": described(column)}
-    )  # fmt: skip
+    return pa.field(column.name, _KINDS[column.kind], metadata={"description": described(column)})

@@ -164,12 +164,14 @@ class ScanWork:
     @contextmanager
     def _files(self) -> Iterator["_Files"]:
         with ExitStack() as stack:
-            found = _Files({
-                name: stack.enter_context(
-                    self.staging.writer(name, STRETCHES if name == STAGED else None)
-                )
-                for name in sorted(self.tables)
-            })  # fmt: skip
+            found = _Files(
+                {
+                    name: stack.enter_context(
+                        self.staging.writer(name, STRETCHES if name == STAGED else None)
+                    )
+                    for name in sorted(self.tables)
+                }
+            )
             yield found
             found.flush()
 
@@ -177,7 +179,7 @@ class ScanWork:
         result = UnitResult([], [])
         for task in unit:
             task = replace(task, payload="records" in self.tables)
-            rows = _Rows(task, files, self.payload, self.lists)
+            rows = _Rows(task=task, files=files, payload=self.payload, lists=self.lists)
             if task.piece:
                 piece = check_piece(task, lambda _: None, rows.feed)
                 result.reports.append(piece)
@@ -239,7 +241,12 @@ class _Rows:
             start = task.piece.start if task.piece else 0
             behind = task.segment.next_base_offset
             self._stretch = StretchRows(
-                lists, self._place, self._segment, behind, start, task.limit
+                asked=lists,
+                place=self._place,
+                segment=self._segment,
+                next_segment=behind,
+                start_position=start,
+                limit=task.limit,
             )
 
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
@@ -308,11 +315,12 @@ class _Rows:
             stretch, totals = self._stretch.finish(read=read), self.totals
             batches = self._writers.get("batches")
             stretch.edge |= {
-                "sound_batches": totals.batches, "sound_first_offset": totals.first_offset,
+                "sound_batches": totals.batches,
+                "sound_first_offset": totals.first_offset,
                 "sound_last_offset": totals.last_offset,
                 "sound_last_leader_epoch": totals.last_leader_epoch,
                 "file": batches.target if batches and totals.batches else None,
-            }  # fmt: skip
+            }
             self._files.add(stretch)
 
 

@@ -149,9 +149,7 @@ def _offset(value: Any) -> int:
     return value
 
 
-def _offset_of(
-    option: str, offsets: Offsets, topic: str | None, partition: int | None
-) -> int:  # fmt: skip
+def _offset_of(option: str, offsets: Offsets, topic: str | None, partition: int | None) -> int:
     if isinstance(offsets, int):
         return offsets
     found = offsets.get(topic or "", {}).get(-1 if partition is None else partition)

@@ -111,8 +111,13 @@ def _producers(rows: Any, where: _Where) -> Any:
     found, row = lists_of(rows, "producers")
     if len(row):
         found = producer_rows.producers(found._replace(directory=where.number[row]))
-    unknown = ("producer_epoch", "first_sequence", "last_sequence", "first_timestamp_ms",
-               "last_timestamp_ms")  # fmt: skip
+    unknown = (
+        "producer_epoch",
+        "first_sequence",
+        "last_sequence",
+        "first_timestamp_ms",
+        "last_timestamp_ms",
+    )
     columns = {name: pa.array(column) for name, column in found._asdict().items()}
     del columns["directory"]  # its number here
     columns |= {name: _known(getattr(found, name)) for name in unknown}
@@ -127,16 +132,22 @@ def _transactions(rows: Any, where: _Where) -> Any:
     ended = found.marker >= 0
     words = pa.array(["open", "committed", "aborted"])
     outcome = ended * np.where(found.marker == int(control_record.COMMIT), 1, 2)
-    return where.table("transactions", found.directory, {
-        "producer_id": pa.array(found.producer_id), "producer_epoch": _known(found.producer_epoch),
-        "first_offset": pa.array(found.first_offset),
-        "last_offset": pa.array(np.where(ended, found.marker_offset, found.last_offset)),
-        "outcome": words.take(pa.array(outcome)), "batches": pa.array(found.batches),
-        "records": pa.array(found.records),
-        "first_timestamp_ms": _known(found.first_timestamp_ms),
-        "last_timestamp_ms": _known(found.last_timestamp_ms),
-        "coordinator_epoch": pa.array(found.coordinator_epoch, mask=~ended),
-    })  # fmt: skip
+    return where.table(
+        "transactions",
+        found.directory,
+        {
+            "producer_id": pa.array(found.producer_id),
+            "producer_epoch": _known(found.producer_epoch),
+            "first_offset": pa.array(found.first_offset),
+            "last_offset": pa.array(np.where(ended, found.marker_offset, found.last_offset)),
+            "outcome": words.take(pa.array(outcome)),
+            "batches": pa.array(found.batches),
+            "records": pa.array(found.records),
+            "first_timestamp_ms": _known(found.first_timestamp_ms),
+            "last_timestamp_ms": _known(found.last_timestamp_ms),
+            "coordinator_epoch": pa.array(found.coordinator_epoch, mask=~ended),
+        },
+    )
 
 
 def _gaps(rows: Any, where: _Where, facts: Mapping[Key, Facts]) -> Any:
@@ -161,10 +172,13 @@ def _gaps(rows: Any, where: _Where, facts: Mapping[Key, Facts]) -> Any:
         table, verdicts, chosen = gaps_of(stretches, known, *key)
         if len(table):
             numbers.append(np.full(len(table), number))
-            found.append((
-                table, pa.array([str(one.reason) for one in verdicts]).take(pa.array(chosen)),
-                pa.array([one.evidence for one in verdicts]).take(pa.array(chosen)),
-            ))  # fmt: skip
+            found.append(
+                (
+                    table,
+                    pa.array([str(one.reason) for one in verdicts]).take(pa.array(chosen)),
+                    pa.array([one.evidence for one in verdicts]).take(pa.array(chosen)),
+                )
+            )
     return _gap_table(where, numbers, found)
 
 
@@ -174,15 +188,19 @@ def _gap_table(where: _Where, numbers: list[Column], found: Sequence[tuple[Any, 
 
     none = pa.array([], pa.string())
     labels = pa.array([kind.label for kind in Kind])
-    return where.table("gaps", np.concatenate([np.empty(0, np.int64), *numbers]), {
-        **{name: pa.array(column(name)) for name in ("first_offset", "last_offset", "missing")},
-        "kind": labels.take(pa.array(column("kind").astype(np.int64))),
-        "reason": pa.concat_arrays([none, *(one for _, one, _ in found)]),
-        "evidence": pa.concat_arrays([none, *(one for _, _, one in found)]),
-        "before_segment": _known(column("before_segment")),
-        "after_segment": _known(column("after_segment")),
-        "damaged": pa.array(column("damaged") > 0),
-    })  # fmt: skip
+    return where.table(
+        "gaps",
+        np.concatenate([np.empty(0, np.int64), *numbers]),
+        {
+            **{name: pa.array(column(name)) for name in ("first_offset", "last_offset", "missing")},
+            "kind": labels.take(pa.array(column("kind").astype(np.int64))),
+            "reason": pa.concat_arrays([none, *(one for _, one, _ in found)]),
+            "evidence": pa.concat_arrays([none, *(one for _, _, one in found)]),
+            "before_segment": _known(column("before_segment")),
+            "after_segment": _known(column("after_segment")),
+            "damaged": pa.array(column("damaged") > 0),
+        },
+    )
 
 
 def _pairs(starts: Column, count: int) -> Iterator[tuple[int, int]]:
@@ -198,7 +216,12 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
     live = (one for one in places if _is_live(one[1]))
     for _, some in groupby(live, lambda one: (one[1]["topic"], one[1]["partition"])):
         held = [
-            _Held(number, (place["log_dir"], place["directory"]), rows, spans[number])
+            _Held(
+                number=number,
+                key=(place["log_dir"], place["directory"]),
+                rows=rows,
+                span=spans[number],
+            )
             for number, place in some
         ]
         if len(held) < 2:
@@ -208,13 +231,19 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
         furthest = max(copy.log_end for copy in copies)
         for one, copy, about in zip(held, copies, told, strict=True):
             directories.append(one.number)
-            found.append({
-                "copies": len(copies), "first_offset": copy.first_offset,
-                "last_offset": copy.last_offset, "last_leader_epoch": copy.last_leader_epoch,
-                "batches": copy.batches, "shared_batches": about.shared_batches,
-                "diverges_at": about.diverges_at, "only_here": about.only_here,
-                "behind": furthest - copy.log_end,
-            })  # fmt: skip
+            found.append(
+                {
+                    "copies": len(copies),
+                    "first_offset": copy.first_offset,
+                    "last_offset": copy.last_offset,
+                    "last_leader_epoch": copy.last_leader_epoch,
+                    "batches": copy.batches,
+                    "shared_batches": about.shared_batches,
+                    "diverges_at": about.diverges_at,
+                    "only_here": about.only_here,
+                    "behind": furthest - copy.log_end,
+                }
+            )
     names = [name for name in tables.schema("replicas").names if name not in DIR]
     columns = {name: pa.array([one[name] for one in found], pa.int64()) for name in names}
     return where.table("replicas", directories, columns)

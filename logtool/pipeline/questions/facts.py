@@ -48,7 +48,7 @@ def facts_of(log_dir: Path | str) -> Any:
             {name: getattr(known, name, None) for name in FACTS.names}
             | place_of_dir(folder)._asdict()
             | dict(zip(FACTS.names[-3:], columns, strict=True))
-        )  # fmt: skip
+        )
     return pa.RecordBatch.from_pylist(rows, schema=FACTS)
 
 
@@ -58,6 +58,11 @@ def facts_in(row: dict[str, Any]) -> Facts:
         row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True
     )
     return Facts(
-        row["log_start"], row["policy"], row["policy_source"], row["cleaner_offset"], row["clean"],
-        row["first_base"], tuple(witnesses),
-    )  # fmt: skip
+        log_start=row["log_start"],
+        policy=row["policy"],
+        policy_source=row["policy_source"],
+        cleaner_offset=row["cleaner_offset"],
+        clean=row["clean"],
+        first_base=row["first_base"],
+        witnesses=tuple(witnesses),
+    )

@@ -88,10 +88,16 @@ def _known(stretches: Sequence[Stretch], log_start: int) -> list[_Known]:
         if behind is not None and behind <= log_start:
             continue
         counts = last is not None and last >= floor
-        found.append(_Known(
-            edge=edge, inner=inner, floor=floor, counts=counts, damaged_before=damaged_before,
-            before_segment=before,
-        ))  # fmt: skip
+        found.append(
+            _Known(
+                edge=edge,
+                inner=inner,
+                floor=floor,
+                counts=counts,
+                damaged_before=damaged_before,
+                before_segment=before,
+            )
+        )
         if counts:
             damaged_before = edge["damaged_tail"]
             before = max(before, edge["segment"])
@@ -110,10 +116,14 @@ def _before(one: _Known) -> GapTable | None:
         return None
     damaged = edge["damaged_head"] if one.counts else edge["damages"] > 0
     return gap_table.make(
-        1, first_offset=one.floor, last_offset=behind - 1, kind=one.kind,
-        before_segment=one.before_segment, after_segment=edge["segment"],
+        1,
+        first_offset=one.floor,
+        last_offset=behind - 1,
+        kind=one.kind,
+        before_segment=one.before_segment,
+        after_segment=edge["segment"],
         damaged=int(one.damaged_before or damaged),
-    )  # fmt: skip
+    )
 
 
 def _inside(one: _Known) -> GapTable:
@@ -121,11 +131,14 @@ def _inside(one: _Known) -> GapTable:
     first, last, damaged = one.inner[:, one.inner[1] >= one.floor]
     segment, cut = one.edge["segment"], first <= one.floor
     return gap_table.make(
-        len(first), first_offset=np.maximum(first, one.floor), last_offset=last,
+        len(first),
+        first_offset=np.maximum(first, one.floor),
+        last_offset=last,
         kind=np.where(cut, one.kind, Kind.BATCHES),
-        before_segment=np.where(cut, one.before_segment, segment), after_segment=segment,
+        before_segment=np.where(cut, one.before_segment, segment),
+        after_segment=segment,
         damaged=damaged | (cut & one.damaged_before),
-    )  # fmt: skip
+    )
 
 
 def _reaches(one: _Known, name: str) -> bool:
@@ -146,5 +159,8 @@ def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: GapTable) ->
     ends = zip(
         gaps.before_segment[behind].tolist(), gaps.first_offset[behind].tolist(), strict=True
     )
-    segments = [Coverage(base, last=Edge(end - 1, -1, -1, -1)) for base, end in ends]
+    segments = [
+        Coverage(base, last=Edge(offset=end - 1, epoch=-1, timestamp=-1, position=-1))
+        for base, end in ends
+    ]
     return indexed(Subject(found, known), segments)

@@ -33,9 +33,11 @@ def look(files: Sequence[str], key: tuple[str, str], ranges: Column) -> Batches:
     """
     low, end = int(ranges.min()) << SPAN_BITS, (int(ranges.max()) + 1) << SPAN_BITS
     chosen = (
-        (pc.field("log_dir") == key[0]) & (pc.field("directory") == key[1])
-        & (pc.field("base_offset") >= low) & (pc.field("base_offset") < end)
-    )  # fmt: skip
+        (pc.field("log_dir") == key[0])
+        & (pc.field("directory") == key[1])
+        & (pc.field("base_offset") >= low)
+        & (pc.field("base_offset") < end)
+    )
     parts = [_read(url, chosen, ranges) for url in files]
     return Batches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 

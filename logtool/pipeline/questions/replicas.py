@@ -163,10 +163,13 @@ class _Offsets:
             for at, copy in enumerate(copies)
         ]
         return cls(
-            base_offset=base, last_offset=largest(rows.last_offset),
-            held=np.bitwise_or.reduceat(bits, starts), wanted=reduce(or_, inside),
-            same=same, differs=~same & ~rewritten,
-        )  # fmt: skip
+            base_offset=base,
+            last_offset=largest(rows.last_offset),
+            held=np.bitwise_or.reduceat(bits, starts),
+            wanted=reduce(or_, inside),
+            same=same,
+            differs=~same & ~rewritten,
+        )
 
 
 def _look_closer(copies: Sequence[Copy], told: list[Told], batches: Sequence[Batches]) -> None:
