@@ -23,6 +23,8 @@ INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_
 MAPPED_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 Item = Finding | UnreadableError
+_MADV_POPULATE_READ = 22
+"""Of Linux 5.14 (``asm-generic/mman-common.h``); the module `mmap` has no name for it."""
 
 
 @dataclass(slots=True)
@@ -108,9 +110,9 @@ class Opener:
         content: mmap.mmap | None = None
 
         def read(position: int, size: int) -> bytes:
-            if content is not None:
+            if content is not None and _is_there(content, position, size):
                 data = content[position : position + size]
-            else:
+            else:  # which tells the reason where there is one
                 with files.translated(file.path, position):
                     data = os.pread(fd, size, position)
             if len(data) < size:
@@ -137,6 +139,20 @@ class Opener:
             if content is not None:
                 content.close()
             os.close(fd)
+
+
+def _is_there(content: mmap.mmap, position: int, size: int) -> bool:
+    """Bring in the pages of some bytes; returns whether they may be read.
+
+    To read from a page that a bad sector or a cut took away would be a SIGBUS, which ends the
+    process. Asked this way the system answers with an error, and counts the same page faults.
+    """
+    start = position // mmap.PAGESIZE * mmap.PAGESIZE
+    try:
+        content.madvise(_MADV_POPULATE_READ, start, position + size - start)
+    except OSError:  # or a Linux before 5.14, which does not know it
+        return False
+    return True
 
 
 def missing(segment: Segment) -> Finding:

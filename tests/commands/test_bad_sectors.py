@@ -1,6 +1,7 @@
 """A disk that cannot read a part of one file: one line names file and byte, the rest is done."""
 
 import errno
+import mmap
 import os
 from contextlib import contextmanager
 
@@ -111,6 +112,29 @@ def test_a_bad_sector_in_an_index_is_one_line_of_sanity(copy_of, run):
     lines = [line for line in result.stderr.splitlines() if "Input/output error" in line]
     assert lines
     assert all(f"{path}: byte 0: " in line for line in lines)
+
+
+def test_a_mapped_index_that_loses_its_pages_ends_nothing(copy_of, run, watch, monkeypatch):
+    """A bad sector below a map, or a cut meanwhile, is a SIGBUS for who just reads from it."""
+    home = copy_of("4.3.1/killed")
+    path = next(path for path in sorted(home.rglob("*.index")) if path.stat().st_size)
+    status, honest, lost = path.stat(), mmap.mmap, []
+
+    def losing(fd, *rest):
+        content = honest(fd, *rest)
+        found = os.fstat(fd)
+        if (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino):
+            os.truncate(path, 0)
+            watch.forget()
+            lost.append(path)
+        return content
+
+    monkeypatch.setattr(mmap, "mmap", losing)
+    result = run("sanity", "--mode", "eager", home)
+    assert lost
+    assert result.status == 4
+    assert f"{path}: was cut while it was read" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
