@@ -53,7 +53,8 @@ test-spark-lowest: $(LOWEST)/spark.stamp  ## the same in short on the lowest rel
 bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
-KERNEL_TESTS := tests/formats tests/fuzz tests/logtool/test_scan.py tests/logtool/test_verify_healthy.py
+KERNEL_TESTS := tests/formats tests/fuzz tests/engine/segment/test_walk.py \
+  tests/engine/checks/test_verify_healthy.py
 PLAIN := formats/_kernels.py formats/_rendering.py
 CHECKED := build/checked/_kernels.so build/checked/_rendering.so
 

@@ -35,7 +35,7 @@ from logtool.running.schedule import Budget
 from logtool.verify import Level
 
 MIB = 1024 * 1024
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 # In memory: what is said does not depend on where the files are

@@ -546,7 +546,7 @@ def is_locked(log_dir):
     code = "import sys; from pathlib import Path; from logtool.disk import in_use;"
     code += "print(in_use.holder(Path(sys.argv[1])) is not None)"
     command = [sys.executable, "-c", code, str(log_dir)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return subprocess.check_output(command, cwd=root, text=True).strip() == "True"
 
 
