@@ -1,8 +1,10 @@
 """Runs of logtool without the rights of root, or beside a process that holds a lock."""
 
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,6 +39,24 @@ def as_nobody(*arguments: object) -> tuple[int, str, str]:
     command = [sys.executable, "-c", _AS_NOBODY, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until a condition holds; fails where it does not within a time that is long enough."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"it did not come about within {seconds} s"
+        time.sleep(0.01)
+
+
+def wait_until_caught(pid: int, number: signal.Signals) -> None:
+    """Wait until a process has a handler for a signal, which would end it before."""
+
+    def caught() -> bool:
+        words = Path(f"/proc/{pid}/status").read_text().split()
+        return bool(int(words[words.index("SigCgt:") + 1], 16) >> (number - 1) & 1)
+
+    wait_for(caught)
 
 
 @contextmanager

@@ -4,13 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
-import duckdb
 import pytest
-from pyspark.errors import StreamingQueryException
 from verification import batches, logs
 
 from logtool.formats import record, record_batch
-from logtool.pipeline import source
 from logtool.pipeline.growing import Growing, LostDataError
 from logtool.pipeline.reading import Asked
 
@@ -145,6 +142,10 @@ def test_latest_begins_where_the_indexes_lead(scenario):
 
 def run(spark, home: Path, work: Path, **options: object) -> None:
     """Run the query until nothing new is there, and stop it: a restart of one with a checkpoint."""
+    from pyspark.errors import StreamingQueryException
+
+    from logtool.pipeline import source
+
     source.register(spark)
     for tries in range(6):
         query = (
@@ -166,6 +167,8 @@ def run(spark, home: Path, work: Path, **options: object) -> None:
 
 def rows(work: Path) -> list[tuple]:
     """Return what the sink counts as written."""
+    import duckdb
+
     names = [
         json.loads(line)["path"].removeprefix("file://")
         for log in sorted((work / "rows" / "_spark_metadata").glob("[0-9]*"))
@@ -179,6 +182,8 @@ def rows(work: Path) -> list[tuple]:
 
 
 def at_once(spark, home: Path) -> list[tuple]:
+    from logtool.pipeline import source
+
     found = source.records(spark, home).select("directory", "segment", "batch_position", "offset")
     return sorted(map(tuple, found.collect()))
 
@@ -216,6 +221,8 @@ def test_each_row_comes_once_through_restarts_while_the_log_dir_grows(spark, sce
 
 @pytest.mark.spark
 def test_a_micro_batch_that_fails_is_read_again_with_the_same_rows(spark, tmp_path):
+    from logtool.pipeline import source
+
     log, seen = Log(tmp_path / "home"), []
     source.register(spark)
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import wait_until_caught
 
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
@@ -194,11 +195,13 @@ def test_a_signal_asks_for_a_status_line(partition):
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as running:
-        time.sleep(2)
-        running.send_signal(signal.SIGUSR1)
         assert running.stderr is not None
-        line = running.stderr.readline()
-        assert "KiB of 1.3 MiB" in line
-        assert re.search(r"so far (\d+ errors?, )?\d+ warnings?$", line)
+        wait_until_caught(running.pid, signal.SIGUSR1)
+        line = ""
+        # A part of the segments is read, and something was found in it, before all is over.
+        while not re.fullmatch(r".*KiB of 1\.3 MiB.*; so far \d+ (error|warning)s?.*\n", line):
+            running.send_signal(signal.SIGUSR1)
+            line = running.stderr.readline()
+            assert re.search(r" of 1\.3 MiB \(\d+ %\), .*; so far ", line)
         running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 130
+        assert running.wait(60) == 130
