@@ -150,7 +150,8 @@ def _print(report: "Report", job: "Watermarks") -> None:
             if isinstance(item, UnreadableError):
                 report.unreadable(item)
             elif isinstance(item, Action):
-                report.note(f"{item.path}: {item.reason}", "warning")
+                refused = " (no broker starts with it)" if item.action == "refuse" else ""
+                report.note(f"{item.path}: {item.reason}{refused}", "warning")
             elif isinstance(item, Replica | Finding):
                 printer.show(item.as_json())
             else:

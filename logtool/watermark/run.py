@@ -98,6 +98,7 @@ class Watermarks:
                 yield error
                 continue
             yield from broker.home.unread
+            self.summary.to_do |= any(note.action == "refuse" for note in notes)
             yield from notes
             work += [_Work(broker, request) for request in chosen]
         work.sort(key=lambda one: one.key)

@@ -225,3 +225,14 @@ def test_what_the_caller_may_not_read_costs_no_partition(
     assert status == 4, said
     assert f"logtool: {there / name}: Permission denied" in said.splitlines()
     assert json.loads(out.splitlines()[-1])["partitions"] == 2
+
+
+def test_a_log_dir_that_no_broker_starts_with_is_not_calm(copy_of, run):
+    home = copy_of("4.3.1/killed")
+    path = home / "replication-offset-checkpoint"
+    path.unlink()
+    path.mkdir()
+    result = run("watermark", home)
+    assert result.status == 1
+    assert f"{path}: " in result.stderr
+    assert "(no broker starts with it)" in result.stderr
