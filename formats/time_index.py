@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logtool.findings import Finding
-from logtool.formats._columns import column, count_used, run_finding, runs, unordered
+from logtool.formats.columns import column, count_used, run_finding, runs, unordered
 
 ENTRY = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logtool.findings import Broker, Finding
-from logtool.formats._columns import column, run_finding, runs, unordered
+from logtool.formats.columns import column, run_finding, runs, unordered
 
 ENTRY = np.dtype(
     [

@@ -9,7 +9,7 @@ import numpy as np
 from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import compression, control_record, wording
-from logtool.formats._columns import runs
+from logtool.formats.columns import runs
 from logtool.formats.record_batch import (
     MAGIC,
     NO_EPOCH,
@@ -18,7 +18,8 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.segment.walk import Chunk, Damage, Reason
+from logtool.segment.damage import Damage, Reason
+from logtool.segment.walk import Chunk
 
 MOST_RELATIVE_OFFSET = 2**31 - 1
 

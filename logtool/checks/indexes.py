@@ -9,7 +9,7 @@ from logtool.disk import files, shell
 from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
 from logtool.formats import names, offset_index, time_index, wording
-from logtool.formats._columns import runs
+from logtool.formats.columns import runs
 from logtool.formats.names import FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import Column

@@ -6,7 +6,7 @@ import numpy as np
 
 from logtool.errors import FormatError, LimitError
 from logtool.findings import Finding
-from logtool.formats import _kernels, compression, legacy_batch, record, wording
+from logtool.formats import compression, kernels, legacy_batch, record, wording
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import (
     HEADER_SIZE,
@@ -81,12 +81,12 @@ def _suspicious(data: memoryview, starts: Column, ends: Column, table: BatchTabl
     if not count:
         return np.zeros(0, np.bool_)
     # A count is untrusted: no more records than have room.
-    counts = np.minimum(table.record_count, (ends - starts) // _kernels.SMALLEST_RECORD + 1)
-    rows = np.empty((int(counts.sum()), _kernels.RECORD_COLUMNS), np.int64)
+    counts = np.minimum(table.record_count, (ends - starts) // kernels.SMALLEST_RECORD + 1)
+    rows = np.empty((int(counts.sum()), kernels.RECORD_COLUMNS), np.int64)
     results = np.empty((count, 3), np.int64)
-    total = _kernels.decode_batches(data, starts, ends, counts, rows, results)
+    total = kernels.decode_batches(data, starts, ends, counts, rows, results)
     done = results[:, 0]
-    wrong: Column = (results[:, 2] != _kernels.DONE) | (done != table.record_count)
+    wrong: Column = (results[:, 2] != kernels.DONE) | (done != table.record_count)
     wrong |= (results[:, 1] != ends) & (done > 0)
     if not total:
         return wrong

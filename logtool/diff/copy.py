@@ -15,9 +15,10 @@ from logtool.checks.batches import BatchRules
 from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.formats import wording
-from logtool.formats._columns import runs
+from logtool.formats.columns import runs
 from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, BatchTable, Column, records_of_each
-from logtool.segment.walk import Chunk, Reason, scan
+from logtool.segment.damage import Reason
+from logtool.segment.walk import Chunk, scan
 
 Epochs = tuple[tuple[int, int], ...]
 """(leader epoch, first offset) in order."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from logtool.errors import FormatError
-from logtool.formats import _kernels, compression
+from logtool.formats import compression, kernels
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import (
     CODEC_MASK,
@@ -143,13 +143,13 @@ def _payloads(chunk: Chunk, table: BatchTable) -> tuple[memoryview, Column, Colu
 
 def _decode(table: BatchTable, data: memoryview, starts: Column, ends: Column) -> Records | None:
     counts = table.record_count.astype(np.int64)
-    if (counts * _kernels.SMALLEST_RECORD > ends - starts).any():
+    if (counts * kernels.SMALLEST_RECORD > ends - starts).any():
         return None
-    rows = np.empty((int(counts.sum()), _kernels.RECORD_COLUMNS), np.int64)
+    rows = np.empty((int(counts.sum()), kernels.RECORD_COLUMNS), np.int64)
     results = np.empty((len(counts), 3), np.int64)
-    _kernels.decode_batches(data, starts, ends, counts, rows, results)
+    kernels.decode_batches(data, starts, ends, counts, rows, results)
     position, reason = results[:, 1], results[:, 2]
-    if (reason != _kernels.DONE).any() or ((position != ends) & (counts > 0)).any():
+    if (reason != kernels.DONE).any() or ((position != ends) & (counts > 0)).any():
         return None
     records = RecordTable(*rows.T)
 

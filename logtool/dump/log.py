@@ -24,7 +24,8 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.segment.walk import Chunk, Damage, Reason
+from logtool.segment.damage import Damage, Reason
+from logtool.segment.walk import Chunk
 from logtool.times import rfc3339
 
 

@@ -25,7 +25,8 @@ from logtool.gaps import table as gap_table
 from logtool.gaps.decoding import counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
 from logtool.segment import producer_state
-from logtool.segment.walk import Chunk, Reason, scan
+from logtool.segment.damage import Reason
+from logtool.segment.walk import Chunk, scan
 
 
 @dataclass(frozen=True, slots=True)

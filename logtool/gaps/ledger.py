@@ -10,8 +10,8 @@ from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage
 from logtool.gaps.evidence import Facts, Traces, Verdict, decide
 from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.segment.damage import Reason as DamageReason
 from logtool.segment.producer_state import ProducerState
-from logtool.segment.walk import Reason as DamageReason
 
 _NO_MARKERS = np.empty((3, 0), np.int64)
 _TORN = (DamageReason.INCOMPLETE, DamageReason.ZEROS)

@@ -8,7 +8,7 @@ from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, FileState, Reception
 from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment
 from logtool.loading.recovery import Lost
-from logtool.segment.walk import Reason
+from logtool.segment.damage import Reason
 
 _STOPS = {
     Outcome.REFUSES: "refuse",

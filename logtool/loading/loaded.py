@@ -7,7 +7,7 @@ from logtool.loading.producers import expiration_ms
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Lost
 from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import Shadow
-from logtool.segment.walk import Damage
+from logtool.segment.damage import Damage
 
 
 class Outcome(StrEnum):

@@ -22,7 +22,7 @@ from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError, Re
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, split
-from logtool.segment.walk import Damage, Reason
+from logtool.segment.damage import Damage, Reason
 
 MAX_OFFSET = 2**63 - 1
 """A segment at this base offset is never recovered: the range of those that are ends before it."""

@@ -23,8 +23,9 @@ from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
 from logtool.segment import producer_state, walk
+from logtool.segment.damage import Damage, Reason
 from logtool.segment.producer_state import AbortedTransaction
-from logtool.segment.walk import Chunk, Damage, Reason
+from logtool.segment.walk import Chunk
 
 INDEX_INTERVAL = 4096
 """Default of ``index.interval.bytes``."""

@@ -35,7 +35,8 @@ from logtool.formats.messages.cluster_metadata import (
 )
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC
-from logtool.segment.walk import Chunk, Reason, scan
+from logtool.segment.damage import Reason
+from logtool.segment.walk import Chunk, scan
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 _ALL_BROKERS = ""

@@ -23,7 +23,8 @@ from logtool.pipeline.storage import Staging, Writer
 from logtool.pipeline.stretch_rows import STRETCHES, Stretch, StretchRows, as_rows
 from logtool.pipeline.tables import Payload
 from logtool.running.schedule import Unit
-from logtool.segment.walk import LARGEST_BUFFERED_BATCH, Chunk, Reason
+from logtool.segment.damage import Reason
+from logtool.segment.walk import LARGEST_BUFFERED_BATCH, Chunk
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
 """Of batches that become Arrow columns together: each time costs some 100 calls."""

@@ -8,7 +8,6 @@ much would be lost.
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,9 +15,9 @@ from crc32c import crc32c
 
 from logtool.errors import FormatError
 from logtool.formats import (
-    _kernels,
     compression,
     control_record,
+    kernels,
     legacy_batch,
     record_batch,
     wording,
@@ -35,6 +34,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.segment.damage import LONGEST_STUB, Damage, Reason, describe, entry_size, reason_of
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -55,8 +55,6 @@ _LARGEST_OFFSET = 2**63 - 1
 _COLUMNS = [field.name for field in fields(BatchTable)]
 _ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
 _MOST_RELATIVE_OFFSET = 2**31 - 1
-_LONGEST_STUB = 20
-"""Bytes that no walk looks at: less than a size, a magic and a CRC field."""
 
 
 class Source(Protocol):
@@ -68,37 +66,8 @@ class Source(Protocol):
         """Fill `buffer` from `position`; return the number of bytes that there were."""
 
 
-class Reason(StrEnum):
-    """What is wrong at the place where a sound batch should begin."""
-
-    INCOMPLETE = "incomplete"
-    """The file ends before the batch does."""
-    SIZE = "size"
-    """The size field is impossible."""
-    MAGIC = "magic"
-    """The magic byte is none that exists."""
-    CRC = "crc"
-    ZEROS = "zeros"
-    """Zero bytes only."""
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """A range of bytes that is no sound batch."""
-
-    position: int
-    length: int
-    reason: Reason
-    message: str
-    """What was expected and what was found."""
-    resynchronised: bool
-    """Whether a sound batch begins right behind it."""
-    framed: bool = False
-    """Whether the size field still frames exactly this one batch."""
-
-
 class Plain(NamedTuple):
-    """What plain batches come to; see `_kernels.plain_facts`."""
+    """What plain batches come to; see `kernels.plain_facts`."""
 
     records: int
     largest_batch: int
@@ -172,28 +141,28 @@ class _Scanner:
         self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
-        self._facts = np.empty(_kernels.FACTS, np.int64)
+        self._facts = np.empty(kernels.FACTS, np.int64)
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
 
     def run(self, position: int) -> Iterator[Chunk]:
-        need = _LONGEST_STUB + 1
+        need = LONGEST_STUB + 1
         while position < self._end:
             data = self._ahead(position, need)
-            need = _LONGEST_STUB + 1
+            need = LONGEST_STUB + 1
             stop, why = self._walk(data, position)
-            if self._count and (self._payload or why != _kernels.MORE):
+            if self._count and (self._payload or why != kernels.MORE):
                 yield self._chunk(data, position)
             position += stop
-            unseen = len(data) - stop <= _LONGEST_STUB < self._end - position
-            if why == _kernels.FULL or (why == _kernels.MORE and unseen):
+            unseen = len(data) - stop <= LONGEST_STUB < self._end - position
+            if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
-            size = _entry_size(self._read(position, LOG_OVERHEAD))
+            size = entry_size(self._read(position, LOG_OVERHEAD))
             left = self._end - position
             if left <= 0:
                 break
-            if why != _kernels.MORE:
-                damage = self._damage(position, _REASONS[why])
+            if why != kernels.MORE:
+                damage = self._damage(position, reason_of(why))
             elif size is None or size > left:
                 damage = self._damage(position, Reason.INCOMPLETE)
             elif size <= LARGEST_BUFFERED_BATCH:
@@ -222,9 +191,9 @@ class _Scanner:
     def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
         """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
         first = self._count
-        found, stop, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, first)
+        found, stop, why = kernels.walk_batches(data, 0, len(data), position, self._rows, first)
         self._count += found
-        self._rows[-_kernels.CONTROL_COLUMNS :, first : self._count] = -1
+        self._rows[-kernels.CONTROL_COLUMNS :, first : self._count] = -1
         if found and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
             table = BatchTable(*self._rows[:, first : self._count])
             legacy_batch.count(table, data, position, self._unpack_limit)
@@ -270,7 +239,7 @@ class _Scanner:
         """Return what was found since the last chunk, and begin the next."""
         table = BatchTable(*self._rows[:, : self._count])
         errors, plain = self._control_errors, None
-        if _kernels.plain_facts(self._rows, self._count, self._facts):
+        if kernels.plain_facts(self._rows, self._count, self._facts):
             plain = Plain(*self._facts.tolist())
         self._rows, self._count = self._fresh_rows(), 0
         self._control_errors = []
@@ -286,15 +255,15 @@ class _Scanner:
     def _fresh_rows(self) -> Column:
         """Return room for the batches of a chunk: no more than the file can hold."""
         most = self._end // MIN_ENTRY_SIZE + 1
-        return np.empty((_kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
+        return np.empty((kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
     def _damage(self, at: int, reason: Reason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
         head = bytes(self._read(at, HEADER_SIZE))
-        if len(head) <= _LONGEST_STUB:
+        if len(head) <= LONGEST_STUB:
             reason = Reason.INCOMPLETE
-        size = _entry_size(head)
-        message = _describe(head, reason, self._end - at)
+        size = entry_size(head)
+        message = describe(head, reason, self._end - at)
         behind = at + size if size and reason is not Reason.INCOMPLETE else self._end + 1
         framed = behind == self._end or self._begins_batch(behind)
         # A wrong size can lead to a batch too; sound batches up to there tell it apart.
@@ -326,7 +295,7 @@ class _Scanner:
     def _begins_batch(self, position: int) -> bool:
         """Return whether a sound entry begins at `position`, paying for it if not."""
         head = bytes(self._read(position, LOG_OVERHEAD + 5))
-        size = _entry_size(head)
+        size = entry_size(head)
         if size is None or size > self._end - position or head[16] > MAGIC:
             return False
         if self._holds(position, size):
@@ -376,7 +345,7 @@ class _Scanner:
     def _walk_sound(self, position: int, stop: int) -> int:
         """Return where the sound batches that begin at `position` end, or `stop`."""
         while position < stop and self._begins_batch(position):
-            position += _entry_size(self._read(position, LOG_OVERHEAD)) or stop
+            position += entry_size(self._read(position, LOG_OVERHEAD)) or stop
         return position
 
     def _candidates(self, window: memoryview, start: int, stop: int) -> list[tuple[int, int]]:
@@ -404,36 +373,6 @@ class _Scanner:
             & (head["leader_epoch"] >= -1)
         )
         return list(zip((at[good] + start).tolist(), size[good].tolist(), strict=True))
-
-
-_REASONS = {
-    _kernels.BAD_SIZE: Reason.SIZE,
-    _kernels.BAD_MAGIC: Reason.MAGIC,
-    _kernels.BAD_CRC: Reason.CRC,
-}
-
-
-def _entry_size(head: bytes | memoryview) -> int | None:
-    """Return the bytes of the entry that `head` begins by its size field; None if it has none."""
-    if len(head) < LOG_OVERHEAD:
-        return None
-    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
-    return size if size >= MIN_ENTRY_SIZE else None
-
-
-def _describe(head: bytes, reason: Reason, left: int) -> str:
-    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
-    if reason is Reason.INCOMPLETE:
-        if left <= _LONGEST_STUB:
-            return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
-        return f"batch of {size + LOG_OVERHEAD:,} bytes begins with {left:,} bytes left in the file"
-    if reason is Reason.SIZE:
-        return f"size field holds {size}, at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
-    if reason is Reason.MAGIC:
-        return f"magic byte is {head[16]}, only 0, 1 and 2 exist"
-    at = 17 if head[16] == MAGIC else 12
-    kind = "CRC-32C" if head[16] == MAGIC else "CRC-32"
-    return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"
 
 
 def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:

@@ -16,7 +16,8 @@ from logtool.disk.partition import Segment
 from logtool.errors import FormatError, LimitError, UnreadableError
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
-from logtool.segment.walk import Chunk, Plain, Reason, scan
+from logtool.segment.damage import Reason
+from logtool.segment.walk import Chunk, Plain, scan
 
 MOST_BUCKETS = 64
 """Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""

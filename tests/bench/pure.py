@@ -28,7 +28,8 @@ def main() -> None:
     from logtool.checks.segment import check_segment
     from logtool.disk import partition
 
-    if vars(sys.modules["logtool.segment.walk"])["_kernels"] is not kernels:
+    used = vars(sys.modules["logtool.segment.walk"])["kernels"]
+    if used.walk_batches is not kernels.walk_batches:
         raise AssertionError("the scan uses other kernels")
     segment = partition.read(Path(sys.argv[1])).segments[0]
     timing = pairs(

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from logtool.errors import UnreadableError
 from logtool.formats import compression, control_record, record, record_batch
 from logtool.segment import walk as scanning
-from logtool.segment.walk import Reason, scan
+from logtool.segment.damage import Reason
+from logtool.segment.walk import scan
 
 BASE = 1000
 MASKS = (1, 2, 4, 8, 16, 32, 64, 128, 255)

@@ -1,0 +1,41 @@
+"""The hot loops over bytes: batches, records, and what plain batches come to.
+
+`_kernels` has the loops, which are compiled where that can be; this is what others take from it.
+`COMPILED` says whether they are.
+"""
+
+from logtool.formats._kernels import (
+    BAD_CRC,
+    BAD_MAGIC,
+    BAD_SIZE,
+    BATCH_COLUMNS,
+    COMPILED,
+    CONTROL_COLUMNS,
+    DONE,
+    FACTS,
+    FULL,
+    MORE,
+    RECORD_COLUMNS,
+    SMALLEST_RECORD,
+    decode_batches,
+    plain_facts,
+    walk_batches,
+)
+
+__all__ = [
+    "BAD_CRC",
+    "BAD_MAGIC",
+    "BAD_SIZE",
+    "BATCH_COLUMNS",
+    "COMPILED",
+    "CONTROL_COLUMNS",
+    "DONE",
+    "FACTS",
+    "FULL",
+    "MORE",
+    "RECORD_COLUMNS",
+    "SMALLEST_RECORD",
+    "decode_batches",
+    "plain_facts",
+    "walk_batches",
+]

@@ -1,0 +1,78 @@
+"""Ranges of a log that are no sound batch: what is wrong with them, and how that is said."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from logtool.formats import kernels, wording
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MIN_ENTRY_SIZE
+
+LONGEST_STUB = 20
+"""Bytes that no walk looks at: less than a size, a magic and a CRC field."""
+
+
+class Reason(StrEnum):
+    """What is wrong at the place where a sound batch should begin."""
+
+    INCOMPLETE = "incomplete"
+    """The file ends before the batch does."""
+    SIZE = "size"
+    """The size field is impossible."""
+    MAGIC = "magic"
+    """The magic byte is none that exists."""
+    CRC = "crc"
+    ZEROS = "zeros"
+    """Zero bytes only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A range of bytes that is no sound batch."""
+
+    position: int
+    length: int
+    reason: Reason
+    message: str
+    """What was expected and what was found."""
+    resynchronised: bool
+    """Whether a sound batch begins right behind it."""
+    framed: bool = False
+    """Whether the size field still frames exactly this one batch."""
+
+
+_REASONS = {
+    kernels.BAD_SIZE: Reason.SIZE,
+    kernels.BAD_MAGIC: Reason.MAGIC,
+    kernels.BAD_CRC: Reason.CRC,
+}
+
+
+def reason_of(stop: int) -> Reason:
+    """Return what is wrong where a walk of `kernels.walk_batches` stopped, by why it did."""
+    return _REASONS[stop]
+
+
+def entry_size(head: bytes | memoryview) -> int | None:
+    """Return the bytes of the entry that `head` begins by its size field; None if it has none."""
+    if len(head) < LOG_OVERHEAD:
+        return None
+    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+    return size if size >= MIN_ENTRY_SIZE else None
+
+
+def describe(head: bytes, reason: Reason, left: int) -> str:
+    """Return what was expected and what was found, for damage that begins with `head`.
+
+    `left` is how many bytes the file has from there on.
+    """
+    size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
+    if reason is Reason.INCOMPLETE:
+        if left <= LONGEST_STUB:
+            return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
+        return f"batch of {size + LOG_OVERHEAD:,} bytes begins with {left:,} bytes left in the file"
+    if reason is Reason.SIZE:
+        return f"size field holds {size}, at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
+    if reason is Reason.MAGIC:
+        return f"magic byte is {head[16]}, only 0, 1 and 2 exist"
+    at = 17 if head[16] == MAGIC else 12
+    kind = "CRC-32C" if head[16] == MAGIC else "CRC-32"
+    return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"
