@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool.checks import compaction, ensemble, era, inventory, root, small_files
+from logtool.checks import compaction, ensemble, era, identity, inventory, root, small_files
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
 from logtool.checks.segment import Level
@@ -122,7 +122,7 @@ class Verification:
         """Find out which log dirs are of one broker, which a start takes together."""
         members = []
         for home in homes:
-            one = ensemble.member(home)
+            one = identity.member(home)
             if not one.unread:  # which is told when its files are checked
                 members.append(one)
         for broker in ensemble.brokers(members, NEWEST):

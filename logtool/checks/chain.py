@@ -38,9 +38,13 @@ def check_segments(
 
 
 def check_epochs(
-    file: File | None, checkpoint: LeaderEpochCheckpoint, runs: Sequence[Run], *,
-    log_start: int, log_end: int | None,
-) -> Iterator[Finding]:  # fmt: skip
+    file: File | None,
+    checkpoint: LeaderEpochCheckpoint,
+    runs: Sequence[Run],
+    *,
+    log_start: int,
+    log_end: int | None,
+) -> Iterator[Finding]:
     """Hold leader-epoch-checkpoint against the epochs of the batches from `log_start` on."""
     rows = sorted(
         ((row.leader_epoch, row.start_offset) for row in checkpoint.rows), key=lambda row: row[1]
@@ -78,8 +82,12 @@ def check_epochs(
                 f"line {row.line.number}: epoch {row.leader_epoch} starts at offset "
                 f"{row.start_offset}, the log ends at {log_end}"
             )
-            yield Finding("leader-epoch/beyond-end", text, position=row.line.position,
-                          first_offset=row.start_offset)  # fmt: skip
+            yield Finding(
+                "leader-epoch/beyond-end",
+                text,
+                position=row.line.position,
+                first_offset=row.start_offset,
+            )
 
 
 def merge_runs(reports: Sequence[SegmentReport]) -> list[Run]:

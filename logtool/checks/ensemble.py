@@ -10,17 +10,14 @@ ask here. Source: ``MetaPropertiesEnsemble``, ``KafkaRaftServer.initializeLogDir
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from logtool.checks import small_files
+from logtool.checks.identity import Effect, Member, differences, faults, topic_id_of
 from logtool.disk import files
-from logtool.disk.log_dir import OF_TODAY, DataDir
+from logtool.disk.log_dir import OF_TODAY
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding
-from logtool.formats import partition_metadata
-from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import (
     CLUSTER_METADATA,
     DirectoryKind,
@@ -36,22 +33,11 @@ WITH_STRAYS = (3, 6)
 """The first release that knows names that end in ``-stray``."""
 WITH_DIRECTORY_IDS = (3, 7)
 """The first release that reads directory ids, and starts without a log dir it cannot identify."""
-_READ_VERSIONS = (0, 1)
-"""Of meta.properties, by every release up to 4.3."""
 _NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
                           "AAAAAAAAAAAAAAAAAAAAAg"})  # fmt: skip
 """What an assignment says where the log dir is not known (``DirectoryId``): migrating, unassigned,
 lost."""
 _META = FileKind.META_PROPERTIES.value
-
-
-class Effect(StrEnum):
-    """What a start makes of a finding; the words are those of `logtool.actions`."""
-
-    REFUSE = "refuse"
-    """The broker does not start."""
-    OFFLINE = "offline"
-    """It starts, and does without the log dir."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,48 +65,6 @@ class Future:
     def is_blocked(self) -> bool:
         """Return whether the name that it is to get is taken."""
         return self.live is not None and self.live.parent == self.path.parent
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One log dir and its identity."""
-
-    root: DataDir
-    meta: MetaProperties | None
-    """None where there is no such file, where it is a folder, or where it cannot be read."""
-    wrong: tuple[Finding, ...] = ()
-    """What is wrong with the file by itself."""
-    is_folder: bool = False
-    unread: UnreadableError | None = None
-    """Why the file could not be read: then nothing is known of it, and nothing held against it."""
-
-    @property
-    def path(self) -> Path:
-        """Return the log dir."""
-        return self.root.path
-
-    @property
-    def has_metadata_log(self) -> bool:
-        """Return whether there is a directory for a metadata log, be it empty."""
-        return any(directory.topic == CLUSTER_METADATA for _, directory in self.root.partitions)
-
-    @property
-    def node(self) -> str | None:
-        """Return the id of the broker as it is written."""
-        return node_of(self.meta) if self.meta else None
-
-
-def member(root: DataDir) -> Member:
-    """Read the identity of a log dir, as far as that is possible."""
-    file = root.files.get(FileKind.META_PROPERTIES)
-    if file is None:
-        is_folder = any(path.name == _META for path, _ in root.bad_directories)
-        return Member(root, None, is_folder=is_folder)
-    try:
-        value, found = small_files.check_file(file)
-    except UnreadableError as error:
-        return Member(root, None, unread=error)
-    return Member(root, value, tuple(found))
 
 
 def brokers(members: Sequence[Member], kafka: tuple[int, int]) -> list["Ensemble"]:
@@ -211,9 +155,12 @@ class Ensemble:
         """Return what stops the broker, or takes a log dir of it offline."""
         known = self._by_themselves
         return (
-            *known, *self._identities(), *self._two_metadata_logs(), *self._unknown_names(),
+            *known,
+            *self._identities(),
+            *self._two_metadata_logs(),
+            *self._unknown_names(),
             *self._twice(),
-        )  # fmt: skip
+        )
 
     @cached_property
     def offline(self) -> frozenset[Path]:
@@ -234,17 +181,28 @@ class Ensemble:
     @cached_property
     def futures(self) -> tuple[Future, ...]:
         """Return the copies that are on their way to another log dir, with what becomes of them."""
-        found = [(one, path, d) for one in self.members if one.path not in self.offline
-                 for path, d in one.root.partitions
-                 if d.kind is DirectoryKind.FUTURE
-                 and not (self._has_ids and self.is_stray(path, d))]  # fmt: skip
-        live = {(d.topic, d.partition): path for one in self.members
-                for path, d in one.root.partitions if d.kind is DirectoryKind.LIVE}  # fmt: skip
+        found = [
+            (one, path, d)
+            for one in self.members
+            if one.path not in self.offline
+            for path, d in one.root.partitions
+            if d.kind is DirectoryKind.FUTURE and not (self._has_ids and self.is_stray(path, d))
+        ]
+        live = {
+            (d.topic, d.partition): path
+            for one in self.members
+            for path, d in one.root.partitions
+            if d.kind is DirectoryKind.LIVE
+        }
         return tuple(
-            Future((d.topic, d.partition), path, live.get((d.topic, d.partition)),
-                   assigned=self._is_assigned_here(one, path, d))
+            Future(
+                (d.topic, d.partition),
+                path,
+                live.get((d.topic, d.partition)),
+                assigned=self._is_assigned_here(one, path, d),
+            )
             for one, path, d in found
-        )  # fmt: skip
+        )
 
     @property
     def limits(self) -> Iterator[str]:
@@ -278,8 +236,9 @@ class Ensemble:
 
     @property
     def _is_kraft(self) -> bool:
-        return any(one.has_metadata_log or (one.meta and one.meta.version == 1)
-                   for one in self.members)  # fmt: skip
+        return any(
+            one.has_metadata_log or (one.meta and one.meta.version == 1) for one in self.members
+        )
 
     @cached_property
     def _by_themselves(self) -> tuple[Verdict, ...]:
@@ -299,55 +258,27 @@ class Ensemble:
                 text = "holds no meta.properties, as the broker's other log dirs do"
                 if one.has_metadata_log:
                     text = "holds a metadata log and no meta.properties"
-                yield Verdict(Finding("meta-properties/missing", text, path=one.path),
-                              Effect.REFUSE, one.path)  # fmt: skip
+                yield Verdict(
+                    Finding("meta-properties/missing", text, path=one.path), Effect.REFUSE, one.path
+                )
 
     def _faults(self, one: Member) -> list[tuple[Finding, Effect]]:
-        """Return what makes a file unreadable, and what that does to one log dir of several."""
-        path = one.path / _META
-        if one.is_folder:
-            text = "is a folder, and not a file"
-            return [(Finding("meta-properties/malformed", text, path=path), Effect.OFFLINE)]
-        meta = one.meta
-        if meta is None:
-            return []
-        unread = Effect.OFFLINE if self._has_ids else Effect.REFUSE
-        found = []
-        for finding in one.wrong:
-            of_directory_id = _key_at(meta, finding) == "directory.id"
-            if of_directory_id and not self._has_ids:
-                continue
-            is_reserved = finding.code == "meta-properties/reserved-directory-id"
-            found.append((finding, Effect.REFUSE if is_reserved else unread))
-        if not found and meta.version is not None and meta.version not in _READ_VERSIONS:
-            text = f"expected version 0 or 1, found {meta.version}"
-            found.append((Finding("meta-properties/version", text, path=path), unread))
-        if not found and meta.version == 0 and self._is_kraft:
-            missing = [
-                key
-                for key, value in (("broker.id", meta.node_id), ("cluster.id", meta.cluster_id))
-                if value is None
-            ]
-            if missing:
-                text = f"expected {' and '.join(missing)} in a file of version 0, found none"
-                finding = Finding("meta-properties/missing-key", text, path=path)
-                found.append((finding, Effect.REFUSE))
-            elif not self._has_ids:
-                text = "expected version 1, found 0"
-                found.append((Finding("meta-properties/version", text, path=path), Effect.REFUSE))
-        return found
+        return faults(one, has_ids=self._has_ids, is_kraft=self._is_kraft)
 
     def _identities(self) -> Iterator[Verdict]:
         """Hold the files that can be read against each other."""
-        readable = [(one, one.meta) for one in self.members
-                    if one.meta and (not self._has_ids or not self._faults(one))]  # fmt: skip
+        readable = [
+            (one, one.meta)
+            for one in self.members
+            if one.meta and (not self._has_ids or not self._faults(one))
+        ]
         # What stands beside the metadata log is right: that is whom the broker takes itself for.
         readable.sort(key=lambda pair: pair[0] is not self.metadata_log)
         if not readable:
             return
         (first, right), *others = readable
         for one, meta in others:
-            for key, value, wanted in _differences(right, meta, all_keys=not self._has_ids):
+            for key, value, wanted in differences(right, meta, all_keys=not self._has_ids):
                 text = f"{key} is {value}, but {first.path} says {wanted}"
                 yield _refusal("meta-properties/mismatch", text, one.path / _META)
         if not self._has_ids:
@@ -402,8 +333,13 @@ class Ensemble:
                 continue
             text = f"is to become {future.key[0]}-{future.key[1]}, which lies in the same log dir"
             topic, number = future.key
-            finding = Finding("data-dir/duplicate-partition", text, path=future.path, topic=topic,
-                              partition=number)  # fmt: skip
+            finding = Finding(
+                "data-dir/duplicate-partition",
+                text,
+                path=future.path,
+                topic=topic,
+                partition=number,
+            )
             effect = Effect.REFUSE if future.assigned else Effect.OFFLINE
             if effect is Effect.OFFLINE:
                 text += "; once it is at its end, the broker takes the log dir offline"
@@ -436,38 +372,6 @@ class Ensemble:
         return missing if len(missing) > known.count(None) else set()
 
 
-def node_of(meta: MetaProperties) -> str | None:
-    """Return the id of the broker that the log dir belongs to, as it is written."""
-    return meta.properties.get("node.id", meta.properties.get("broker.id"))
-
-
-def topic_id_of(path: Path) -> str | None:
-    """Return what partition.metadata of a partition dir says; None where there is no such file."""
-    file = path / FileKind.PARTITION_METADATA.value
-    try:
-        return partition_metadata.parse(files.read_small(file)).topic_id
-    except UnreadableError:
-        return None
-
-
-def _differences(
-    right: MetaProperties, meta: MetaProperties, *, all_keys: bool
-) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield the keys whose values must be the same and are not, with both."""
-    if all_keys:
-        one, other = right.properties, meta.properties
-        for key in sorted({*one, *other}):
-            if one.get(key) != other.get(key):
-                yield key, other.get(key), one.get(key)
-        return
-    for key, wanted, value in (
-        ("cluster.id", right.cluster_id, meta.cluster_id),
-        ("node.id", right.node_id, meta.node_id),
-    ):
-        if wanted is not None and value is not None and wanted != value:
-            yield key, str(value), str(wanted)
-
-
 def _refusal(code: str, text: str, path: Path, key: TopicPartition | None = None) -> Verdict:
     topic, number = key or (None, None)
     finding = Finding(code, text, path=path, topic=topic, partition=number)
@@ -480,8 +384,3 @@ def _told(finding: Finding, effect: Effect) -> Finding:
         return finding
     text = f"{finding.message}; the broker starts without this log dir"
     return replace(finding, message=text, broker_override=Broker.ALWAYS)
-
-
-def _key_at(meta: MetaProperties, finding: Finding) -> str | None:
-    return next((element.key for element in meta.elements
-                 if element.line.position == finding.position), None)  # fmt: skip

@@ -130,8 +130,14 @@ class OffsetIndexRules:
                 f"{wording.offsets(self._join.batch_base[first], self._join.batch_last[first])}, "
                 "at which a lookup of that offset must not begin"
             )
-            yield _entry_finding(f"offset-index/{_JOIN_CODES[verdict]}", text, first, last,
-                                 offset_index.ENTRY_SIZE, self._file)  # fmt: skip
+            yield _entry_finding(
+                f"offset-index/{_JOIN_CODES[verdict]}",
+                text,
+                first,
+                last,
+                offset_index.ENTRY_SIZE,
+                self._file,
+            )
 
 
 class TimeIndexRules:
@@ -191,8 +197,9 @@ class TimeIndexRules:
                 f"{self._join.batch_timestamp[first]}",
                 Verdict.LATER: f"{entry}: an earlier batch has a later timestamp",
             }[verdict]
-            yield _entry_finding(f"time-index/{code}", text, first, last,
-                                 time_index.ENTRY_SIZE, self._file)  # fmt: skip
+            yield _entry_finding(
+                f"time-index/{code}", text, first, last, time_index.ENTRY_SIZE, self._file
+            )
 
 
 def missing(segment: Segment) -> Iterator[Finding]:

@@ -84,8 +84,9 @@ def _directory(directory: PartitionDirectory | BadDirectory, home: Partition) ->
         yield Finding(f"partition/{code}", text, path=home.path)
     if not directory.exact:
         text = f"is read as partition {directory.partition} of topic {directory.topic!r}"
-        yield Finding("partition/odd-name", f"{text}, but Kafka writes another name for it",
-                      path=home.path)  # fmt: skip
+        yield Finding(
+            "partition/odd-name", f"{text}, but Kafka writes another name for it", path=home.path
+        )
 
 
 def _stranger(file: File) -> Finding:

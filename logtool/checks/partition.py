@@ -58,10 +58,16 @@ def plan(partition: Partition, request: Request) -> list[Task]:
     snapshots = [file.name.offset or 0 for file in partition.snapshots]
     return [
         # Snapshots that do not stand at the base of a segment: taken at a clean stop, or a cut.
-        Task(segment, request.level, request.clean, tuple(snapshots[_between(segment, snapshots)]),
-             request.limit, request.drop_cache)
+        Task(
+            segment=segment,
+            level=request.level,
+            clean=request.clean,
+            cuts=tuple(snapshots[_between(segment, snapshots)]),
+            limit=request.limit,
+            drop_cache=request.drop_cache,
+        )
         for segment in partition.segments
-    ]  # fmt: skip
+    ]
 
 
 def check_partition(
@@ -119,9 +125,12 @@ def _check(
 
 
 def _check_epochs(
-    partition: Partition, request: Request, values: Mapping[FileKind, Any], facts: PartitionFacts,
+    partition: Partition,
+    request: Request,
+    values: Mapping[FileKind, Any],
+    facts: PartitionFacts,
     reports: Sequence[SegmentReport],
-) -> Iterator[Finding]:  # fmt: skip
+) -> Iterator[Finding]:
     """Hold the batches against leader-epoch-checkpoint, unless that is unsound by itself."""
     file = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
@@ -152,9 +161,11 @@ def _is_going(partition: Partition) -> bool:
 
 
 def _log_start(
-    partition: Partition, request: Request, values: Mapping[FileKind, Any],
+    partition: Partition,
+    request: Request,
+    values: Mapping[FileKind, Any],
     reports: Sequence[SegmentReport],
-) -> int:  # fmt: skip
+) -> int:
     """Return the offset from which on leader-epoch-checkpoint must know the epochs.
 
     It is cut at the log start at once, log-start-offset-checkpoint follows within a minute or at
@@ -212,9 +223,13 @@ def _check_producers(
         if report.scanned:
             try:
                 for item in producers.check_transaction_index(
-                    segment, aborted, first_known=first_known, compacted=compacted,
-                    damaged=not usable, unclean=not request.clean,
-                ):  # fmt: skip
+                    segment,
+                    aborted,
+                    first_known=first_known,
+                    compacted=compacted,
+                    damaged=not usable,
+                    unclean=not request.clean,
+                ):
                     yield _in_segment(item, report)
             except UnreadableError as error:
                 yield vanished(error)
@@ -223,9 +238,15 @@ def _check_producers(
             text = (
                 f"plain batch of producer {rows.producer_id[begin + row]} in its open transaction"
             )
-            yield Finding("batch/plain-in-transaction", text, int(rows.position[begin + row]),
-                          int(rows.size[begin + row]), offset, path=segment.log.path,
-                          segment=segment.base_offset)  # fmt: skip
+            yield Finding(
+                code="batch/plain-in-transaction",
+                message=text,
+                position=int(rows.position[begin + row]),
+                length=int(rows.size[begin + row]),
+                first_offset=offset,
+                path=segment.log.path,
+                segment=segment.base_offset,
+            )
     yield from _beyond_end(partition, _log_end(partition, reports))
 
 

@@ -167,9 +167,13 @@ def _is_ordinary(
     log_pass = LogPass(task, found.report)
     at, payload = piece.start, task.payload or task.level is Level.RECORDS
     chunks = walk.scan(
-        log, base_offset=segment.base_offset, start=at, stop=piece.stop, payload=payload,
+        log,
+        base_offset=segment.base_offset,
+        start=at,
+        stop=piece.stop,
+        payload=payload,
         unpack_limit=task.limit,
-    )  # fmt: skip
+    )
     for chunk in chunks:
         if chunk.damage or log_pass.feed(chunk):
             return False

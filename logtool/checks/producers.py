@@ -16,9 +16,14 @@ EXPIRATION_MS = 86_400_000
 
 
 def check_transaction_index(
-    segment: Segment, aborted: Sequence[AbortedTransaction], *, first_known: int, compacted: bool,
-    damaged: bool, unclean: bool,
-) -> Iterator[Finding]:  # fmt: skip
+    segment: Segment,
+    aborted: Sequence[AbortedTransaction],
+    *,
+    first_known: int,
+    compacted: bool,
+    damaged: bool,
+    unclean: bool,
+) -> Iterator[Finding]:
     """Hold a ``.txnindex`` against the transactions that the log shows aborted in this segment.
 
     Transactions may begin before `first_known`, the first offset of the replay. In a `compacted`
@@ -59,8 +64,13 @@ def check_transaction_index(
             f"entry {row}: producer {producer_id}, {wording.offsets(first, last)}, but the log "
             f"has no ABORT marker of such a transaction at offset {last}"
         )
-        finding = Finding("transaction-index/no-marker", text, first_offset=first, last_offset=last,
-                          position=row * transaction_index.ENTRY_SIZE)  # fmt: skip
+        finding = Finding(
+            "transaction-index/no-marker",
+            text,
+            first_offset=first,
+            last_offset=last,
+            position=row * transaction_index.ENTRY_SIZE,
+        )
         yield finding.placed(path, next_command=command)
 
 
@@ -103,9 +113,13 @@ def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[st
 
 
 def compare_snapshot(
-    file: File, entries: Mapping[int, Mapping[str, int]], replayed: Mapping[int, Producer], *,
-    first_known: int, compacted: bool,
-) -> Iterator[Finding]:  # fmt: skip
+    file: File,
+    entries: Mapping[int, Mapping[str, int]],
+    replayed: Mapping[int, Producer],
+    *,
+    first_known: int,
+    compacted: bool,
+) -> Iterator[Finding]:
     """Hold a snapshot against the state replayed from offset `first_known` up to the snapshot's.
 
     Only producers that the log shows can be judged. Of a compacted log batches and markers are gone

@@ -103,8 +103,13 @@ def check_missing_rows(
     if recovery is None or not facts.log_end_offset or key in recovery:
         return
     text = f"no row for {key[0]}-{key[1]}, which has data: its recovery point counts as 0"
-    yield Finding("checkpoint/no-recovery-point", text, topic=key[0], partition=key[1],
-                  path=root.files[FileKind.RECOVERY_POINT_CHECKPOINT].path)  # fmt: skip
+    yield Finding(
+        "checkpoint/no-recovery-point",
+        text,
+        topic=key[0],
+        partition=key[1],
+        path=root.files[FileKind.RECOVERY_POINT_CHECKPOINT].path,
+    )
 
 
 def check_marker(root: DataDir, all_facts: Sequence[PartitionFacts]) -> Iterator[Finding]:
@@ -149,9 +154,13 @@ def check_topic_ids(
         topic_id, first = seen.setdefault(directory.topic, (one.topic_id, directory))
         if topic_id != one.topic_id:
             text = f"topic id {one.topic_id}, but {first.name} says {topic_id}"
-            yield Finding("partition-metadata/topic-id", text, topic=directory.topic,
-                          path=root.path / directory.name / "partition.metadata",
-                          partition=directory.partition)  # fmt: skip
+            yield Finding(
+                "partition-metadata/topic-id",
+                text,
+                topic=directory.topic,
+                path=root.path / directory.name / "partition.metadata",
+                partition=directory.partition,
+            )
 
 
 def by_key(checkpoint: OffsetCheckpoint) -> dict[TopicPartition, Row]:

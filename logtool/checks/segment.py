@@ -103,9 +103,12 @@ def _open(
 
 
 def _read_log(
-    task: Task, report: SegmentReport, indexes: Indexes, on_bytes: Callable[[int], None],
+    task: Task,
+    report: SegmentReport,
+    indexes: Indexes,
+    on_bytes: Callable[[int], None],
     on_chunk: OnChunk | None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Read the log once; returns whether its indexes can be held against it."""
     segment = task.segment
     log_pass = LogPass(task, report)
@@ -117,9 +120,12 @@ def _read_log(
         on_bytes(start)
         payload = task.payload or task.level is Level.RECORDS
         for chunk in walk.scan(
-            log, base_offset=segment.base_offset, start=start, payload=payload,
+            log,
+            base_offset=segment.base_offset,
+            start=start,
+            payload=payload,
             unpack_limit=task.limit,
-        ):  # fmt: skip
+        ):
             found += log_pass.feed(chunk)
             for index in indexes if start == 0 else ():
                 if index:

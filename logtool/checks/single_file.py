@@ -20,15 +20,19 @@ Neighbours = dict[Path, dict[int, Segment]]
 
 
 def check_single_file(
-    path: Path, level: Level, limit: int, facts: PartitionFacts, neighbours: Neighbours,
+    path: Path,
+    level: Level,
+    limit: int,
+    facts: PartitionFacts,
+    neighbours: Neighbours,
     on_bytes: Callable[[int], None],
-) -> Iterator[Item]:  # fmt: skip
+) -> Iterator[Item]:
     """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's."""
     name = names.parse_partition_file(path.name)
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_root_file(path.name)
     with LogFile(path) as opened:
-        file = File(path, name, opened.size, 0)
+        file = File(path=path, name=name, size=opened.size, mtime_ns=0)
     if name.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
         yield from _in_segment(file, level, limit, facts, neighbours, on_bytes)
     elif name.kind is FileKind.TRANSACTION_INDEX:
@@ -46,9 +50,13 @@ def check_single_file(
 
 
 def _in_segment(
-    file: File, level: Level, limit: int, facts: PartitionFacts, neighbours: Neighbours,
+    file: File,
+    level: Level,
+    limit: int,
+    facts: PartitionFacts,
+    neighbours: Neighbours,
     on_bytes: Callable[[int], None],
-) -> Iterator[Item]:  # fmt: skip
+) -> Iterator[Item]:
     """Check a log by itself, or an index against the log beside it; only `file` is judged."""
     segment = _segment(file, neighbours)
     if segment is None:
@@ -75,7 +83,11 @@ def _segment(file: File, neighbours: Neighbours) -> Segment | None:
             neighbours[parent] = {segment.base_offset: segment for segment in segments}
         if base in neighbours[parent]:
             return neighbours[parent][base]
-    return Segment(base, file, {}, None) if file.name.kind is FileKind.LOG else None
+    return (
+        Segment(base_offset=base, log=file, indexes={}, next_base_offset=None)
+        if file.name.kind is FileKind.LOG
+        else None
+    )
 
 
 def _index_alone(file: File) -> Iterator[Item]:

@@ -107,8 +107,14 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
             for chunk in walk.scan(log, base_offset=0):
                 if chunk.damage:
                     damaged, damage = True, chunk.damage
-                    yield Finding("kraft-snapshot/damaged", damage.message, damage.position,
-                                  damage.length, path=file.path, next=command)  # fmt: skip
+                    yield Finding(
+                        code="kraft-snapshot/damaged",
+                        message=damage.message,
+                        position=damage.position,
+                        length=damage.length,
+                        path=file.path,
+                        next=command,
+                    )
                 batches += [_body(chunk, row) for row in range(len(chunk.table))]
     except UnreadableError as error:
         yield error
@@ -122,11 +128,11 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
 def _body(chunk: Chunk, row: int) -> BodyBatch:
     table = chunk.table
     return BodyBatch(
-        int(table.position[row]),
-        int(table.base_offset[row]),
-        int(table.last_offset[row]),
-        int(table.leader_epoch[row]),
-        _control_types(chunk, row) if table.is_control[row] else None,
+        position=int(table.position[row]),
+        base_offset=int(table.base_offset[row]),
+        last_offset=int(table.last_offset[row]),
+        partition_leader_epoch=int(table.leader_epoch[row]),
+        control_types=_control_types(chunk, row) if table.is_control[row] else None,
     )
 
 

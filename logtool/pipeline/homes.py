@@ -4,7 +4,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from logtool.checks.ensemble import node_of
+from logtool.checks.identity import node_of
 from logtool.disk import files
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names

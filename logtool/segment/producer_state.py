@@ -104,7 +104,15 @@ class ProducerState:
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
                     stable = self.oldest_open(none=offset + 1)
                     held = state.transaction_has_records
-                    aborted.append(AbortedTransaction(producer_id, first, offset, stable, held))
+                    aborted.append(
+                        AbortedTransaction(
+                            producer_id=producer_id,
+                            first_offset=first,
+                            last_offset=offset,
+                            last_stable_offset=stable,
+                            has_records=held,
+                        )
+                    )
                 elif first != NONE and self.committed is not None:
                     self.committed.append(CommittedTransaction(producer_id, first, offset))
                 continue

@@ -112,9 +112,14 @@ class Chunk:
 
 
 def scan(
-    source: Source, *, base_offset: int, start: int = 0, stop: int | None = None,
-    payload: bool = True, unpack_limit: int = compression.DEFAULT_LIMIT,
-) -> Iterator[Chunk]:  # fmt: skip
+    source: Source,
+    *,
+    base_offset: int,
+    start: int = 0,
+    stop: int | None = None,
+    payload: bool = True,
+    unpack_limit: int = compression.DEFAULT_LIMIT,
+) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
     `base_offset` is the segment's; it only serves to recognise batches behind damage. With `stop`
@@ -122,7 +127,9 @@ def scan(
     wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
     """
     end = source.size if stop is None else min(stop, source.size)
-    return _Scanner(source, base_offset, payload, end, unpack_limit).run(start)
+    return _Scanner(
+        source=source, base_offset=base_offset, payload=payload, end=end, unpack_limit=unpack_limit
+    ).run(start)
 
 
 class _Scanner:
@@ -175,7 +182,13 @@ class _Scanner:
                     head = self._read(position, HEADER_SIZE)
                     table = record_batch.parse(head, [0], base=position)
                     legacy_batch.fill(table, head, np.zeros(1, np.int64))
-                    yield Chunk(table, head, position, None, [])
+                    yield Chunk(
+                        table=table,
+                        data=head,
+                        data_position=position,
+                        damage=None,
+                        control_errors=[],
+                    )
                     position += size
                     continue
                 self._budget -= size
@@ -183,7 +196,13 @@ class _Scanner:
             if self._count:
                 yield self._chunk(data[:0], position)
             if damage.length:
-                yield Chunk(record_batch.empty_table(), data[:0], position, damage, [])
+                yield Chunk(
+                    table=record_batch.empty_table(),
+                    data=data[:0],
+                    data_position=position,
+                    damage=damage,
+                    control_errors=[],
+                )
             position += damage.length
         if self._count:
             yield self._chunk(memoryview(b""), position)
@@ -250,7 +269,14 @@ class _Scanner:
             possible = last[(last >= self._base_offset) & (last <= self._highest_offset)]
             if len(possible):
                 self._last_offset = int(possible[-1])
-        return Chunk(table, data if self._payload else data[:0], base, None, errors, plain)
+        return Chunk(
+            table=table,
+            data=data if self._payload else data[:0],
+            data_position=base,
+            damage=None,
+            control_errors=errors,
+            plain=plain,
+        )
 
     def _fresh_rows(self) -> Column:
         """Return room for the batches of a chunk: no more than the file can hold."""
@@ -271,7 +297,14 @@ class _Scanner:
         if framed and size and found is None:
             if head[16] != MAGIC and self._holds(at, size, magic=MAGIC):
                 message += "; the CRC is that of a sound magic 2 batch"
-            return Damage(at, size, reason, message, behind < self._end, framed=True)
+            return Damage(
+                position=at,
+                length=size,
+                reason=reason,
+                message=message,
+                resynchronised=behind < self._end,
+                framed=True,
+            )
         length = (self._end if found is None else found) - at
         if length >= LOG_OVERHEAD and not any(head[:LOG_OVERHEAD]) and self._zeros(at, length):
             reason, message = (
@@ -280,7 +313,13 @@ class _Scanner:
             )
         elif found is not None and reason is Reason.INCOMPLETE:
             reason = Reason.SIZE
-        return Damage(at, length, reason, message, found is not None)
+        return Damage(
+            position=at,
+            length=length,
+            reason=reason,
+            message=message,
+            resynchronised=found is not None,
+        )
 
     def _zeros(self, position: int, length: int) -> bool:
         """Return whether all bytes are zero."""

@@ -9,13 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
-from logtool.checks.ensemble import (
-    WITH_STRAYS,
-    Ensemble,
-    Future,
-    Member,
-    member,
-)
+from logtool.checks.ensemble import WITH_STRAYS, Ensemble, Future
+from logtool.checks.identity import Member, member
 from logtool.disk import partition
 from logtool.disk.log_dir import DataDir, Selection
 from logtool.errors import UnreadableError

@@ -6,11 +6,8 @@ from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import inventory, root, small_files
-from logtool.checks.ensemble import (
-    Effect,
-    Ensemble,
-    member,
-)
+from logtool.checks.ensemble import Ensemble
+from logtool.checks.identity import Effect, member
 from logtool.disk import log_dir as log_dirs
 from logtool.disk.log_dir import DataDir
 from logtool.errors import UnreadableError

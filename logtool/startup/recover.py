@@ -13,7 +13,8 @@ from pathlib import Path
 from logtool import apply
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.apply import Journal
-from logtool.checks.ensemble import Effect, Ensemble, Member, member
+from logtool.checks.ensemble import Ensemble
+from logtool.checks.identity import Effect, Member, member
 from logtool.disk import partition, shell
 from logtool.disk.log_dir import Selection
 from logtool.disk.partition import File

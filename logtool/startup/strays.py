@@ -16,7 +16,8 @@ Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopi
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool.checks.ensemble import WITH_STRAYS, Ensemble, topic_id_of
+from logtool.checks.ensemble import WITH_STRAYS, Ensemble
+from logtool.checks.identity import topic_id_of
 from logtool.disk.log_dir import OF_TODAY
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from logtool.actions import Action
-from logtool.checks import ensemble
+from logtool.checks import ensemble, identity
 from logtool.checks.ensemble import Ensemble
 from logtool.disk import log_dir as log_dirs
 from logtool.loading.segments import NEWEST
@@ -23,8 +23,8 @@ from logtool.startup.partition import PartitionForecast
 Copy = Callable[[str], Path]
 
 
-def members(paths: Sequence[Path]) -> list[ensemble.Member]:
-    return [ensemble.member(log_dirs.read(path)) for path in paths]
+def members(paths: Sequence[Path]) -> list[identity.Member]:
+    return [identity.member(log_dirs.read(path)) for path in paths]
 
 
 def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Action]:
