@@ -86,7 +86,9 @@ def show(
 
     settings = printing.settings()
     given = inputs.resolved()
-    report = Report(settings, checkpoint_views.of_rows(), Summary(), given)
+    report = Report(
+        settings=settings, view=checkpoint_views.of_rows(), summary=Summary(), inputs=given
+    )
     with report:
         for path in given.paths:
             try:
@@ -143,7 +145,9 @@ def lint(
         selection=given.selection,
         areas=SMALL_FILES,
     )
-    with Report(settings, findings.make(settings), job.summary, given) as report:
+    with Report(
+        settings=settings, view=findings.make(settings), summary=job.summary, inputs=given
+    ) as report:
         printer = findings.Printer(report, None)
         for item in job:
             printer.show(item)

@@ -106,7 +106,7 @@ def diff(
     summary = ActionSummary()
     sources = inputs.node_dirs()
     given = Inputs([one.path for one in sources], inputs.selection, files_select=True)
-    report = Report(settings, diff.make(settings), summary, given)
+    report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
     job = Comparison(
         sources,
         selection=given.selection,

@@ -143,7 +143,9 @@ def dump(
     if output_file is not None:
         target = options.local_path(output_file)
         table = _parquet_file(target, given.paths, records=shown.records)
-    report = Report(settings, _view(job, shown, table), job.summary, given)
+    report = Report(
+        settings=settings, view=_view(job, shown, table), summary=job.summary, inputs=given
+    )
     _print(report, job, shown, table, given)
     dump.conclude(report)
     raise typer.Exit(report.exit_status())

@@ -61,7 +61,9 @@ def dump_index(
         layout=layouts.table,
         row_types=dump.row_types(records=False),
     )
-    with Report(printing.settings(), view, job.summary, given) as report:
+    with Report(
+        settings=printing.settings(), view=view, summary=job.summary, inputs=given
+    ) as report:
         job.progress.on_progress = report.show
         for item in job:
             if isinstance(item, Exception):

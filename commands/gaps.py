@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from logtool.commands.printing.writers import Object
     from logtool.disk.log_dir import Inputs
     from logtool.gaps.ghosts import Ghosts
-    from logtool.gaps.run import Result, Wanted
+    from logtool.gaps.run import GapOptions, Result
     from logtool.running.summary import ActionSummary
 
 
@@ -95,11 +95,11 @@ class Shown:
         ),
     ] = None
 
-    def wanted(self) -> "Wanted":
+    def wanted(self) -> "GapOptions":
         """Return what the engine is to find out."""
-        from logtool.gaps.run import Wanted
+        from logtool.gaps.run import GapOptions
 
-        return Wanted(
+        return GapOptions(
             exact=self.level is LevelChoice.RECORDS,
             isolation=self.isolation is IsolationChoice.READ_COMMITTED,
             policy=None if self.cleanup_policy is None else str(self.cleanup_policy),
@@ -158,7 +158,7 @@ def gaps(
     from logtool.running.summary import ActionSummary
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    report = Report(settings, gaps.make(settings), summary, given)
+    report = Report(settings=settings, view=gaps.make(settings), summary=summary, inputs=given)
     _list(report, summary, given, shown, running)
     raise typer.Exit(report.exit_status())
 

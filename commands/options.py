@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from logtool.commands.output import Settings
+from logtool.commands.output import OutputSettings
 from logtool.commands.program import parsing
 from logtool.commands.program.spread import Without
 from logtool.disk import files
@@ -388,7 +388,7 @@ class Printing:
     quiet: Quiet = False
     verbose: Verbose = False
 
-    def settings(self, chosen: StrEnum | None = None) -> Settings:
+    def settings(self, chosen: StrEnum | None = None) -> OutputSettings:
         """Return what the options say; UsageError where they contradict each other.
 
         `chosen` is the format of a command that has others than `format`.
@@ -400,7 +400,7 @@ class Printing:
             raise UsageError("--csv-safe is for --format csv and tsv")
         if self.quiet and self.verbose:
             raise UsageError("--quiet and --verbose contradict each other")
-        return Settings(
+        return OutputSettings(
             format="json" if self.as_json else str(chosen),
             color=str(self.color),
             quiet=self.quiet,

@@ -53,7 +53,7 @@ class OutputError(LogtoolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OutputSettings:
     """What the shared options say about printing."""
 
     format: str = "table"
@@ -87,7 +87,7 @@ class Report:
     """What one command prints. Use as a context manager; then ask for `exit_status`."""
 
     def __init__(
-        self, settings: Settings, view: View, summary: Summary, inputs: "Inputs | None" = None
+        self, settings: OutputSettings, view: View, summary: Summary, inputs: "Inputs | None" = None
     ) -> None:
         """Begin; with `inputs`, a run that finds none of them to look at is incomplete."""
         self.settings = settings

@@ -84,7 +84,7 @@ def plan(
     rate = parsing.parse_size("--read-rate", read_rate) if read_rate else None
     summary = ActionSummary()
     given = inputs.resolved()
-    report = Report(settings, actions.make(settings), summary, given)
+    report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths,
         broker.assumed(),

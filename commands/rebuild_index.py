@@ -99,7 +99,7 @@ def rebuild_index(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import rebuild
-    from logtool.rebuild import KINDS, Consent, Indexing, Rebuild, Wanted
+    from logtool.rebuild import KINDS, Consent, FileChoice, Indexing, Rebuild
     from logtool.running.summary import ActionSummary
 
     command = shell.join(["logtool", *sys.argv[1:]])
@@ -107,10 +107,10 @@ def rebuild_index(
     if output and (apply or undo_dir):
         raise UsageError("--output writes elsewhere, --apply and --undo-dir are for in place")
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    report = Report(settings, rebuild.make(settings), summary, given)
+    report = Report(settings=settings, view=rebuild.make(settings), summary=summary, inputs=given)
     job = Rebuild(
         paths=given.paths,
-        wanted=Wanted(frozenset(KINDS[name] for name in kind or KINDS), not only_bad),
+        wanted=FileChoice(frozenset(KINDS[name] for name in kind or KINDS), not only_bad),
         consent=consent,
         selection=given.selection,
         indexing=Indexing(broker.index_interval_bytes, broker.index_size_max_bytes),

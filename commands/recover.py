@@ -191,7 +191,7 @@ def recover(
     settings, summary = printing.settings(), ActionSummary()
     points, selection = begin.points(inputs.selection)
     given = Inputs(inputs.given(), selection)
-    report = Report(settings, actions.make(settings), summary, given)
+    report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     supplement = strategy is StrategyChoice.SUPPLEMENT
     assumed = replace(
         broker.assumed(), cut_precisely=cut_precisely, clean=begin.clean, supplement=supplement

@@ -11,7 +11,8 @@ from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from logtool.commands.output import Report
+    from logtool.commands.output import OutputSettings
+    from logtool.disk.log_dir import Inputs
     from logtool.sanity.run import Sanity
 
 
@@ -133,18 +134,15 @@ def sanity(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import sanity
     from logtool.sanity.model import Target
     from logtool.sanity.results import Mode
-    from logtool.sanity.run import Sanity, Settings
+    from logtool.sanity.run import Procedure, Sanity
 
-    settings = printing.settings()
     given = inputs.resolved()
     modes = (Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),)
     job = Sanity(
         given.paths,
-        Settings(
+        Procedure(
             modes=modes,
             threads=threads,
             repeat=repeat,
@@ -156,15 +154,17 @@ def sanity(
         selection=given.selection,
         pace=running.pace(),
     )
-    report = Report(settings, sanity.make(settings, models=bool(project)), job.summary, given)
-    _print(report, job)
-    raise typer.Exit(report.exit_status())
+    raise typer.Exit(_print(job, printing.settings(), given, models=bool(project)))
 
 
-def _print(report: "Report", job: "Sanity") -> None:
+def _print(job: "Sanity", settings: "OutputSettings", given: "Inputs", *, models: bool) -> int:
+    """Print what a measurement says while it runs; returns the exit status."""
+    from logtool.commands.output import Report
     from logtool.commands.views import sanity
     from logtool.errors import UnreadableError
 
+    view = sanity.make(settings, models=models)
+    report = Report(settings=settings, view=view, summary=job.summary, inputs=given)
     said = []
     with report:
         for item in job:
@@ -175,6 +175,7 @@ def _print(report: "Report", job: "Sanity") -> None:
             report.item(said[-1])
     for line in sanity.last_lines(said, report):
         report.note(line, None if report.exit_status() else "good")
+    return report.exit_status()
 
 
 def _parse_size(given: str) -> dict[str, int]:

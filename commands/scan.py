@@ -13,7 +13,7 @@ from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from logtool.commands.output import Report, Settings
+    from logtool.commands.output import OutputSettings, Report
     from logtool.disk.log_dir import Inputs
     from logtool.exits import Exit
 
@@ -238,7 +238,7 @@ def _scan(
             raise UsageError(f"{about} are about --output: they take no PATH")
         return _runs(settings, output, written, runs)
     given, conf = inputs.resolved(), spark.settings()
-    report = Report(settings, scan.make(), Summary(), given)
+    report = Report(settings=settings, view=scan.make(), summary=Summary(), inputs=given)
     with report:
         _write(report, output, given, written, spark.master, conf)
     status = report.exit_status()
@@ -275,14 +275,14 @@ def _write(
     with session(master, conf) as spark:
         report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
         job = Scan(
-            spark,
-            given.paths,
-            output,
-            run_id,
-            names,
-            payload,
-            level,
-            given.selection,
+            spark=spark,
+            paths=given.paths,
+            output=output,
+            run_id=run_id,
+            wanted=names,
+            payload=payload,
+            level=level,
+            selection=given.selection,
             on_progress=lambda p: report.show_progress(
                 p.bytes_done, p.bytes_total, scan.reading(summary, p.path)
             ),
@@ -300,7 +300,7 @@ def _write(
     report.note(scan.last_line(job), "good" if summary.complete else "warning")
 
 
-def _runs(settings: "Settings", output: str, written: Written, runs: Runs) -> "Exit":
+def _runs(settings: "OutputSettings", output: str, written: Written, runs: Runs) -> "Exit":
     """Say what is asked of the runs, or remove some; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import scan
@@ -363,7 +363,7 @@ def _remove(report: "Report", output: str, run_id: str | None) -> None:
         report.note("nothing to remove")
 
 
-def _compare(chosen: "Settings", output: str, runs: tuple[str, str]) -> "Exit":
+def _compare(chosen: "OutputSettings", output: str, runs: tuple[str, str]) -> "Exit":
     from logtool.commands.output import Report
     from logtool.commands.views import scan_runs
     from logtool.exits import Exit
@@ -384,7 +384,7 @@ def _compare(chosen: "Settings", output: str, runs: tuple[str, str]) -> "Exit":
     return Exit.FINDINGS if status is Exit.OK and found.is_worse else status
 
 
-def _history(chosen: "Settings", output: str) -> "Exit":
+def _history(chosen: "OutputSettings", output: str) -> "Exit":
     from logtool.commands.output import Report
     from logtool.commands.views import scan_runs
     from logtool.pipeline.session import needed_for_runs

@@ -94,7 +94,9 @@ def stat(
 
     settings = printing.settings()
     given = inputs.resolved()
-    report = Report(settings, stat.make(segments=segments), Summary(), given)
+    report = Report(
+        settings=settings, view=stat.make(segments=segments), summary=Summary(), inputs=given
+    )
     unpack = level is StatLevel.RECORDS
     survey = Survey(
         given.paths,

@@ -88,7 +88,7 @@ def txns(
     from logtool.txns.run import Audit
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    report = Report(settings, txns.make(settings), summary, given)
+    report = Report(settings=settings, view=txns.make(settings), summary=summary, inputs=given)
     job = Audit(
         paths=given.paths,
         now_ms=_now_ms(now),

@@ -133,7 +133,9 @@ def verify(
         on_progress=lambda progress: report.show(progress),
     )
     given = Inputs(paths, inputs.selection)
-    report = Report(settings, findings.make(settings), job.summary, given)
+    report = Report(
+        settings=settings, view=findings.make(settings), summary=job.summary, inputs=given
+    )
     printer = findings.Printer(report, max_findings)
     _run(job, report, printer, spark if engine is EngineChoice.SPARK else None)
     printer.conclude(fail_on)

@@ -12,7 +12,7 @@ from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 
 if TYPE_CHECKING:
-    from logtool.commands.output import Report, Settings
+    from logtool.commands.output import OutputSettings, Report
     from logtool.exits import Exit
     from logtool.replication.scenario import Scenario
     from logtool.replication.state_machine import TruncationRule
@@ -132,7 +132,9 @@ def watermark(
         leader=leader,
         run=running.run(lambda progress: report.show(progress)),
     )
-    report = Report(settings, watermark.of_replicas(), job.summary, given)
+    report = Report(
+        settings=settings, view=watermark.of_replicas(), summary=job.summary, inputs=given
+    )
     _print(report, job)
     raise typer.Exit(report.exit_status(fail_on))
 
@@ -219,7 +221,7 @@ def simulate(
     raise typer.Exit(_play(settings, read(scenario), rule))
 
 
-def _play(settings: "Settings", chosen: "Scenario", rule: "TruncationRule | None") -> "Exit":
+def _play(settings: "OutputSettings", chosen: "Scenario", rule: "TruncationRule | None") -> "Exit":
     """Print the steps of a scenario and what it comes to; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import watermark

@@ -39,9 +39,17 @@ _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def render(
-    data: memoryview, values: Any, order: Any, first: int, texts: bytes, cuts: Any, ops: Any,
-    encoding: int, delimiter: int, out: memoryview,
-) -> tuple[int, int]:  # fmt: skip
+    data: memoryview,
+    values: Any,
+    order: Any,
+    first: int,
+    texts: bytes,
+    cuts: Any,
+    ops: Any,
+    encoding: int,
+    delimiter: int,
+    out: memoryview,
+) -> tuple[int, int]:
     """Write a line for each of ``order[first:]``, which are rows of `values`, while there is room.
 
     A row (int64) is its kind and its cells. Cell i of kind k is ``ops[k, i]``, up to an `END`, and
@@ -62,9 +70,17 @@ def render(
 
 
 def _line(
-    data: memoryview, values: Any, row: int, texts: bytes, cuts: Any, ops: Any,
-    encoding: int, delimiter: int, out: memoryview, at: int,
-) -> int:  # fmt: skip
+    data: memoryview,
+    values: Any,
+    row: int,
+    texts: bytes,
+    cuts: Any,
+    ops: Any,
+    encoding: int,
+    delimiter: int,
+    out: memoryview,
+    at: int,
+) -> int:
     """Write one line behind ``out[:at]``; returns where it ends, -1 where there is no room."""
     kind = values[row, 0]
     for cell in range(ops.shape[1]):
@@ -165,9 +181,14 @@ def _part(out: memoryview, at: int, mark: int, number: int, size: int) -> int:
 
 
 def _value(
-    out: memoryview, at: int, data: memoryview, first: int, length: int, encoding: int,
+    out: memoryview,
+    at: int,
+    data: memoryview,
+    first: int,
+    length: int,
+    encoding: int,
     delimiter: int,
-) -> int:  # fmt: skip
+) -> int:
     """Write a key or value; returns where it ends, -1 where there may be no room for it."""
     if length > 0 and not 0 <= first <= len(data) - length:
         raise IndexError
@@ -196,9 +217,14 @@ def _value(
 
 
 def _cells(
-    out: memoryview, at: int, data: memoryview, first: int, length: int, encoding: int,
+    out: memoryview,
+    at: int,
+    data: memoryview,
+    first: int,
+    length: int,
+    encoding: int,
     delimiter: int,
-) -> int:  # fmt: skip
+) -> int:
     """Write a key or value for CSV or TSV: its text, its encoding and its size."""
     if length < 0:
         out[at] = out[at + 1] = delimiter

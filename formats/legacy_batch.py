@@ -70,7 +70,15 @@ def parse(entry: memoryview) -> Message:
         position += _TIMESTAMP.size
     key, position = _parse_bytes(entry, position)
     value, position = _parse_bytes(entry, position)
-    return Message(offset, crc, magic, attributes, timestamp, key, value)
+    return Message(
+        offset=offset,
+        crc=crc,
+        magic=magic,
+        attributes=attributes,
+        timestamp=timestamp,
+        key=key,
+        value=value,
+    )
 
 
 def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
@@ -102,10 +110,14 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
     for message in _entries(inner):
         stamp = outer.timestamp if outer.attributes & TIMESTAMP_TYPE else message.timestamp
         yield Message(
-            base + message.offset, message.crc, message.magic,
-            message.attributes | outer.attributes & TIMESTAMP_TYPE, stamp, message.key,
-            message.value,
-        )  # fmt: skip
+            offset=base + message.offset,
+            crc=message.crc,
+            magic=message.magic,
+            attributes=message.attributes | outer.attributes & TIMESTAMP_TYPE,
+            timestamp=stamp,
+            key=message.key,
+            value=message.value,
+        )
 
 
 def fill(table: BatchTable, data: memoryview, found: Column) -> None:
@@ -117,8 +129,13 @@ def fill(table: BatchTable, data: memoryview, found: Column) -> None:
         table.last_offset[row] = table.base_offset[row]
         table.crc[row], table.attributes[row] = crc, attributes
         table.base_timestamp[row] = table.max_timestamp[row] = stamp
-        for column in (table.leader_epoch, table.producer_id, table.producer_epoch,
-                       table.base_sequence, table.record_count):  # fmt: skip
+        for column in (
+            table.leader_epoch,
+            table.producer_id,
+            table.producer_epoch,
+            table.base_sequence,
+            table.record_count,
+        ):
             column[row] = -1
 
 

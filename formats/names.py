@@ -202,7 +202,9 @@ def parse_directory(name: str) -> PartitionDirectory | BadDirectory:
     exact = partition_text == str(partition) and (
         unique_id is None or _UNIQUE_ID.fullmatch(unique_id) is not None
     )
-    return PartitionDirectory(name, kind, topic, partition, unique_id, exact)
+    return PartitionDirectory(
+        name=name, kind=kind, topic=topic, partition=partition, unique_id=unique_id, exact=exact
+    )
 
 
 def parse_partition_file(name: str, *, metadata_log: bool = False) -> FileName:
@@ -221,7 +223,7 @@ def parse_partition_file(name: str, *, metadata_log: bool = False) -> FileName:
     stem = name.removesuffix(state)
     kind = next((k for k in _NUMBERED_KINDS if stem.endswith(k)), FileKind.UNKNOWN)
     if kind is FileKind.UNKNOWN and state is FileState.LIVE:
-        return FileName(name, kind, state, Reception.IGNORED)
+        return FileName(name=name, kind=kind, state=state, reception=Reception.IGNORED)
     prefix = name.partition(".")[0]
     offset = parse_long(prefix)
     exact = (
@@ -230,7 +232,9 @@ def parse_partition_file(name: str, *, metadata_log: bool = False) -> FileName:
         and stem == prefix + kind
         and _occurs(kind, state)
     )
-    return FileName(name, kind, state, _reception(exact, state, offset), offset)
+    return FileName(
+        name=name, kind=kind, state=state, reception=_reception(exact, state, offset), offset=offset
+    )
 
 
 def parse_root_file(name: str) -> FileName:
@@ -240,7 +244,7 @@ def parse_root_file(name: str) -> FileName:
         return fixed
     kind = next((k for k in _UNREPLACED_KINDS if name == k), FileKind.UNKNOWN)
     reception = Reception.IGNORED if kind is FileKind.UNKNOWN else Reception.EXACT
-    return FileName(name, kind, FileState.LIVE, reception)
+    return FileName(name=name, kind=kind, state=FileState.LIVE, reception=reception)
 
 
 def parse_remote_index(name: str) -> FileName:
@@ -249,14 +253,16 @@ def parse_remote_index(name: str) -> FileName:
     offset = parse_long(found.group(1)) if found else None
     segment_uuid = parse_uuid(found.group(2)) if found else None
     if not found or offset is None or segment_uuid is None:
-        return FileName(name, FileKind.UNKNOWN, FileState.LIVE, Reception.IGNORED)
+        return FileName(
+            name=name, kind=FileKind.UNKNOWN, state=FileState.LIVE, reception=Reception.IGNORED
+        )
     exact = found.group(1) == str(offset) and found.group(2) == segment_uuid
     return FileName(
-        name,
-        FileKind(found.group(3)),
-        FileState(found.group(4)),
-        Reception.EXACT if exact else Reception.ACCEPTED,
-        offset,
+        name=name,
+        kind=FileKind(found.group(3)),
+        state=FileState(found.group(4)),
+        reception=Reception.EXACT if exact else Reception.ACCEPTED,
+        offset=offset,
         segment_uuid=segment_uuid,
     )
 
@@ -295,12 +301,12 @@ def _snapshot_file(snapshot: kraft_snapshot.SnapshotName, metadata_log: bool) ->
         reception = Reception.ACCEPTED if readable else Reception.STOPS_BROKER
     known = snapshot.canonical or metadata_log
     return FileName(
-        snapshot.name,
-        FileKind.KRAFT_SNAPSHOT if known else FileKind.UNKNOWN,
-        _SNAPSHOT_STATES[snapshot.state] if known else FileState.LIVE,
-        reception,
-        snapshot.end_offset if known else None,
-        snapshot.epoch if known else None,
+        name=snapshot.name,
+        kind=FileKind.KRAFT_SNAPSHOT if known else FileKind.UNKNOWN,
+        state=_SNAPSHOT_STATES[snapshot.state] if known else FileState.LIVE,
+        reception=reception,
+        offset=snapshot.end_offset if known else None,
+        epoch=snapshot.epoch if known else None,
     )
 
 
@@ -308,7 +314,7 @@ def _fixed_file(name: str, kinds: tuple[FileKind, ...]) -> FileName | None:
     for kind in kinds:
         for state in (FileState.LIVE, FileState.TEMPORARY):
             if name == kind + state:
-                return FileName(name, kind, state, Reception.EXACT)
+                return FileName(name=name, kind=kind, state=state, reception=Reception.EXACT)
     return None
 
 

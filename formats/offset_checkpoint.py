@@ -116,5 +116,5 @@ def _row(line: Line) -> Row | None:
         case [topic, partition_text, offset_text]:
             partition, offset = parse_int(partition_text), parse_long(offset_text)
             if partition is not None and offset is not None:
-                return Row(topic, partition, offset, line)
+                return Row(topic=topic, partition=partition, offset=offset, line=line)
     return None

@@ -79,14 +79,20 @@ class ProducerSnapshot:
 def parse(data: bytes) -> ProducerSnapshot:
     """Split `data` into header, entries and the rest. Never fails."""
     if len(data) < HEADER.size:
-        return ProducerSnapshot(None, None, None, np.empty(0, _NATIVE), bytes(data))
+        return ProducerSnapshot(
+            version=None, crc=None, count=None, entries=np.empty(0, _NATIVE), trailing=bytes(data)
+        )
     version, crc, count = HEADER.unpack_from(data)
     room = (len(data) - HEADER.size) // ENTRY_SIZE
     there = max(0, min(count, room)) if version == VERSION else 0
     entries = np.frombuffer(data, ENTRY, there, HEADER.size).astype(_NATIVE)
     entries.setflags(write=False)
     return ProducerSnapshot(
-        version, crc, count, entries, bytes(data[HEADER.size + there * ENTRY_SIZE :])
+        version=version,
+        crc=crc,
+        count=count,
+        entries=entries,
+        trailing=bytes(data[HEADER.size + there * ENTRY_SIZE :]),
     )
 
 
@@ -130,7 +136,9 @@ def build(entries: npt.NDArray[np.void]) -> ProducerSnapshot:
     native = entries.astype(_NATIVE)
     native.setflags(write=False)
     crc = crc32c.crc32c(_COUNT.pack(len(native)) + native.astype(ENTRY).tobytes())
-    return ProducerSnapshot(VERSION, crc, len(native), native, b"")
+    return ProducerSnapshot(
+        version=VERSION, crc=crc, count=len(native), entries=native, trailing=b""
+    )
 
 
 def _body(snapshot: ProducerSnapshot) -> bytes:

@@ -228,12 +228,23 @@ def from_headers(headers: NDArray[np.void], positions: Column) -> BatchTable:
     base_offset = column("base_offset")
     nothing = np.full(len(headers), -1, np.int64)
     return BatchTable(
-        positions, column("batch_length") + LOG_OVERHEAD, base_offset,
-        base_offset + column("last_offset_delta"), column("leader_epoch"), column("magic"),
-        column("crc"), column("attributes"), column("base_timestamp"), column("max_timestamp"),
-        column("producer_id"), column("producer_epoch"), column("base_sequence"),
-        column("record_count"), nothing, nothing.copy(),
-    )  # fmt: skip
+        position=positions,
+        size=column("batch_length") + LOG_OVERHEAD,
+        base_offset=base_offset,
+        last_offset=base_offset + column("last_offset_delta"),
+        leader_epoch=column("leader_epoch"),
+        magic=column("magic"),
+        crc=column("crc"),
+        attributes=column("attributes"),
+        base_timestamp=column("base_timestamp"),
+        max_timestamp=column("max_timestamp"),
+        producer_id=column("producer_id"),
+        producer_epoch=column("producer_epoch"),
+        base_sequence=column("base_sequence"),
+        record_count=column("record_count"),
+        control_type=nothing,
+        coordinator_epoch=nothing.copy(),
+    )
 
 
 def encode(
@@ -257,10 +268,20 @@ def encode(
     body = compression.compress(attributes & CODEC_MASK, payload)
     header = np.zeros(1, HEADER)
     header[0] = (
-        base_offset, HEADER_SIZE - LOG_OVERHEAD + len(body), leader_epoch, MAGIC, 0, attributes,
-        last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch,
-        base_sequence, record_count,
-    )  # fmt: skip
+        base_offset,
+        HEADER_SIZE - LOG_OVERHEAD + len(body),
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        record_count,
+    )
     covered = HEADER.fields["attributes"][1] if HEADER.fields else 0
     header["crc"] = crc32c(header.tobytes()[covered:] + body)
     return header.tobytes() + body

@@ -55,11 +55,16 @@ class Verification:
     """
 
     def __init__(
-        self, paths: Sequence[Path], *, level: Level = Level.BATCHES,
-        selection: Selection | None = None, limit: int = compression.DEFAULT_LIMIT,
-        budget: Budget | None = None, on_progress: Callable[[Progress], None] | None = None,
+        self,
+        paths: Sequence[Path],
+        *,
+        level: Level = Level.BATCHES,
+        selection: Selection | None = None,
+        limit: int = compression.DEFAULT_LIMIT,
+        budget: Budget | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         areas: Collection[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._paths = paths
         self._areas = areas
         self._level = level
@@ -209,9 +214,13 @@ class Verification:
         yield from root.check_marker(home, logs)
 
     def _request(
-        self, *, clean: bool = False, log_start_offset: int = 0, needs_topic_id: bool = True,
+        self,
+        *,
+        clean: bool = False,
+        log_start_offset: int = 0,
+        needs_topic_id: bool = True,
         cleaning: Cleaning = NOT_KNOWN,
-    ) -> Request:  # fmt: skip
+    ) -> Request:
         return Request(
             level=self._level,
             clean=clean,
@@ -223,11 +232,16 @@ class Verification:
         )
 
     def _job(
-        self, path: Path, found: Partition | UnreadableError, request: Request,
+        self,
+        path: Path,
+        found: Partition | UnreadableError,
+        request: Request,
         key: TopicPartition | None = None,
-    ) -> Job:  # fmt: skip
+    ) -> Job:
         tasks = plan(found, request) if isinstance(found, Partition) else []
-        job = Job(path, tasks, _Subject(found, request, PartitionFacts(), key))
+        job = Job(
+            path, tasks, _Subject(found=found, request=request, facts=PartitionFacts(), key=key)
+        )
         self._run.bytes_total += job.bytes
         return job
 

@@ -113,9 +113,17 @@ class BlockLines:
         first = 0
         while first < len(order):
             stop, size = rendering.render(
-                data, values, order, first, texts, cuts, ops, encoding, delimiter,
+                data,
+                values,
+                order,
+                first,
+                texts,
+                cuts,
+                ops,
+                encoding,
+                delimiter,
                 memoryview(self._out),
-            )  # fmt: skip
+            )
             if stop == first:
                 self._out = bytearray(2 * len(self._out))
             else:
@@ -166,15 +174,22 @@ class BlockLines:
         behind = {f"{name}_{more}" for name in rows.fields for more in ("encoding", "size")}
         cells = [
             _MARK if c.title in rows.fields else cell(text.cell(c.value(obj)), self._delimiter)
-            for c in self._columns if c.title not in behind
-        ]  # fmt: skip
+            for c in self._columns
+            if c.title not in behind
+        ]
         return rows.cut(self._delimiter.join(cells) + "\n", _MARK)
 
 
 def _kinds(table: BatchTable) -> tuple[dict[Key, int], Column]:
     """Return the kinds of batches, which differ in what varies alone: a row of each, and whose."""
-    names = ("attributes", "leader_epoch", "producer_id", "producer_epoch", "control_type",
-             "coordinator_epoch")  # fmt: skip
+    names = (
+        "attributes",
+        "leader_epoch",
+        "producer_id",
+        "producer_epoch",
+        "control_type",
+        "coordinator_epoch",
+    )
     columns = [getattr(table, name) for name in names]
     if all((column == column[0]).all() for column in columns):
         return {tuple(int(column[0]) for column in columns): 0}, np.zeros(len(table), np.int64)

@@ -102,8 +102,12 @@ class ParquetFile:
         """Take a block; there is nothing to print."""
         self._take_rows()
         origin = block.origin
-        common = {"path": str(origin.path), "topic": origin.topic, "partition": origin.partition,
-                  "segment": origin.segment}  # fmt: skip
+        common = {
+            "path": str(origin.path),
+            "topic": origin.topic,
+            "partition": origin.partition,
+            "segment": origin.segment,
+        }
         if block.records:
             nothing = dict.fromkeys(("control_record", "control_error"))
             for rows in record_columns(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from logtool.actions import GRAVE, Action, Kind
 from logtool.commands import output
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.disk import shell
@@ -31,7 +31,7 @@ _ROUTINE = frozenset({Kind.CREATE, Kind.REPLACE, "recover"})
 """What a table shows with -v only, one by one."""
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view of every command that plans or changes something."""
     return View(
         schema=SCHEMA,
@@ -303,7 +303,7 @@ def undo_line(path: object) -> str:
     return f"undo with: logtool undo --apply {shell.path(str(path))}"
 
 
-def _line(obj: Object, settings: Settings) -> str | None:
+def _line(obj: Object, settings: OutputSettings) -> str | None:
     if obj["type"] == "partition":
         return _partition(obj)
     if obj["type"] == "undo":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import columns
 from logtool.commands.views import actions
@@ -42,7 +42,7 @@ def of_rows() -> View:
     )
 
 
-def of_edits(settings: Settings, diffs: dict[str, str]) -> View:
+def of_edits(settings: OutputSettings, diffs: dict[str, str]) -> View:
     """Return the view of what changes; `diffs` are the differences of the files, by their path."""
     return replace(
         actions.make(settings), lines={"table": lambda obj: diffs.get(obj.get("path") or "")}
@@ -53,7 +53,7 @@ def of_edits(settings: Settings, diffs: dict[str, str]) -> View:
 class Job:
     """Edits that are shown and, where that is wanted, made."""
 
-    settings: Settings
+    settings: OutputSettings
     log_dir: Path
     apply: bool
     undo_dir: Path | None
@@ -70,7 +70,12 @@ class Job:
         edits: list[Edit] = []
         undo_dir = None
         summary = self.summary
-        report = Report(self.settings, of_edits(self.settings, diffs), summary, self.inputs)
+        report = Report(
+            settings=self.settings,
+            view=of_edits(self.settings, diffs),
+            summary=summary,
+            inputs=self.inputs,
+        )
         none: list[Path] = []
         holding = held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none)
         # The report is outside: it is what takes signals, also while an earlier change is finished.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from logtool.commands import output
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.diff.pair import Status
@@ -37,7 +37,7 @@ _WORDS = {
 _STYLES = {Status.COMPACTED: "info", Status.BEHIND: "warning", Status.DISJOINT: "warning"}
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view."""
     layouts = {"partition": _PARTITION, "damage": _DAMAGE}
     return View(
@@ -116,7 +116,7 @@ class Printer:
         )
 
 
-def _line(obj: Object, settings: Settings) -> str | None:
+def _line(obj: Object, settings: OutputSettings) -> str | None:
     kind = obj["type"]
     if kind == "partition":
         return _partition(obj, settings)
@@ -128,7 +128,7 @@ def _line(obj: Object, settings: Settings) -> str | None:
     return f"  {text.escape(obj['copy'])}: {_damage(obj)}" if kind == "damage" else None
 
 
-def _partition(obj: Object, settings: Settings) -> str:
+def _partition(obj: Object, settings: OutputSettings) -> str:
     status = Status(obj["status"])
     style = "error" if status.is_grave else _STYLES.get(status, "good")
     words = output.paint_stdout(_WORDS[status], style, settings.color)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from logtool.commands import output
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.progress import progress_line
 from logtool.commands.printing.writers import Object, columns
@@ -32,7 +32,7 @@ _BROKER_WORDS = {
 }
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view of `verify`."""
     return View(
         schema=SCHEMA,
@@ -132,7 +132,7 @@ def _next_lines(commands: list[str]) -> Iterable[str]:
         yield f"  and {len(commands) - MOST_NEXT} more, see --format json"
 
 
-def _lines(obj: Object, settings: Settings) -> str | None:
+def _lines(obj: Object, settings: OutputSettings) -> str | None:
     """Return a finding as a person reads it; errors go to stderr instead."""
     if obj["type"] != "finding":
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.commands import output
-from logtool.commands.output import Settings, View
+from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.running.summary import Summary
@@ -35,7 +35,7 @@ _MARKDOWN = {
 }  # fmt: skip
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view of ``gaps``."""
     return View(
         schema=SCHEMA,
@@ -71,7 +71,7 @@ def written(path: Path, size: int, partition: Object) -> str:
     return line
 
 
-def _lines(obj: Object, settings: Settings) -> str | None:
+def _lines(obj: Object, settings: OutputSettings) -> str | None:
     kind = obj["type"]
     if kind in ("partition", "topic") and not (obj["reasons"] or settings.verbose):
         return None
@@ -122,7 +122,7 @@ def _percent(share: float) -> str:
     return f" ({share * 100:.2f} %)" if share else ""
 
 
-def _gap(obj: Object, settings: Settings) -> str:
+def _gap(obj: Object, settings: OutputSettings) -> str:
     last = obj["last_offset"]
     span = text.through(obj["first_offset"], "the end" if last is None else last)
     reason = str(obj["reason"])

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logtool.commands import output
-from logtool.commands.output import Settings, View
+from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
-    from logtool.lookup.places import Place
+    from logtool.lookup.location import Location
     from logtool.lookup.run import Answer
 
 SCHEMA = "logtool.lookup/1"
@@ -28,7 +28,7 @@ _TABLE = (
 )  # fmt: skip
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view of `lookup`."""
 
     def layout(obj: Object) -> Columns | str | None:
@@ -62,8 +62,8 @@ def objects(answer: "Answer") -> list[dict[str, Any]]:
             "agree": answer.agree,
             "message": message(answer),
         },
-        _place("index", answer.by_index),
-        _place("scan", answer.by_scan),
+        _location("index", answer.by_index),
+        _location("scan", answer.by_scan),
     ]
 
 
@@ -99,29 +99,29 @@ def _missing(answer: "Answer") -> str:
     return f"offset {value} is not below the log end offset {end}"
 
 
-def _where(place: "Place") -> str:
-    if place.problem:
-        return f"nowhere ({place.problem})"
-    if place.path is None:
+def _where(location: "Location") -> str:
+    if location.problem:
+        return f"nowhere ({location.problem})"
+    if location.path is None:
         return "nowhere"
-    at = "" if place.position is None else f" at byte {place.position}"
-    return f"to offset {place.offset} in {place.path.name}{at}"
+    at = "" if location.position is None else f" at byte {location.position}"
+    return f"to offset {location.offset} in {location.path.name}{at}"
 
 
-def _place(by: str, place: "Place") -> dict[str, Any]:
+def _location(by: str, location: "Location") -> dict[str, Any]:
     return {
         "type": "place",
-        "path": None if place.path is None else str(place.path),
+        "path": None if location.path is None else str(location.path),
         "by": by,
-        "segment": place.segment,
-        "position": place.position,
-        "size": place.size,
-        "base_offset": place.base_offset,
-        "last_offset": place.last_offset,
-        "record": place.record,
-        "offset": place.offset,
-        "timestamp_ms": place.timestamp_ms,
-        "timestamp": rfc3339(place.timestamp_ms),
-        "leader_epoch": place.leader_epoch,
-        "problem": place.problem,
+        "segment": location.segment,
+        "position": location.position,
+        "size": location.size,
+        "base_offset": location.base_offset,
+        "last_offset": location.last_offset,
+        "record": location.record,
+        "offset": location.offset,
+        "timestamp_ms": location.timestamp_ms,
+        "timestamp": rfc3339(location.timestamp_ms),
+        "leader_epoch": location.leader_epoch,
+        "problem": location.problem,
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from logtool.actions import Action
 from logtool.commands import output
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.commands.views import actions
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _STYLES = {"remove": "warning"} | dict.fromkeys(BLOCKED, "error")
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view of `rebuild-index`: that of every plan, with a line for each file."""
     return replace(actions.make(settings), lines={"table": lambda obj: _line(obj, settings)})
 
@@ -67,7 +67,7 @@ def _last_line(job: "Rebuild", counts: Counter[str], status: Exit) -> str:
     return f"{looked}, {files} to change; nothing was written; add --apply to do it{tail}"
 
 
-def _line(obj: Object, settings: Settings) -> str | None:
+def _line(obj: Object, settings: OutputSettings) -> str | None:
     """Return an action as a person reads it."""
     if obj["type"] == "undo":
         return actions.undo_line(obj["path"])

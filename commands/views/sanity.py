@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns
 from logtool.findings import Severity
@@ -63,7 +63,7 @@ _MEASUREMENT: Columns = (
 )
 
 
-def make(settings: Settings, *, models: bool) -> View:
+def make(settings: OutputSettings, *, models: bool) -> View:
     """Return the view of `sanity`; people want the models that something was projected by."""
     return View(
         schema=SCHEMA,
@@ -120,7 +120,7 @@ _SEEN = {
 _TABLES = {"measurement": _MEASUREMENT, "model": _MODEL, "projection": _PROJECTION}
 
 
-def _layout(obj: Object, settings: Settings, models: bool) -> Columns | str | None:
+def _layout(obj: Object, settings: OutputSettings, models: bool) -> Columns | str | None:
     if obj["type"] == "model" and not models:
         return None
     if obj["type"] in _TABLES:

@@ -42,18 +42,25 @@ _KEYS = {
 def make(of: str = "table") -> View:
     """Return the view of `scan`: of the tables of a run, of its files, or of runs."""
     return View(
-        SCHEMA, columns(*_KEYS[of]), lambda obj: _LAYOUTS.get(obj["type"]),
-        row_types=frozenset({of}), sparse=True,
-    )  # fmt: skip
+        SCHEMA,
+        columns(*_KEYS[of]),
+        lambda obj: _LAYOUTS.get(obj["type"]),
+        row_types=frozenset({of}),
+        sparse=True,
+    )
 
 
 def run_object(run: "Manifest") -> Object:
     """Return the object of a complete run."""
     return {
-        "type": "run", "run_id": run.run_id, "state": "complete",
-        "rows": sum(run.rows.values()), "bytes": sum(part.size for part in run.parts),
-        "began": None, "process": None,
-    }  # fmt: skip
+        "type": "run",
+        "run_id": run.run_id,
+        "state": "complete",
+        "rows": sum(run.rows.values()),
+        "bytes": sum(part.size for part in run.parts),
+        "began": None,
+        "process": None,
+    }
 
 
 def file_objects(run: "Manifest", output: str, wanted: Sequence[str]) -> Iterator[Object]:
@@ -61,9 +68,13 @@ def file_objects(run: "Manifest", output: str, wanted: Sequence[str]) -> Iterato
     for part in run.parts:
         if part.table in wanted and part.table in run.rows:
             yield {
-                "type": "file", "table": part.table, "rows": part.rows, "bytes": part.size,
-                "path": f"{output.rstrip('/')}/{part.path}", "run_id": run.run_id,
-            }  # fmt: skip
+                "type": "file",
+                "table": part.table,
+                "rows": part.rows,
+                "bytes": part.size,
+                "path": f"{output.rstrip('/')}/{part.path}",
+                "run_id": run.run_id,
+            }
 
 
 def staged_object(one: "Staged", *, removed: bool) -> Object:
@@ -71,18 +82,27 @@ def staged_object(one: "Staged", *, removed: bool) -> Object:
     state = "under way" if one.lives else "removed" if removed else "killed"
     began = one.owner and datetime.fromtimestamp(one.owner.began, UTC).isoformat("T", "seconds")
     return {
-        "type": "run", "run_id": one.staging.run_id, "state": state, "rows": None, "bytes": None,
-        "began": began, "process": None if one.owner is None else str(one.owner),
-    }  # fmt: skip
+        "type": "run",
+        "run_id": one.staging.run_id,
+        "state": state,
+        "rows": None,
+        "bytes": None,
+        "began": began,
+        "process": None if one.owner is None else str(one.owner),
+    }
 
 
 def objects(job: "Scan") -> Iterator[Object]:
     """Yield an object for each table that was written."""
     for name in job.wanted:
         yield {
-            "type": "table", "table": name, "rows": job.rows[name], "bytes": job.sizes[name],
-            "path": f"{job.output.rstrip('/')}/{job.folder}/{name}", "run_id": job.run_id,
-        }  # fmt: skip
+            "type": "table",
+            "table": name,
+            "rows": job.rows[name],
+            "bytes": job.sizes[name],
+            "path": f"{job.output.rstrip('/')}/{job.folder}/{name}",
+            "run_id": job.run_id,
+        }
 
 
 def reading(summary: "Summary", path: "Path") -> str:

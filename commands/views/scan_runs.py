@@ -75,9 +75,12 @@ def comparison(*, verbose: bool) -> View:
 def history() -> View:
     """Return the view of the history of all runs."""
     return View(
-        SCHEMA, columns(*_HISTORY_KEYS), lambda obj: {"history": _HISTORY}.get(obj["type"]),
-        row_types=frozenset({"history"}), sparse=True,
-    )  # fmt: skip
+        SCHEMA,
+        columns(*_HISTORY_KEYS),
+        lambda obj: {"history": _HISTORY}.get(obj["type"]),
+        row_types=frozenset({"history"}),
+        sparse=True,
+    )
 
 
 def objects(found: "Comparison") -> Iterator[Object]:
@@ -92,10 +95,15 @@ def objects(found: "Comparison") -> Iterator[Object]:
         yield {"type": "growth", **row}
     for lag, row, known in found.replicas:
         yield {
-            "type": "replica", "state": str(lag), "log_dir": row["log_dir"], "topic": row["topic"],
-            "partition": row["partition"], "behind": row["behind"],
-            "behind_before": known and known["behind"], "diverges_at": row["diverges_at"],
-        }  # fmt: skip
+            "type": "replica",
+            "state": str(lag),
+            "log_dir": row["log_dir"],
+            "topic": row["topic"],
+            "partition": row["partition"],
+            "behind": row["behind"],
+            "behind_before": known and known["behind"],
+            "diverges_at": row["diverges_at"],
+        }
 
 
 def history_object(row: dict[str, Any]) -> Object:

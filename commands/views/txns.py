@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from logtool.commands import output
-from logtool.commands.output import Report, Settings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns
 from logtool.dump.values import or_null
@@ -32,7 +32,7 @@ _TRANSACTION = (
 )
 
 
-def make(settings: Settings) -> View:
+def make(settings: OutputSettings) -> View:
     """Return the view of `txns`."""
 
     def layout(obj: Object) -> Columns | str | None:
@@ -179,7 +179,7 @@ def _heading(obj: Object) -> str:
     return f"{text.escape(obj['path'])}: {'; '.join(parts)}"
 
 
-def _finding(obj: Object, settings: Settings) -> str:
+def _finding(obj: Object, settings: OutputSettings) -> str:
     severity = obj["severity"]
     label = output.paint_stdout(severity.upper(), severity, settings.color)
     return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"

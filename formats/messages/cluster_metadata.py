@@ -176,13 +176,25 @@ def _partition(reader: Reader, version: int) -> Record:
     directories = reader.array(Reader.uuid) if version >= 1 else ()
     reader.tagged()
     return PartitionRecord(
-        topic_id, partition_id, replicas, isr, leader, leader_epoch, partition_epoch, directories
+        topic_id=topic_id,
+        partition_id=partition_id,
+        replicas=replicas,
+        isr=isr,
+        leader=leader,
+        leader_epoch=leader_epoch,
+        partition_epoch=partition_epoch,
+        directories=directories,
     )
 
 
 def _config(reader: Reader, version: int) -> Record:
     kind, resource = reader.number(1), reader.string()
-    record = ConfigRecord(kind, resource, reader.string(), reader.nullable_string())
+    record = ConfigRecord(
+        resource_type=kind,
+        resource_name=resource,
+        name=reader.string(),
+        value=reader.nullable_string(),
+    )
     reader.tagged()
     return record
 
@@ -199,12 +211,12 @@ def _partition_change(reader: Reader, version: int) -> Record:
     if version >= 1 and _TAG_DIRECTORIES in tagged:
         directories = tagged[_TAG_DIRECTORIES].nullable_array(Reader.uuid)
     return PartitionChangeRecord(
-        topic_id,
-        partition_id,
-        numbers(_TAG_ISR),
-        None if leader == _SAME_LEADER else leader,
-        numbers(_TAG_REPLICAS),
-        directories,
+        topic_id=topic_id,
+        partition_id=partition_id,
+        isr=numbers(_TAG_ISR),
+        leader=None if leader == _SAME_LEADER else leader,
+        replicas=numbers(_TAG_REPLICAS),
+        directories=directories,
     )
 
 

@@ -53,9 +53,12 @@ def make_dir(home: HeldDir, path: Path) -> HeldDir:
 
 
 def write_new(
-    home: HeldDir, path: Path, blocks: Iterable[bytes],
-    look: Look | None = None, like: OpenFile | None = None,
-) -> tuple[int, int]:  # fmt: skip
+    home: HeldDir,
+    path: Path,
+    blocks: Iterable[bytes],
+    look: Look | None = None,
+    like: OpenFile | None = None,
+) -> tuple[int, int]:
     """Write a file that is not there yet and make it durable; returns its size and CRC-32C.
 
     It gets mode, owner and mtime of `look`, or else is its owner's alone; and the access control

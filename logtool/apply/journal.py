@@ -105,7 +105,13 @@ class Journal:
         if self.state is not State.PREPARED:
             raise ValueError(f"{self.undo_dir}: is {self.state} already")
         with self._given_up():
-            record = Record(self.log_dir, self.command, self.state, self.steps, self._times)
+            record = Record(
+                log_dir=self.log_dir,
+                command=self.command,
+                state=self.state,
+                steps=self.steps,
+                times=self._times,
+            )
             records.write(self._undo, record)
         self.state = State.COMMITTED
 
@@ -184,7 +190,7 @@ class Journal:
         if not (outside.belongs_to_broker(self.log_dir) or any(map(outside.is_brokers, gone))):
             raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
 
-    def _find(self) -> list[states.Found]:
+    def _find(self) -> list[states.StepState]:
         settled = self.state is State.DONE
         return states.find(self.steps, self._log_dir, self._undo, settled=settled)
 
@@ -299,7 +305,9 @@ def finish_earlier(
             journal.finish()
 
 
-def _by_directory(found: Sequence[states.Found], log_dir: HeldDir) -> Iterator[states.Found]:
+def _by_directory(
+    found: Sequence[states.StepState], log_dir: HeldDir
+) -> Iterator[states.StepState]:
     """Yield what is to be done, and make names durable when a directory is left.
 
     What comes later, such as the marker of a clean stop, never outlives what comes before it.

@@ -54,8 +54,9 @@ def belongs_to_broker(path: Path) -> bool:
 def is_brokers(name: str) -> bool:
     """Return whether a file has a name that only a broker gives; any program may have a lock."""
     return _is_of_partition(name) or names.parse_root_file(name).kind not in (
-        FileKind.UNKNOWN, FileKind.LOCK,
-    )  # fmt: skip
+        FileKind.UNKNOWN,
+        FileKind.LOCK,
+    )
 
 
 def _is_partition(name: str) -> bool:

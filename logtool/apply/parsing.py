@@ -72,14 +72,23 @@ def parse(data: bytes) -> Record:
         raise ValueError("a directory has a time, and no step is in it")
     states = [State(_text(line, "state")) for line in after]
     state = states[-1] if states else State.COMMITTED
-    return Record(home, _text(begin, "command"), state, steps, dict(times))
+    return Record(
+        log_dir=home, command=_text(begin, "command"), state=state, steps=steps, times=dict(times)
+    )
 
 
 def _step(line: dict[str, Any], home: Path) -> Step:
     kind = Kind(_text(line, "kind"))
     before, after = (_path(line, key, home, parts=2) for key in ("before", "after"))
     old, new = _look(line, "old"), _look(line, "new")
-    step = Step(_number(line, "number", 1, _INT64), kind, before, after, old, new)
+    step = Step(
+        number=_number(line, "number", 1, _INT64),
+        kind=kind,
+        before=before,
+        after=after,
+        old=old,
+        new=new,
+    )
     wanted = {
         # what must be there: before, after, old, new, and the CRC of old and of new
         Kind.CREATE: (False, True, False, True, False, True),
@@ -88,9 +97,7 @@ def _step(line: dict[str, Any], home: Path) -> Step:
         Kind.TRUNCATE: (True, True, True, True, True, False),
         Kind.RENAME: (True, True, True, False, False, False),
     }[kind]
-    there = (
-        before, after, old, new, old.crc32c if old else None, new.crc32c if new else None,
-    )  # fmt: skip
+    there = (before, after, old, new, old.crc32c if old else None, new.crc32c if new else None)
     if tuple(part is not None for part in there) != wanted:
         raise ValueError(f"step {step.number}: is no {kind}")
     if before and after and (before.parent != after.parent):

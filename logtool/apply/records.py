@@ -25,15 +25,19 @@ def write(undo: HeldDir, record: Record) -> None:
     home = record.log_dir
     lines: list[dict[str, Any]] = [
         {
-            "type": "begin", "schema": SCHEMA, "version": __version__, "time": _now(),
-            "command": record.command, "log_dir": str(home),
+            "type": "begin",
+            "schema": SCHEMA,
+            "version": __version__,
+            "time": _now(),
+            "command": record.command,
+            "log_dir": str(home),
         },
         *(
             {"type": "directory", "path": str(path.relative_to(home)), "mtime_ns": mtime_ns}
             for path, mtime_ns in record.times.items()
         ),
         *(step.as_json(home) for step in record.steps),
-    ]  # fmt: skip
+    ]
     body = b"".join(map(_line, lines))
     commit = {"type": "commit", "steps": len(record.steps), "crc32c": crc32c.crc32c(body)}
     temporary = undo.path / _TEMPORARY
@@ -70,7 +74,9 @@ def read(undo: HeldDir) -> Record:
     if NAME not in undo.names():
         if not all(map(_OURS.fullmatch, undo.names())):
             raise RefusedError(f"{undo.path}: is not an undo directory: it has no {NAME}")
-        return Record(_log_dir_beside(undo.path), "", State.PREPARED, [], {})
+        return Record(
+            log_dir=_log_dir_beside(undo.path), command="", state=State.PREPARED, steps=[], times={}
+        )
     data = _content(undo)
     try:
         return parsing.parse(data[: data.rfind(b"\n") + 1])

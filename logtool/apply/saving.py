@@ -19,7 +19,9 @@ def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Pat
 
     `freed` are the names that other steps of the plan remove.
     """
-    step = Step(number, draft.kind, draft.before, draft.after, None, None)
+    step = Step(
+        number=number, kind=draft.kind, before=draft.before, after=draft.after, old=None, new=None
+    )
     for path in step.paths:
         if not path.is_relative_to(home.path):
             raise RefusedError(f"{path}: does not lie in {home.path}; nothing was changed")
@@ -27,7 +29,9 @@ def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Pat
         _expect(home, draft.after, None)
     old = None if draft.before is None else _save_old(draft, draft.before, home, undo, number)
     new = _save_new(draft, old, home, undo, number)
-    return Step(number, draft.kind, draft.before, draft.after, old, new)
+    return Step(
+        number=number, kind=draft.kind, before=draft.before, after=draft.after, old=old, new=new
+    )
 
 
 def _expect(home: HeldDir, path: Path | None, seen: Stamp | None) -> None:
@@ -60,7 +64,14 @@ def _save_old(draft: Draft, path: Path, home: HeldDir, undo: HeldDir, number: in
         elif draft.kind is not Kind.RENAME:
             crc = _keep(file, home, undo, target)
     _expect(home, path, draft.seen)
-    return Look(status.st_size, status.st_mtime_ns, mode, status.st_uid, status.st_gid, crc)
+    return Look(
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        mode=mode,
+        user=status.st_uid,
+        group=status.st_gid,
+        crc32c=crc,
+    )
 
 
 def _keep(file: OpenFile, home: HeldDir, undo: HeldDir, target: Path) -> int:
@@ -79,16 +90,20 @@ def _save_new(
 ) -> Look | None:
     now = time.time_ns()
     if draft.kind is Kind.TRUNCATE and old and draft.size is not None:
-        return Look(draft.size, now, old.mode, old.user, old.group)
+        return Look(size=draft.size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group)
     if draft.content is None or draft.after is None:
         return None
     content = draft.content
     blocks = (content[i : i + BLOCK] for i in range(0, len(content), BLOCK))
     size, crc = disk.write_new(undo, undo.path / f"{number:06d}.new", blocks)
     if old:
-        return Look(size, now, old.mode, old.user, old.group, crc)
+        return Look(
+            size=size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group, crc32c=crc
+        )
     # A new file belongs to whom its directory belongs to, so that the broker can open it.
     with home.reach(draft.after) as (fd, _):
         folder = os.fstat(fd)
     mode = stat.S_IMODE(folder.st_mode) & 0o666
-    return Look(size, now, mode, folder.st_uid, folder.st_gid, crc)
+    return Look(
+        size=size, mtime_ns=now, mode=mode, user=folder.st_uid, group=folder.st_gid, crc32c=crc
+    )

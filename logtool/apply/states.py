@@ -30,7 +30,7 @@ class Content(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StepState:
     """A step and how far it has come."""
 
     step: Step
@@ -64,7 +64,7 @@ def checksum(blocks: Iterable[bytes]) -> int:
     return value
 
 
-def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) -> list[Found]:
+def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) -> list[StepState]:
     """Return how far each step has come; RefusedError names a file that somebody else changed.
 
     `settled` says that everything was carried out: then no step can be half done.
@@ -83,7 +83,7 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
             )
         if step.is_renamed and path == step.before and step.after not in removed:
             _refuse_taken(step, home)
-        found.append(Found(step, path, content))
+        found.append(StepState(step, path, content))
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from logtool.actions import Action, Kind
 from logtool.apply import disk
 from logtool.apply.held import HeldDir, OpenFile
-from logtool.apply.states import Content, Found, checksum, saved, written
+from logtool.apply.states import Content, StepState, checksum, saved, written
 from logtool.apply.steps import Look, Step
 from logtool.errors import RefusedError
 from logtool.formats import names
@@ -20,7 +20,7 @@ SUFFIX = ".logtool-tmp"
 """Of a file that gets its name when it is whole: nothing to a broker, in the root and below."""
 
 
-def carry_out(found: Found, home: HeldDir, undo_dir: HeldDir) -> None:
+def carry_out(found: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
     """Bring the file of a step to what it shall be; names are not durable yet."""
     step, path = found.step, found.path
     _clear(step, home)
@@ -44,7 +44,7 @@ def carry_out(found: Found, home: HeldDir, undo_dir: HeldDir) -> None:
             _write_over(home, path, source.blocks(), step.new, like)
 
 
-def undo(found: Found, home: HeldDir, undo_dir: HeldDir) -> None:
+def undo(found: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
     """Bring the file of a step back to what it was; names are not durable yet."""
     step, path = found.step, found.path
     _clear(step, home)
@@ -63,7 +63,7 @@ def undo(found: Found, home: HeldDir, undo_dir: HeldDir) -> None:
         disk.rename(home, path, step.before)
 
 
-def check_saved(found: Sequence[Found], undo_dir: HeldDir) -> None:
+def check_saved(found: Sequence[StepState], undo_dir: HeldDir) -> None:
     """Refuse to undo with anything but the very bytes that were saved."""
     for item in found:
         step = item.step
@@ -75,7 +75,7 @@ def check_saved(found: Sequence[Found], undo_dir: HeldDir) -> None:
                 raise RefusedError(text)
 
 
-def actions(found: Found) -> Iterator[Action]:
+def actions(found: StepState) -> Iterator[Action]:
     """Yield what is still to be done to carry out a step."""
     step = found.step
     if step.is_renamed and not found.is_renamed:
@@ -92,7 +92,7 @@ def actions(found: Found) -> Iterator[Action]:
         yield _told(step, step.kind, f"{step.kind}d", path, length=size)
 
 
-def undo_actions(found: Found) -> Iterator[Action]:
+def undo_actions(found: StepState) -> Iterator[Action]:
     """Yield what is still to be done to undo a step."""
     step = found.step
     old, new = step.old, step.new
@@ -117,19 +117,28 @@ def undo_actions(found: Found) -> Iterator[Action]:
 
 
 def _told(
-    step: Step, action: str, reason: str, path: Path,
-    position: int | None = None, length: int | None = None, target: Path | None = None,
-) -> Action:  # fmt: skip
+    step: Step,
+    action: str,
+    reason: str,
+    path: Path,
+    position: int | None = None,
+    length: int | None = None,
+    target: Path | None = None,
+) -> Action:
     home = names.parse_directory(path.parent.name)
     is_root = names.parse_root_file(step.path.name).kind is not FileKind.UNKNOWN
     of_partition = None if is_root or not isinstance(home, PartitionDirectory) else home
     return Action(
-        action, path, reason,
+        action,
+        path,
+        reason,
         topic=of_partition.topic if of_partition else None,
         partition=of_partition.partition if of_partition else None,
         segment=names.parse_partition_file(step.path.name).offset if of_partition else None,
-        position=position, length=length, target=target,
-    )  # fmt: skip
+        position=position,
+        length=length,
+        target=target,
+    )
 
 
 def _put_tail_back(home: HeldDir, path: Path, tail: OpenFile, new: Look, old: Look) -> None:
@@ -154,9 +163,13 @@ def _looks_like(file: OpenFile, look: Look) -> bool:
     """Return whether a file needs no change; one with several names must not get any."""
     status = file.status
     return look == Look(
-        status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode), status.st_uid,
-        status.st_gid, look.crc32c,
-    )  # fmt: skip
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        mode=stat.S_IMODE(status.st_mode),
+        user=status.st_uid,
+        group=status.st_gid,
+        crc32c=look.crc32c,
+    )
 
 
 def _write_over(

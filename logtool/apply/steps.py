@@ -114,7 +114,9 @@ def merge(changes: Iterable[Change]) -> list[Draft]:
             raise ValueError(f"{path} is changed and is gone")
         if draft is None:
             is_new = change.kind is Kind.CREATE
-            draft = Draft(change.kind, None if is_new else path, path, change.seen)
+            draft = Draft(
+                kind=change.kind, before=None if is_new else path, after=path, seen=change.seen
+            )
             drafts.append(draft)
         _add(draft, change)
         draft.order = order

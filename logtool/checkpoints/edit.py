@@ -73,7 +73,14 @@ def load(path: Path) -> Present:
         raise UsageError(f"{path} is not a checkpoint of offsets or leader epochs")
     data, stamp = _read(path)
     value = module.parse(data)
-    return Present(path, kind, data, stamp, value, tuple(module.check(value)))
+    return Present(
+        path=path,
+        kind=kind,
+        data=data,
+        stamp=stamp,
+        value=value,
+        findings=tuple(module.check(value)),
+    )
 
 
 def kind_of(path: Path) -> FileKind:
@@ -87,10 +94,10 @@ def kind_of(path: Path) -> FileKind:
 def replacement(present: Present, content: bytes, reasons: list[str]) -> Edit:
     """Return the edit that gives a file, there or not, other bytes."""
     change = Change(
-        Kind.CREATE if present.stamp is None else Kind.REPLACE,
-        present.path,
-        present.stamp,
-        content,
+        kind=Kind.CREATE if present.stamp is None else Kind.REPLACE,
+        path=present.path,
+        seen=present.stamp,
+        content=content,
     )
     return _edit(change, present.data, reasons, len(content))
 

@@ -108,9 +108,12 @@ class Rebuild:
                 yield path, directory
 
     def _judge(
-        self, job: Job, reports: Sequence[SegmentReport], start_rows: dict[TopicPartition, int],
+        self,
+        job: Job,
+        reports: Sequence[SegmentReport],
+        start_rows: dict[TopicPartition, int],
         extents: dict[TopicPartition, Extent],
-    ) -> Iterator[Edit | UnreadableError]:  # fmt: skip
+    ) -> Iterator[Edit | UnreadableError]:
         """Yield the edit of a partition's epochs, and note what its log says of the offsets."""
         found, request, key = job.subject
         if isinstance(found, UnreadableError):
@@ -157,9 +160,13 @@ def _epochs(
 
 
 def _offsets(
-    present: Present, home: DataDir, selection: Selection, extents: dict[TopicPartition, Extent],
-    start_rows: dict[TopicPartition, int], summary: Summary,
-) -> Iterator[Edit]:  # fmt: skip
+    present: Present,
+    home: DataDir,
+    selection: Selection,
+    extents: dict[TopicPartition, Extent],
+    start_rows: dict[TopicPartition, int],
+    summary: Summary,
+) -> Iterator[Edit]:
     """Yield the edit of an offset checkpoint, where it should be another."""
     there = {(d.topic, d.partition) for _, d in home.partitions if d.kind in OF_TODAY}
     new: dict[TopicPartition, int] = {}

@@ -133,9 +133,14 @@ def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCop
 def unreadable_segment(segment: Segment, reason: str) -> SegmentCopy:
     """Return what a segment adds that cannot be read: damage from its first byte to its last."""
     damage = DamagedRange(
-        segment.base_offset, 0, segment.log.size, UNREADABLE, reason, segment.base_offset,
-        _end_of(segment),
-    )  # fmt: skip
+        segment=segment.base_offset,
+        position=0,
+        length=segment.log.size,
+        reason=UNREADABLE,
+        message=reason,
+        first_offset=segment.base_offset,
+        last_offset=_end_of(segment),
+    )
     return SegmentCopy(joined([]), (damage,), segment.log.size)
 
 
@@ -210,10 +215,16 @@ class _Collector:
         for position, length, reason, message, tail in self._open:
             self._damages.append(
                 DamagedRange(
-                    self._segment.base_offset, position, length, reason, message, self._next,
-                    last, tail,
+                    segment=self._segment.base_offset,
+                    position=position,
+                    length=length,
+                    reason=reason,
+                    message=message,
+                    first_offset=self._next,
+                    last_offset=last,
+                    tail=tail,
                 )
-            )  # fmt: skip
+            )
         self._open = []
 
 
@@ -299,9 +310,11 @@ class Copy:
 
 
 def make_copy(
-    place: Mapping[str, Any], segments: Sequence[Segment], parts: Sequence[SegmentCopy],
+    place: Mapping[str, Any],
+    segments: Sequence[Segment],
+    parts: Sequence[SegmentCopy],
     log_start: int,
-) -> Copy:  # fmt: skip
+) -> Copy:
     """Put the segments of a copy together; `place` has the fields that are known without them."""
     batches = joined([part.batches for part in parts])
     damages = [damage for part in parts for damage in part.damages]
@@ -312,17 +325,30 @@ def make_copy(
         twice = wording.offsets(batches.base_offset[first], batches.last_offset[last])
         text = f"{twice} a second time"
         # Nothing is missing: the last offset is before the first.
-        damages.append(DamagedRange(int(batches.segment[first]), at, max(end - at, 0), OVERLAP,
-                                    text, int(batches.base_offset[first]),
-                                    int(batches.base_offset[first]) - 1))  # fmt: skip
+        damages.append(
+            DamagedRange(
+                segment=int(batches.segment[first]),
+                position=at,
+                length=max(end - at, 0),
+                reason=OVERLAP,
+                message=text,
+                first_offset=int(batches.base_offset[first]),
+                last_offset=int(batches.base_offset[first]) - 1,
+            )
+        )
     batches = batches[~again]
     first = segments[0].base_offset if segments else 0
     last = segments[-1].base_offset if segments else 0
     end = max(last, int(batches.last_offset[-1]) + 1) if len(batches) else last
     return Copy(
-        **place, log_start=max(first, log_start), log_end=end, segments=len(segments),
-        bytes=sum(part.size for part in parts), batches=batches, damages=tuple(damages),
-    )  # fmt: skip
+        **place,
+        log_start=max(first, log_start),
+        log_end=end,
+        segments=len(segments),
+        bytes=sum(part.size for part in parts),
+        batches=batches,
+        damages=tuple(damages),
+    )
 
 
 def _again(batches: Batches) -> Column:

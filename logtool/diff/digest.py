@@ -77,9 +77,11 @@ class Writer:
         )
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             self._finish(complete=kind is None)
         except OSError as problem:
@@ -93,8 +95,12 @@ class Writer:
         with self._file, self._zip:
             if not complete:
                 return
-            header = {"schema": SCHEMA, "columns": COLUMNS, "path": str(self._source),
-                      "partitions": self._partitions}  # fmt: skip
+            header = {
+                "schema": SCHEMA,
+                "columns": COLUMNS,
+                "path": str(self._source),
+                "partitions": self._partitions,
+            }
             self._zip.writestr(_HEADER, json.dumps(header))
             self._zip.close()
             self._file.flush()

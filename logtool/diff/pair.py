@@ -140,8 +140,16 @@ class Pair:
 
 
 def _shown(batch: dict[str, int] | None) -> dict[str, int] | None:
-    keys = ("segment", "position", "size", "base_offset", "last_offset", "leader_epoch", "crc",
-            "record_count")  # fmt: skip
+    keys = (
+        "segment",
+        "position",
+        "size",
+        "base_offset",
+        "last_offset",
+        "leader_epoch",
+        "crc",
+        "record_count",
+    )
     return None if batch is None else {key: batch[key] for key in keys}
 
 
@@ -156,11 +164,13 @@ def compare(left: Copy, right: Copy) -> Pair:
     hinted = bool(left.compaction_hints or right.compaction_hints)
     same, rewritten = _match(a[in_a], b[in_b], hinted=hinted)
     only_a, only_b = _rest(len(a), in_a), _rest(len(b), in_b)
-    different = np.concatenate((
-        a.base_offset[in_a][~(same | rewritten)],
-        _overlapping(a[only_a], b),
-        _overlapping(b[only_b], a),
-    ))  # fmt: skip
+    different = np.concatenate(
+        (
+            a.base_offset[in_a][~(same | rewritten)],
+            _overlapping(a[only_a], b),
+            _overlapping(b[only_b], a),
+        )
+    )
     at = int(different.min()) if len(different) else None
     # What stands behind a divergence is another history, and says nothing.
     counts = a.base_offset[in_a] < (end if at is None else at)
@@ -170,10 +180,19 @@ def compare(left: Copy, right: Copy) -> Pair:
     right_lacks = _lacks(right, left, a, only_a, hinted, at, int((shrunk & (more > 0)).sum()))
     chains = _epochs_agree(left, right, start)
     return Pair(
-        left, right, _status(at, start < end, left_lacks, right_lacks, bool(shrunk.any())),
-        (start, end) if start < end else None, int((same & counts).sum()), int(shrunk.sum()), at,
-        _batch_at(a, at), _batch_at(b, at), left_lacks, right_lacks, *chains,
-    )  # fmt: skip
+        left,
+        right,
+        _status(at, start < end, left_lacks, right_lacks, bool(shrunk.any())),
+        (start, end) if start < end else None,
+        int((same & counts).sum()),
+        int(shrunk.sum()),
+        at,
+        _batch_at(a, at),
+        _batch_at(b, at),
+        left_lacks,
+        right_lacks,
+        *chains,
+    )
 
 
 def _within(batches: Batches, start: int, end: int) -> Batches:
@@ -221,9 +240,14 @@ def _overlapping(a: Batches, b: Batches) -> Column:
 
 
 def _lacks(
-    copy: Copy, other: Copy, inside: Batches, only: Column, hinted: bool, at: int | None,
+    copy: Copy,
+    other: Copy,
+    inside: Batches,
+    only: Column,
+    hinted: bool,
+    at: int | None,
     rewritten: int,
-) -> Lacks:  # fmt: skip
+) -> Lacks:
     """Return what `copy` lacks; `inside` are the batches of the other, `only` those of it alone."""
     table = other.batches
     if at is not None:

@@ -27,7 +27,7 @@ from logtool.running.workers import OutOfTimeError
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedCopy:
     """A copy that is not read yet: a directory, or a partition of a digest."""
 
     key: TopicPartition
@@ -78,7 +78,7 @@ class Comparison:
         return self._save is not None
 
     def __iter__(self) -> Iterator[Verdict | UnreadableError]:
-        found: list[Found] = []
+        found: list[ListedCopy] = []
         for source in self._sources:
             try:
                 for one in find(source.path, source.node, self._selection):
@@ -102,7 +102,7 @@ class Comparison:
             return
 
     def _all(
-        self, groups: Sequence[Sequence[Found]], keep: Callable[[Copy], None]
+        self, groups: Sequence[Sequence[ListedCopy]], keep: Callable[[Copy], None]
     ) -> Iterator[Verdict | UnreadableError]:
         with self._run.workers(try_segment) as workers:
             for group in groups:
@@ -125,7 +125,7 @@ class Comparison:
                     yield judge(copies)
 
     def _copy(
-        self, found: Found, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
+        self, found: ListedCopy, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
     ) -> Generator[UnreadableError, None, Copy | None]:
         """Read one copy; returns None once time is over."""
         if found.saved:
@@ -151,7 +151,9 @@ def _is_file(path: Path) -> bool:
     return not files.is_remote(path) and path.is_file()
 
 
-def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found | UnreadableError]:
+def find(
+    path: Path, node: int | None, selection: Selection
+) -> Iterator[ListedCopy | UnreadableError]:
     """Yield the copies that a source holds; UnreadableError where it is none."""
     kind = log_dir.classify(path)
     if kind is PathKind.FILE:
@@ -160,9 +162,9 @@ def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found |
             key = place["topic"], place["partition"]
             directory = PartitionDirectory("", DirectoryKind.LIVE, *key, None, exact=True)
             if selection.takes(directory):
-                yield Found(key, node, path, saved=(saved, number))
+                yield ListedCopy(key, node, path, saved=(saved, number))
     elif kind is PathKind.LOG_DIR:
-        home = _Home(log_dir.read(path), node)
+        home = _LogDir(log_dir.read(path), node)
         yield from home.unread
         for folder, directory in home.found.partitions:
             if directory.kind in OF_TODAY and selection.takes(directory):
@@ -173,15 +175,26 @@ def find(path: Path, node: int | None, selection: Selection) -> Iterator[Found |
     else:
         listed = partition.read(path)
         try:
-            home = _Home(log_dir.read(path.resolve().parent), node)
+            home = _LogDir(log_dir.read(path.resolve().parent), node)
         except UnreadableError:
-            home = _Home(DataDir(path, (), (), {}, (), (), ()), node)  # it stands alone
+            home = _LogDir(
+                DataDir(
+                    path=path,
+                    partitions=(),
+                    bad_directories=(),
+                    files={},
+                    leftovers=(),
+                    strangers=(),
+                    odd_entries=(),
+                ),
+                node,
+            )  # it stands alone
         yield from home.unread
         key = listed.topic or path.resolve().name, listed.number or 0
         yield replace(home.copy(path, key), given=True)
 
 
-class _Home:
+class _LogDir:
     """A log dir: whose it is, and its checkpoints, as far as they can be read."""
 
     def __init__(self, found: DataDir, node: int | None) -> None:
@@ -195,10 +208,12 @@ class _Home:
             for kind in log_dir.OFFSET_CHECKPOINTS
         }
 
-    def copy(self, folder: Path, key: TopicPartition) -> Found:
+    def copy(self, folder: Path, key: TopicPartition) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
-        return Found(key, self._node, folder, partition.read(folder), rows)
+        return ListedCopy(
+            key=key, node=self._node, path=folder, listed=partition.read(folder), rows=rows
+        )
 
     def _read(self, kind: FileKind) -> Any:
         file = self.found.files.get(kind)
@@ -209,7 +224,7 @@ class _Home:
             return None
 
 
-def _place(found: Found) -> dict[str, Any]:
+def _place(found: ListedCopy) -> dict[str, Any]:
     """Return what is known of a copy besides its segments."""
     fixed = found.listed.fixed if found.listed else {}
     epochs: tuple[tuple[int, int], ...] = ()
@@ -230,14 +245,14 @@ def _place(found: Found) -> dict[str, Any]:
     }
 
 
-def _grouped(found: Sequence[Found]) -> list[list[Found]]:
+def _grouped(found: Sequence[ListedCopy]) -> list[list[ListedCopy]]:
     """Return the copies of each partition.
 
     Where nothing but partition dirs was given they are copies of one, whatever they are called.
     """
     if found and all(one.given for one in found):
         return [[replace(one, key=found[0].key) for one in found]]
-    groups: dict[TopicPartition, list[Found]] = {}
+    groups: dict[TopicPartition, list[ListedCopy]] = {}
     for one in found:
         groups.setdefault(one.key, []).append(one)
     return [groups[key] for key in sorted(groups)]

@@ -112,10 +112,15 @@ def judge(copies: Sequence[Copy]) -> Verdict:
     if any(copy.real_damages for copy in copies):
         found.append(Status.DAMAGED)
     return Verdict(
-        copies, pairs, wounds, min(found, key=_ORDER.index, default=Status.ALONE),
-        tuple(copy.label for copy in copies if _has_everything(copy, pairs)),
-        tuple(copy.label for copy in copies if any(one.behind for one in _lacking(copy, pairs))),
-    )  # fmt: skip
+        copies=copies,
+        pairs=pairs,
+        wounds=wounds,
+        status=min(found, key=_ORDER.index, default=Status.ALONE),
+        superset=tuple(copy.label for copy in copies if _has_everything(copy, pairs)),
+        behind=tuple(
+            copy.label for copy in copies if any(one.behind for one in _lacking(copy, pairs))
+        ),
+    )
 
 
 def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
@@ -123,18 +128,20 @@ def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
     nodes = [copy.node for copy in copies]
     return tuple(
         replace(
-            copy, label=copy.path if copy.node is None or nodes.count(copy.node) > 1
-            else str(copy.node),
-        ) for copy in copies
-    )  # fmt: skip
+            copy,
+            label=copy.path if copy.node is None or nodes.count(copy.node) > 1 else str(copy.node),
+        )
+        for copy in copies
+    )
 
 
 def _lacking(copy: Copy, pairs: Sequence[Pair]) -> list[Lacks]:
     """Return what the copy lacks of each other one."""
     return [
         pair.left_lacks if copy is pair.left else pair.right_lacks
-        for pair in pairs if copy is pair.left or copy is pair.right
-    ]  # fmt: skip
+        for pair in pairs
+        if copy is pair.left or copy is pair.right
+    ]
 
 
 def _has_everything(copy: Copy, pairs: Sequence[Pair]) -> bool:
@@ -143,7 +150,7 @@ def _has_everything(copy: Copy, pairs: Sequence[Pair]) -> bool:
 
 
 def _wound(copy: Copy, damage: DamagedRange, pairs: Sequence[Pair]) -> Wound:
-    wound = Wound(copy, damage, (), ())
+    wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
     if not wound.loses:
         return wound
     full: list[str] = []
@@ -155,7 +162,7 @@ def _wound(copy: Copy, damage: DamagedRange, pairs: Sequence[Pair]) -> Wound:
         held = _held(other, damage, pair)
         if held:
             (full if held == 2 else partly).append(other.label)
-    return Wound(copy, damage, tuple(full), tuple(partly))
+    return Wound(copy=copy, damage=damage, filled_by=tuple(full), partly_by=tuple(partly))
 
 
 def _held(other: Copy, damage: DamagedRange, pair: Pair) -> int:
@@ -177,6 +184,7 @@ def _held(other: Copy, damage: DamagedRange, pair: Pair) -> int:
     whole = int(rows.base_offset[0]) <= first and int(rows.last_offset[-1]) >= last
     gapless = bool((rows.base_offset[1:] == rows.last_offset[:-1] + 1).all())
     # In a compacted log what is not there was meant to go.
-    sound = (whole and gapless) or (bool(other.compaction_hints) and other.log_start <= first
-                                    and other.log_end > last)  # fmt: skip
+    sound = (whole and gapless) or (
+        bool(other.compaction_hints) and other.log_start <= first and other.log_end > last
+    )
     return 2 if sound and not hurt else 1

@@ -192,9 +192,11 @@ def read(path: Path) -> DataDir:
 def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, int, str]:
     directory = item[1]
     return (
-        directory.topic, directory.partition, list(DirectoryKind).index(directory.kind),
+        directory.topic,
+        directory.partition,
+        list(DirectoryKind).index(directory.kind),
         directory.name,
-    )  # fmt: skip
+    )
 
 
 def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
@@ -232,6 +234,10 @@ def _is_like_partition(path: Path) -> bool:
 
 
 def _holds_partition_files(entries: list[str]) -> bool:
-    kinds = (*names.SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT, FileKind.PARTITION_METADATA,
-             FileKind.LEADER_EPOCH_CHECKPOINT)  # fmt: skip
+    kinds = (
+        *names.SEGMENT_KINDS,
+        FileKind.PRODUCER_SNAPSHOT,
+        FileKind.PARTITION_METADATA,
+        FileKind.LEADER_EPOCH_CHECKPOINT,
+    )
     return any(names.parse_partition_file(name).kind in kinds for name in entries)

@@ -159,7 +159,13 @@ def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
     Of a link, size and time are those of what it leads to.
     """
     if not isinstance(entry, os.DirEntry):
-        return File(parent / entry.name, name, entry.size, entry.mtime_ns, entry.etag)
+        return File(
+            path=parent / entry.name,
+            name=name,
+            size=entry.size,
+            mtime_ns=entry.mtime_ns,
+            identity=entry.etag,
+        )
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -167,7 +173,13 @@ def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
     if entry.is_symlink():
         with suppress(OSError):
             status = entry.stat()
-    return File(parent / entry.name, name, status.st_size, status.st_mtime_ns, status.st_ino)
+    return File(
+        path=parent / entry.name,
+        name=name,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        identity=status.st_ino,
+    )
 
 
 def _own_name(path: Path) -> str:
@@ -176,9 +188,11 @@ def _own_name(path: Path) -> str:
 
 
 def _arrange(
-    path: Path, directory: PartitionDirectory | BadDirectory, found: list[File],
+    path: Path,
+    directory: PartitionDirectory | BadDirectory,
+    found: list[File],
     odd: tuple[Path, ...],
-) -> Partition:  # fmt: skip
+) -> Partition:
     def of(*kinds: FileKind) -> list[File]:
         chosen = [
             f
@@ -195,7 +209,7 @@ def _arrange(
         indexes.setdefault(file.name.offset or 0, {})[file.name.kind] = file
     bases = [log.name.offset or 0 for log in logs]
     segments = tuple(
-        Segment(base, log, indexes.pop(base, {}), after)
+        Segment(base_offset=base, log=log, indexes=indexes.pop(base, {}), next_base_offset=after)
         for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
     )
     return Partition(

@@ -264,9 +264,12 @@ def _entry(info: dict[str, Any]) -> Entry:
     times = (info[key] for key in _TIMES if info.get(key) is not None)
     etag = info.get("ETag") or info.get("etag")
     return Entry(
-        name, info["type"], info.get("size") or 0, _nanoseconds(next(times, None)),
-        None if etag is None else str(etag),
-    )  # fmt: skip
+        name=name,
+        kind=info["type"],
+        size=info.get("size") or 0,
+        mtime_ns=_nanoseconds(next(times, None)),
+        etag=None if etag is None else str(etag),
+    )
 
 
 def _nanoseconds(time: object) -> int:

@@ -166,6 +166,10 @@ def _decode(table: BatchTable, data: memoryview, starts: Column, ends: Column) -
     first = of_batch(table.base_sequence)
     sequence = (first.astype(np.int64) + records.offset_delta) % SEQUENCES
     return Records(
-        data, counts, records, of_batch(table.base_offset) + records.offset_delta, timestamp,
-        np.where(first == NO_SEQUENCE, NO_SEQUENCE, sequence),
-    )  # fmt: skip
+        data=data,
+        counts=counts,
+        table=records,
+        offset=of_batch(table.base_offset) + records.offset_delta,
+        timestamp=timestamp,
+        sequence=np.where(first == NO_SEQUENCE, NO_SEQUENCE, sequence),
+    )

@@ -23,8 +23,10 @@ def decode(key: bytes | None, value: bytes | None) -> Fields:
     control = control_record.parse(key, value)
     data: Fields | None = None
     if control.type in control_record.END_TRANSACTION:
-        data = {"version": int.from_bytes((value or b"")[:2], "big"),
-                "coordinatorEpoch": control.coordinator_epoch}  # fmt: skip
+        data = {
+            "version": int.from_bytes((value or b"")[:2], "big"),
+            "coordinatorEpoch": control.coordinator_epoch,
+        }
     elif control.type in _MESSAGES and value is not None:
         reader = Reader(value, "the control record")
         version = reader.number(2)

@@ -14,22 +14,25 @@ def read_index(kind: FileKind, data: bytes, base_offset: int) -> Content:
     if kind is FileKind.OFFSET_INDEX:
         offsets = offset_index.parse(data)
         return Content(
-            _offset_entries(offsets, base_offset),
-            offset_index.check(offsets),
-            len(offsets),
-            offsets.padding,
+            entries=_offset_entries(offsets, base_offset),
+            findings=offset_index.check(offsets),
+            count=len(offsets),
+            padding=offsets.padding,
         )
     if kind is FileKind.TIME_INDEX:
         times = time_index.parse(data)
         return Content(
-            _time_entries(times, base_offset), time_index.check(times), len(times), times.padding
+            entries=_time_entries(times, base_offset),
+            findings=time_index.check(times),
+            count=len(times),
+            padding=times.padding,
         )
     aborted = transaction_index.parse(data)
     return Content(
-        _transaction_entries(aborted),
-        transaction_index.check(aborted, base_offset=base_offset),
-        len(aborted),
-        0,
+        entries=_transaction_entries(aborted),
+        findings=transaction_index.check(aborted, base_offset=base_offset),
+        count=len(aborted),
+        padding=0,
     )
 
 

@@ -96,7 +96,9 @@ def _inputs(
 ) -> Iterator[Input]:
     for file in found:
         if file.name.kind is not FileKind.UNKNOWN:
-            yield Input(file.path, file.name, file.size, topic, number)
+            yield Input(
+                path=file.path, name=file.name, size=file.size, topic=topic, partition=number
+            )
 
 
 def _remote_indexes(cache: Path) -> Iterator[Input]:
@@ -105,7 +107,7 @@ def _remote_indexes(cache: Path) -> Iterator[Input]:
         if name.kind is not FileKind.UNKNOWN and entry.is_file(follow_symlinks=False):
             file = partition.describe(cache, entry, name)
             if file:
-                yield Input(file.path, name, file.size, None, None)
+                yield Input(path=file.path, name=name, size=file.size, topic=None, partition=None)
 
 
 def _single(path: Path) -> Input:
@@ -123,5 +125,7 @@ def _single(path: Path) -> Input:
     directory = names.parse_directory(path.absolute().parent.name)
     size = files.size_at(path)
     if isinstance(directory, PartitionDirectory):
-        return Input(path, name, size, directory.topic, directory.partition)
-    return Input(path, name, size, None, None)
+        return Input(
+            path=path, name=name, size=size, topic=directory.topic, partition=directory.partition
+        )
+    return Input(path=path, name=name, size=size, topic=None, partition=None)

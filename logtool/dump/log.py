@@ -99,14 +99,30 @@ def _wanted(table: BatchTable, chosen: Filter) -> Column:
 def batch_objects(origin: Origin, table: BatchTable) -> Iterator[Object]:
     """Yield each batch of a table."""
     home = {
-        "path": str(origin.path), "topic": origin.topic, "partition": origin.partition,
+        "path": str(origin.path),
+        "topic": origin.topic,
+        "partition": origin.partition,
         "segment": origin.segment,
-    }  # fmt: skip
+    }
     names = (
-        "position", "size", "base_offset", "last_offset", "leader_epoch", "magic", "crc",
-        "attributes", "base_timestamp", "max_timestamp", "producer_id", "producer_epoch",
-        "base_sequence", "last_sequence", "record_count", "control_type", "coordinator_epoch",
-    )  # fmt: skip
+        "position",
+        "size",
+        "base_offset",
+        "last_offset",
+        "leader_epoch",
+        "magic",
+        "crc",
+        "attributes",
+        "base_timestamp",
+        "max_timestamp",
+        "producer_id",
+        "producer_epoch",
+        "base_sequence",
+        "last_sequence",
+        "record_count",
+        "control_type",
+        "coordinator_epoch",
+    )
     columns = [getattr(table, column).tolist() for column in names]
     for values in zip(*columns, strict=True):
         yield _batch(home, dict(zip(names, values, strict=True)))

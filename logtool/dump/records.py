@@ -21,9 +21,13 @@ def error_object(
 ) -> Object:
     """Return an ``error``: bytes that cannot be shown, with their place."""
     return {
-        "type": "error", "path": str(path), "position": position, "length": length,
-        "reason": reason, "message": message,
-    }  # fmt: skip
+        "type": "error",
+        "path": str(path),
+        "position": position,
+        "length": length,
+        "reason": reason,
+        "message": message,
+    }
 
 
 def read_records(batch: Object, data: memoryview, limit: int) -> Iterator[Object]:
@@ -58,11 +62,21 @@ def _objects(
 ) -> Iterator[Object]:
     """Yield the records of a table; `raw_base` is the header's base timestamp, ms."""
     rows = zip(
-        *(getattr(table, name).tolist() for name in (
-            "timestamp_delta", "offset_delta", "key_position", "key_length", "value_position",
-            "value_length", "header_position", "header_count",
-        )), strict=True,
-    )  # fmt: skip
+        *(
+            getattr(table, name).tolist()
+            for name in (
+                "timestamp_delta",
+                "offset_delta",
+                "key_position",
+                "key_length",
+                "value_position",
+                "value_length",
+                "header_position",
+                "header_count",
+            )
+        ),
+        strict=True,
+    )
     for time, delta, key, key_size, value, value_size, headers, header_count in rows:
         yield record_object(
             batch,
@@ -75,9 +89,13 @@ def _objects(
 
 
 def record_object(
-    batch: Object, delta: int, time: int, key: bytes | None, value: bytes | None,
+    batch: Object,
+    delta: int,
+    time: int,
+    key: bytes | None,
+    value: bytes | None,
     headers: list[record.Header],
-) -> Object:  # fmt: skip
+) -> Object:
     """Return one record of a magic 2 batch; `time` in ms."""
     if batch["timestamp_type"] == "LogAppendTime":
         time_ms: int | None = batch["max_timestamp_ms"]
@@ -122,9 +140,12 @@ def _record_head(batch: Object, offset: int, time_ms: int | None) -> Object:
 
 
 def _told(
-    batch: Object, crc: int | None, kind: str | None = None, control: Object | None = None,
+    batch: Object,
+    crc: int | None,
+    kind: str | None = None,
+    control: Object | None = None,
     problem: str | None = None,
-) -> Object:  # fmt: skip
+) -> Object:
     return {
         "transactional": batch["transactional"],
         "control": batch["control"],

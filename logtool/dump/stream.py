@@ -102,7 +102,9 @@ class Dump:
             is_segment = item.name.kind is FileKind.LOG
             base = item.name.offset or 0 if is_segment else 0
             segment = item.name.offset if is_segment else None
-            origin = Origin(item.path, item.topic, item.partition, segment)
+            origin = Origin(
+                path=item.path, topic=item.topic, partition=item.partition, segment=segment
+            )
             limit = self.chosen.max_batch_memory
             for chunk in scan(file, base_offset=base, unpack_limit=limit):
                 # Before its objects: a limit may end the dump among them.

@@ -222,13 +222,19 @@ class _Pass:
             return np.concatenate(([first], column[:-1]))[at]
 
         return gap_table.make(
-            len(at), first_offset=before[at] + 1, last_offset=bases[at] - 1, kind=Kind.BATCHES,
-            before_segment=self._task.base_offset, after_segment=self._task.base_offset,
-            position=table.position[at], epoch=table.leader_epoch[at],
+            len(at),
+            first_offset=before[at] + 1,
+            last_offset=bases[at] - 1,
+            kind=Kind.BATCHES,
+            before_segment=self._task.base_offset,
+            after_segment=self._task.base_offset,
+            position=table.position[at],
+            epoch=table.leader_epoch[at],
             before_epoch=previous(table.leader_epoch, edge.epoch if edge else -1),
             before_ms=previous(table.max_timestamp, edge.timestamp if edge else -1),
-            after_ms=table.max_timestamp[at], damaged=damaged[at],
-        )  # fmt: skip
+            after_ms=table.max_timestamp[at],
+            damaged=damaged[at],
+        )
 
     def _inside(
         self, table: BatchTable, first: Column, holes: Column, offsets: dict[int, Column]
@@ -241,10 +247,17 @@ class _Pass:
             rows = np.array(list(offsets))
             plain[rows] = False
             # What is there, with the offsets before and behind each batch: holes lie between.
-            edges = np.concatenate([
-                part for row, found in offsets.items()
-                for part in (first[row : row + 1] - 1, found, table.last_offset[row : row + 1] + 1)
-            ])  # fmt: skip
+            edges = np.concatenate(
+                [
+                    part
+                    for row, found in offsets.items()
+                    for part in (
+                        first[row : row + 1] - 1,
+                        found,
+                        table.last_offset[row : row + 1] + 1,
+                    )
+                ]
+            )
             owner = np.repeat(rows, [len(found) + 2 for found in offsets.values()])
             at = np.flatnonzero((np.diff(edges) > 1) & (owner[1:] == owner[:-1]))
             tables.append(self._holes(table, owner[at], edges[at] + 1, edges[at + 1] - 1))
@@ -255,17 +268,29 @@ class _Pass:
         return gap_table.concat(tables)
 
     def _holes(
-        self, table: BatchTable, rows: Column, first: Column, last: Column,
-        missing: Column | None = None, damaged: Column | int = 0,
-    ) -> GapTable:  # fmt: skip
+        self,
+        table: BatchTable,
+        rows: Column,
+        first: Column,
+        last: Column,
+        missing: Column | None = None,
+        damaged: Column | int = 0,
+    ) -> GapTable:
         return gap_table.make(
-            len(rows), first_offset=first, last_offset=last, kind=Kind.RECORDS,
+            len(rows),
+            first_offset=first,
+            last_offset=last,
+            kind=Kind.RECORDS,
             missing=last - first + 1 if missing is None else missing,
-            before_segment=self._task.base_offset, after_segment=self._task.base_offset,
-            position=table.position[rows], epoch=table.leader_epoch[rows],
-            before_epoch=table.leader_epoch[rows], before_ms=table.max_timestamp[rows],
-            after_ms=table.max_timestamp[rows], damaged=damaged,
-        )  # fmt: skip
+            before_segment=self._task.base_offset,
+            after_segment=self._task.base_offset,
+            position=table.position[rows],
+            epoch=table.leader_epoch[rows],
+            before_epoch=table.leader_epoch[rows],
+            before_ms=table.max_timestamp[rows],
+            after_ms=table.max_timestamp[rows],
+            damaged=damaged,
+        )
 
     def _count(self, table: BatchTable, counts: Column, room: Column) -> None:
         coverage = self.coverage
@@ -290,9 +315,14 @@ class _Pass:
         stretches.append((before, end))
 
     def _see(
-        self, chunk: Chunk, rows: Column, first: Column, counts: Column, room: Column,
+        self,
+        chunk: Chunk,
+        rows: Column,
+        first: Column,
+        counts: Column,
+        room: Column,
         offsets: dict[int, Column],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Note what a consumer is given first and last, and what it is given sometimes only."""
         coverage, table = self.coverage, chunk.table[rows]
         held = counts > 0
@@ -335,6 +365,8 @@ def _highest_before(last: Column, start: int) -> Column:
 
 def _edge(table: BatchTable, row: int, offset: int) -> Edge:
     return Edge(
-        offset, int(table.leader_epoch[row]), int(table.max_timestamp[row]),
-        int(table.position[row]),
-    )  # fmt: skip
+        offset=offset,
+        epoch=int(table.leader_epoch[row]),
+        timestamp=int(table.max_timestamp[row]),
+        position=int(table.position[row]),
+    )

@@ -61,8 +61,13 @@ def write(result: Result, ghosts: Ghosts, target: Path) -> int:
 def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
     """Yield the filled log piece by piece: batches, and where offsets are missing ghosts."""
     gaps = result.ledger.gaps
-    columns = (gaps.after_segment[ghosts.gap], gaps.position[ghosts.gap], ghosts.first_offset,
-               ghosts.last_offset, ghosts.epoch)  # fmt: skip
+    columns = (
+        gaps.after_segment[ghosts.gap],
+        gaps.position[ghosts.gap],
+        ghosts.first_offset,
+        ghosts.last_offset,
+        ghosts.epoch,
+    )
     waiting = zip(*(column.tolist() for column in columns), strict=True)
     of_segment: dict[int, list[tuple[int, bytes]]] = {}
     for segment, position, *span in waiting:

@@ -38,14 +38,30 @@ def stretches(
     def batches(end: int) -> int:
         """Add the batches from `at` up to `end`."""
         if end > at:
-            found.append(Stretch(False, at, end - 1, assigned, assigned + end - at - 1))
+            found.append(
+                Stretch(
+                    ghost=False,
+                    first_offset=at,
+                    last_offset=end - 1,
+                    without_first=assigned,
+                    without_last=assigned + end - at - 1,
+                )
+            )
         return max(end - at, 0)
 
     rows = np.flatnonzero(ghosts.last_offset >= at)
     firsts, lasts = ghosts.first_offset[rows].tolist(), ghosts.last_offset[rows].tolist()
     for first, last in zip(firsts, lasts, strict=True):
         assigned += batches(first)
-        found.append(Stretch(True, max(first, at), last, None, None))
+        found.append(
+            Stretch(
+                ghost=True,
+                first_offset=max(first, at),
+                last_offset=last,
+                without_first=None,
+                without_last=None,
+            )
+        )
         at = last + 1
     batches(leader_end)
     return found

@@ -74,12 +74,20 @@ def fill(gaps: GapTable, facts: Facts) -> Ghosts:
         cuts = _cuts(int(first[row]), int(last[row]), facts if known[row] else Facts())
         found = np.array(cuts, np.int64)
         of_cut = [exact_epoch(facts, start) if known[row] else following[row] for start, _ in cuts]
-        rows.append((*found.T, np.array(of_cut), np.full(len(cuts), known[row]),
-                     np.full(len(cuts), row)))  # fmt: skip
+        rows.append(
+            (*found.T, np.array(of_cut), np.full(len(cuts), known[row]), np.full(len(cuts), row))
+        )
     columns = [np.concatenate(column).astype(np.int64) for column in zip(*rows, strict=True)]
     order = np.argsort(columns[0], kind="stable")
     starts_at, ends_at, epoch, is_exact, gap = (column[order] for column in columns)
-    return Ghosts(starts_at, ends_at, epoch, following[gap], is_exact, gap)
+    return Ghosts(
+        first_offset=starts_at,
+        last_offset=ends_at,
+        epoch=epoch,
+        following_epoch=following[gap],
+        exact=is_exact,
+        gap=gap,
+    )
 
 
 def _cuts(first: int, last: int, facts: Facts) -> list[tuple[int, int]]:
@@ -100,6 +108,9 @@ def encode(first_offset: int, last_offset: int, epoch: int) -> bytes:
     producer state nor time indexes nor retention see it.
     """
     return record_batch.encode(
-        b"", base_offset=first_offset, last_offset_delta=last_offset - first_offset,
-        record_count=0, leader_epoch=epoch,
-    )  # fmt: skip
+        b"",
+        base_offset=first_offset,
+        last_offset_delta=last_offset - first_offset,
+        record_count=0,
+        leader_epoch=epoch,
+    )

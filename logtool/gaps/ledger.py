@@ -86,9 +86,10 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     gaps, behind, log_end = _joined(segments, facts)
     inner = (gaps.kind == Kind.BATCHES) & (gaps.damaged == 0)
     traces = Traces(
-        sum(one.horizons for one in segments), sum(one.with_holes for one in segments),
+        sum(one.horizons for one in segments),
+        sum(one.with_holes for one in segments),
         int(inner.sum()),
-    )  # fmt: skip
+    )
     verdicts, chosen = decide(gaps, facts, traces)
     aborted = _aborted(segments)
     parts, numbers = [gaps], [chosen]
@@ -101,12 +102,22 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     seen = [one for one in segments if one.first_visible is not None]
     control = sum(one.control for one in segments)
     return Ledger(
-        facts.log_start, log_end, behind - 1, every[order], tuple(verdicts), which[order],
-        sum(one.records for one in segments) - control, control, int(aborted[3].sum()),
-        seen[0].first_visible if seen else None, seen[-1].last_visible if seen else None,
-        sum(one.batches for one in segments), sum(one.damages for one in segments),
-        sum(one.overlaps for one in segments), sum(one.legacy for one in segments),
-    )  # fmt: skip
+        log_start=facts.log_start,
+        log_end=log_end,
+        last_offset=behind - 1,
+        gaps=every[order],
+        verdicts=tuple(verdicts),
+        verdict=which[order],
+        visible=sum(one.records for one in segments) - control,
+        control=control,
+        aborted=int(aborted[3].sum()),
+        first_visible=seen[0].first_visible if seen else None,
+        last_visible=seen[-1].last_visible if seen else None,
+        batches=sum(one.batches for one in segments),
+        damages=sum(one.damages for one in segments),
+        overlaps=sum(one.overlaps for one in segments),
+        legacy=sum(one.legacy for one in segments),
+    )
 
 
 def _beside(
@@ -152,14 +163,19 @@ def _behind(last: Coverage | None, one: Coverage, end: int, *, damaged: bool) ->
     first = one.first
     before = last.last if last else None
     return gap_table.make(
-        1, first_offset=end, last_offset=first.offset - 1 if first else end,
+        1,
+        first_offset=end,
+        last_offset=first.offset - 1 if first else end,
         kind=Kind.SEGMENTS if last else Kind.HEAD,
-        before_segment=last.base_offset if last else -1, after_segment=one.base_offset,
-        position=first.position if first else -1, epoch=first.epoch if first else -1,
+        before_segment=last.base_offset if last else -1,
+        after_segment=one.base_offset,
+        position=first.position if first else -1,
+        epoch=first.epoch if first else -1,
         before_epoch=before.epoch if before else -1,
-        before_ms=before.timestamp if before else -1, after_ms=first.timestamp if first else -1,
+        before_ms=before.timestamp if before else -1,
+        after_ms=first.timestamp if first else -1,
         damaged=int(damaged),
-    )  # fmt: skip
+    )
 
 
 def _at_end(
@@ -168,22 +184,30 @@ def _at_end(
     """Return the gap behind the last batch; nothing follows that could tell an epoch."""
     before = last.last if last else None
     return gap_table.make(
-        1, first_offset=first, last_offset=-1 if end is None else end,
+        1,
+        first_offset=first,
+        last_offset=-1 if end is None else end,
         missing=0 if end is None else end - first + 1,
         kind=Kind.END if end is None else Kind.SEGMENTS if last else Kind.HEAD,
-        before_segment=last.base_offset if last else -1, after_segment=after,
+        before_segment=last.base_offset if last else -1,
+        after_segment=after,
         before_epoch=before.epoch if before else -1,
-        before_ms=before.timestamp if before else -1, damaged=int(damaged),
-    )  # fmt: skip
+        before_ms=before.timestamp if before else -1,
+        damaged=int(damaged),
+    )
 
 
 def _inside(
     first: Column, last: Column, position: Column, missing: Column | None = None
 ) -> GapTable:
     return gap_table.make(
-        len(first), first_offset=first, last_offset=last, kind=Kind.RECORDS, position=position,
+        len(first),
+        first_offset=first,
+        last_offset=last,
+        kind=Kind.RECORDS,
+        position=position,
         missing=last - first + 1 if missing is None else missing,
-    )  # fmt: skip
+    )
 
 
 def _aborted(segments: Sequence[Coverage]) -> Column:

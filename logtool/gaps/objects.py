@@ -56,8 +56,18 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
     if losses_only:
         rows = ledger.having([reason for reason in Reason if reason.is_loss])
         gaps, filled, verdict_of = gaps[rows], filled[rows], verdict_of[rows]
-    names = ("first_offset", "last_offset", "missing", "kind", "before_segment", "after_segment",
-             "position", "epoch", "before_ms", "after_ms")  # fmt: skip
+    names = (
+        "first_offset",
+        "last_offset",
+        "missing",
+        "kind",
+        "before_segment",
+        "after_segment",
+        "position",
+        "epoch",
+        "before_ms",
+        "after_ms",
+    )
     columns = [*(getattr(gaps, name) for name in names), verdict_of, filled]
     for first, last, missing, kind, before, after, position, epoch, old, new, number, count in zip(
         *(column.tolist() for column in columns), strict=True
@@ -91,8 +101,13 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
 def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
     """Yield the batches that would fill the gaps of a partition."""
     found = result.subject.found
-    columns = (ghosts.first_offset, ghosts.last_offset, ghosts.epoch, ghosts.following_epoch,
-               ghosts.exact)  # fmt: skip
+    columns = (
+        ghosts.first_offset,
+        ghosts.last_offset,
+        ghosts.epoch,
+        ghosts.following_epoch,
+        ghosts.exact,
+    )
     for first, last, epoch, following, exact in zip(*(c.tolist() for c in columns), strict=True):
         yield {
             "type": "ghost",
@@ -159,9 +174,16 @@ class Totals:
 def _zero(topic: str) -> Object:
     sums = dict.fromkeys(_SUMS, 0)
     return {
-        "type": "topic", "topic": topic, "partitions": 0, **sums, "missing_share": 0,
-        "reasons": {}, "losses": 0, "ghosts": 0, "ghost_bytes": 0,
-    }  # fmt: skip
+        "type": "topic",
+        "topic": topic,
+        "partitions": 0,
+        **sums,
+        "missing_share": 0,
+        "reasons": {},
+        "losses": 0,
+        "ghosts": 0,
+        "ghost_bytes": 0,
+    }
 
 
 def _share(part: int, whole: int) -> float:

@@ -9,11 +9,11 @@ from logtool.disk.log_dir import Selection
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.gaps.coverage import Coverage, Look, look
 from logtool.gaps.ledger import Ledger, build
-from logtool.gaps.subjects import Subject, Wanted, indexed, subjects
+from logtool.gaps.subjects import GapOptions, Subject, indexed, subjects
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError
 
-__all__ = ["Gaps", "Part", "Result", "Wanted"]
+__all__ = ["GapOptions", "Gaps", "Part", "Result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,13 @@ class Gaps:
     """One run over paths: iterate for the results, partition by partition."""
 
     def __init__(
-        self, paths: Sequence[Path], wanted: Wanted, *, selection: Selection | None = None,
+        self,
+        paths: Sequence[Path],
+        wanted: GapOptions,
+        *,
+        selection: Selection | None = None,
         run: Run | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._paths = paths
         self._wanted = wanted
         self._selection = selection or Selection()
@@ -70,8 +74,9 @@ class Gaps:
             yield from [one] if isinstance(one, UnreadableError) else one.unread
         wanted = [one for one in self._chosen if isinstance(one, Subject)]
         tasks = [task for one in wanted for task in one.looks(self._wanted)]
-        sizes = {segment.log.path: segment.log.size for one in wanted
-                 for segment in one.found.segments}  # fmt: skip
+        sizes = {
+            segment.log.path: segment.log.size for one in wanted for segment in one.found.segments
+        }
         self._run.bytes_total = sum(sizes[task.path] for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
         with self._run.workers(_look) as workers:
@@ -114,13 +119,20 @@ class Gaps:
             yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
             yield Result(
-                replace(subject, facts=facts), ledger, len(subject.found.segments),
-                sum(one.records for one in segments), sum(one.bytes for one in segments),
-                next((one.first_base for one in segments if one.first_base is not None),
-                     ledger.log_start),
-                tuple(Part(task.path, task.base_offset, tuple(one.stretches))
-                      for task, one in zip(looks, segments, strict=True)),
-            )  # fmt: skip
+                subject=replace(subject, facts=facts),
+                ledger=ledger,
+                segments=len(subject.found.segments),
+                records=sum(one.records for one in segments),
+                bytes=sum(one.bytes for one in segments),
+                first_base=next(
+                    (one.first_base for one in segments if one.first_base is not None),
+                    ledger.log_start,
+                ),
+                parts=tuple(
+                    Part(task.path, task.base_offset, tuple(one.stretches))
+                    for task, one in zip(looks, segments, strict=True)
+                ),
+            )
 
 
 def _look(task: Look, on_bytes: OnBytes) -> Coverage | UnreadableError:

@@ -26,7 +26,7 @@ _KAFKA = (4, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GapOptions:
     """What is asked of each partition."""
 
     exact: bool = False
@@ -48,17 +48,17 @@ class Subject:
     unread: tuple[UnreadableError, ...] = ()
     """What could not be read of the files that give reasons for gaps."""
 
-    def looks(self, wanted: Wanted) -> list[Look]:
+    def looks(self, wanted: GapOptions) -> list[Look]:
         """Return what is to be read of it."""
         start = self.facts.log_start
         return [
             Look(
-                segment.log.path,
-                segment.base_offset,
-                start,
-                wanted.exact,
-                wanted.max_batch_memory,
-                segment.log.size,
+                path=segment.log.path,
+                base_offset=segment.base_offset,
+                start=start,
+                exact=wanted.exact,
+                limit=wanted.max_batch_memory,
+                size=segment.log.size,
             )
             for segment in self.found.segments
             if segment.next_base_offset is None or segment.next_base_offset > start
@@ -66,7 +66,7 @@ class Subject:
 
 
 def subjects(
-    path: Path, wanted: Wanted, selection: Selection
+    path: Path, wanted: GapOptions, selection: Selection
 ) -> Iterator[Subject | UnreadableError]:
     """Yield the partitions that a path names, and what of it cannot be read."""
     try:
@@ -82,9 +82,11 @@ def subjects(
         return
     chosen = [path]
     if kind is PathKind.LOG_DIR:
-        chosen = [folder for folder, directory in home.found.partitions
-                  if directory.kind is not DirectoryKind.DELETE
-                  and selection.takes(directory)]  # fmt: skip
+        chosen = [
+            folder
+            for folder, directory in home.found.partitions
+            if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
+        ]
     for folder in chosen:
         try:
             found = partition.read(folder)
@@ -94,7 +96,7 @@ def subjects(
             yield error
 
 
-def _single(path: Path, wanted: Wanted) -> Subject:
+def _single(path: Path, wanted: GapOptions) -> Subject:
     """Return a log by itself: all that is asked of its neighbours is where it begins."""
     name = names.parse_partition_file(path.name)
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
@@ -111,7 +113,7 @@ def _single(path: Path, wanted: Wanted) -> Subject:
     return Subject(alone, facts, unread)
 
 
-def _facts(found: Partition, home: Home, wanted: Wanted, epochs: Epochs) -> Facts:
+def _facts(found: Partition, home: Home, wanted: GapOptions, epochs: Epochs) -> Facts:
     directory = found.directory
     first = found.segments[0].base_offset if found.segments else 0
     key = None
@@ -126,13 +128,22 @@ def _facts(found: Partition, home: Home, wanted: Wanted, epochs: Epochs) -> Fact
         start = row
     witnesses = [(file.name.offset or 0, file.name.name, False) for file in found.orphans]
     bases = {segment.base_offset for segment in found.segments}
-    witnesses += [(file.name.offset or 0, file.name.name, True) for file in found.snapshots
-                  if file.name.offset not in bases]  # fmt: skip
+    witnesses += [
+        (file.name.offset or 0, file.name.name, True)
+        for file in found.snapshots
+        if file.name.offset not in bases
+    ]
     cleaner = home.rows(FileKind.CLEANER_CHECKPOINT).get(key) if key else None
     return Facts(
-        start, policy, source, cleaner, home.clean, first, tuple(sorted(witnesses)),
+        log_start=start,
+        policy=policy,
+        policy_source=source,
+        cleaner_offset=cleaner,
+        clean=home.clean,
+        first_base=first,
+        witnesses=tuple(sorted(witnesses)),
         epochs=epochs,
-    )  # fmt: skip
+    )
 
 
 def _policy(home: Home, found: Partition) -> str | None:
@@ -170,20 +181,24 @@ def _epochs(found: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
 
 
 def indexed(
-    subject: Subject, segments: Sequence[Coverage],
+    subject: Subject,
+    segments: Sequence[Coverage],
     on_unreadable: Callable[[UnreadableError], None] = lambda _: None,
-) -> Facts:  # fmt: skip
+) -> Facts:
     """Return the facts with what the indexes name of segments that a gap follows."""
-    ends = {one.base_offset: one.last.offset + 1 if one.last else one.base_offset
-            for one in segments}  # fmt: skip
+    ends = {
+        one.base_offset: one.last.offset + 1 if one.last else one.base_offset for one in segments
+    }
     found: list[tuple[int, int]] = []
     for segment in subject.found.segments:
         end, behind = ends.get(segment.base_offset), segment.next_base_offset
         if end is None or behind is None or end >= behind:
             continue
         highest = -1
-        for rules, kind in ((OffsetIndexRules, FileKind.OFFSET_INDEX),
-                            (TimeIndexRules, FileKind.TIME_INDEX)):  # fmt: skip
+        for rules, kind in (
+            (OffsetIndexRules, FileKind.OFFSET_INDEX),
+            (TimeIndexRules, FileKind.TIME_INDEX),
+        ):
             if file := segment.indexes.get(kind):
                 try:
                     highest = max(highest, rules(segment, file).last_offset)

@@ -50,8 +50,11 @@ class Reason(StrEnum):
     def is_loss(self) -> bool:
         """Return whether records may be lost here that should be there."""
         return self in (
-            Reason.SEGMENT_MISSING, Reason.TRUNCATION_HOLE, Reason.DAMAGE, Reason.UNKNOWN,
-        )  # fmt: skip
+            Reason.SEGMENT_MISSING,
+            Reason.TRUNCATION_HOLE,
+            Reason.DAMAGE,
+            Reason.UNKNOWN,
+        )
 
     @property
     def is_missing(self) -> bool:

@@ -57,23 +57,38 @@ def _recover(loaded: Loaded, one: RecoveredSegment) -> Action:
     log = names.format_partition_file(one.base_offset, FileKind.LOG)
     done = "supplemented" if loaded.supplemented else "written anew"
     text = f"is read from its first byte, its indexes are {done}: {one.why}"
-    return Action("recover", loaded.shadow.path / log, text, segment=one.base_offset,
-                  length=one.size)  # fmt: skip
+    return Action(
+        "recover", loaded.shadow.path / log, text, segment=one.base_offset, length=one.size
+    )
 
 
 def _of_file(
-    change: Change, name: FileName, loaded: Loaded, recovered: dict[int, RecoveredSegment],
+    change: Change,
+    name: FileName,
+    loaded: Loaded,
+    recovered: dict[int, RecoveredSegment],
     high_watermark: int | None,
-) -> Action:  # fmt: skip
+) -> Action:
     offset = name.offset or 0
     if change.kind is Kind.TRUNCATE and change.size is not None:
         one = recovered[offset]
         zeros = _only_zeros(one)
-        loss = _loss(one.lost, 0 if zeros else one.size - one.valid_size, high_watermark,
-                     _kept_end(one), one.behind.batches)  # fmt: skip
+        loss = _loss(
+            one.lost,
+            0 if zeros else one.size - one.valid_size,
+            high_watermark,
+            _kept_end(one),
+            one.behind.batches,
+        )
         loss = replace(loss, only_zeros=zeros)
-        return Action(change.kind, change.path, _why_cut(one), position=change.size,
-                      length=one.size - one.valid_size, loss=loss)  # fmt: skip
+        return Action(
+            change.kind,
+            change.path,
+            _why_cut(one),
+            position=change.size,
+            length=one.size - one.valid_size,
+            loss=loss,
+        )
     if change.kind is Kind.RENAME and change.target:
         text = "belongs to a cleaning or a split that was committed, and takes its place"
         return Action(change.kind, change.path, text, target=change.target)
@@ -82,8 +97,9 @@ def _of_file(
         lost = loaded.removed.get(offset) if name.kind is FileKind.LOG else None
         loss = _loss(lost, size, high_watermark, offset, lost.batches) if lost else Loss()
         return Action(change.kind, change.path, _why_gone(name, loaded), length=size, loss=loss)
-    return Action(change.kind, change.path, _why_written(name, loaded),
-                  length=len(change.content or b""))  # fmt: skip
+    return Action(
+        change.kind, change.path, _why_written(name, loaded), length=len(change.content or b"")
+    )
 
 
 def _only_zeros(one: RecoveredSegment) -> bool:

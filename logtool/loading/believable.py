@@ -51,10 +51,15 @@ class Reading:
     """
 
     def __init__(
-        self, base_offset: int, indexes: Mapping[FileKind, bytes], cuts: Sequence[int] = (), *,
-        epochs: EpochCache | None = None, interval: int = INDEX_INTERVAL,
+        self,
+        base_offset: int,
+        indexes: Mapping[FileKind, bytes],
+        cuts: Sequence[int] = (),
+        *,
+        epochs: EpochCache | None = None,
+        interval: int = INDEX_INTERVAL,
         max_index_size: int = MAX_INDEX_SIZE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._base = base_offset
         self._rows = _Rows()
         self.recovery = Recovery(
@@ -85,7 +90,13 @@ class Reading:
 
     def _watch(self, table: BatchTable) -> None:
         """Hold the indexes against batches that stay."""
-        chunk = Chunk(table, memoryview(b""), int(table.position[0]), None, [])
+        chunk = Chunk(
+            table=table,
+            data=memoryview(b""),
+            data_position=int(table.position[0]),
+            damage=None,
+            control_errors=[],
+        )
         for join in self._joins:
             join.feed(chunk)
         self._count(table)
@@ -207,8 +218,9 @@ def is_behind(producers: Mapping[int, Producer], rows: BatchTable, expiration_ms
             if latest - int(data.max_timestamp[row]) < expiration_ms:
                 return True
         elif (known.epoch, known.last_offset) < (
-            int(data.producer_epoch[row]), int(data.last_offset[row])
-        ):  # fmt: skip
+            int(data.producer_epoch[row]),
+            int(data.last_offset[row]),
+        ):
             return True
     return False
 

@@ -37,7 +37,7 @@ def load(
 
     UnreadableError where a file cannot be read: that is no word about what a broker would do.
     """
-    return carry_out(Loader(found, start, on_bytes, Rebuild))
+    return carry_out(Loader(found=found, start=start, on_bytes=on_bytes, strategy=Rebuild))
 
 
 def carry_out(loader: "Loader") -> Loaded:
@@ -82,9 +82,12 @@ class Loader:
     """One log while it is loaded."""
 
     def __init__(
-        self, found: Partition, start: Start, on_bytes: Callable[[int], None],
+        self,
+        found: Partition,
+        start: Start,
+        on_bytes: Callable[[int], None],
         strategy: Callable[["Loader"], Strategy],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._found = found
         self.start = start
         self._on_bytes = on_bytes
@@ -342,7 +345,9 @@ class Loader:
         self.shadow.truncate(log, position)
         recovered = self._strategy.recover(segment, Why.UNFLUSHED)
         text = f"{why}; this is the first batch out of order"
-        stop = Damage(position, 0, Reason.SIZE, text, resynchronised=True)
+        stop = Damage(
+            position=position, length=0, reason=Reason.SIZE, message=text, resynchronised=True
+        )
         return replace(recovered, size=size, stop=stop, lost=lost, behind=lost, precise=True)
 
     def _remove(self, segments: Sequence[LoadedSegment]) -> None:

@@ -123,8 +123,10 @@ class ProducerManager:
 
     def _truncate_and_reload(self, log_start: int, end: int) -> None:
         offsets = self.offsets
-        for offset in (*offsets[: bisect_right(offsets, log_start)],
-                       *offsets[bisect_right(offsets, max(end, log_start)) :]):  # fmt: skip
+        for offset in (
+            *offsets[: bisect_right(offsets, log_start)],
+            *offsets[bisect_right(offsets, max(end, log_start)) :],
+        ):
             self.delete(offset)
         if end != self.map_end:
             self.state = ProducerState()
@@ -211,10 +213,15 @@ def encode(state: ProducerState) -> bytes:
     entries = np.zeros(len(state.producers), producer_snapshot.ENTRY)
     for row, (producer_id, producer) in enumerate(sorted(state.producers.items())):
         entries[row] = (
-            producer_id, producer.epoch, producer.last_sequence, producer.last_offset,
-            producer.offset_delta, producer.timestamp, producer.coordinator_epoch,
+            producer_id,
+            producer.epoch,
+            producer.last_sequence,
+            producer.last_offset,
+            producer.offset_delta,
+            producer.timestamp,
+            producer.coordinator_epoch,
             producer.transaction_first_offset,
-        )  # fmt: skip
+        )
     return producer_snapshot.encode(producer_snapshot.build(entries))
 
 

@@ -65,8 +65,13 @@ def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
         if position > end - LOG_OVERHEAD - length:
             return
         new = MAGIC <= magic < 128
-        yield Header(position, LOG_OVERHEAD + length, base_offset,
-                     wrapped(base_offset + delta) if new else base_offset, magic)  # fmt: skip
+        yield Header(
+            position=position,
+            size=LOG_OVERHEAD + length,
+            base_offset=base_offset,
+            last_offset=wrapped(base_offset + delta) if new else base_offset,
+            magic=magic,
+        )
         position += LOG_OVERHEAD + length
 
 
@@ -196,4 +201,10 @@ class IndexedLog:
         table = record_batch.parse(data, [0], base=header.position)
         legacy_batch.fill(table, data, np.zeros(1, np.int64))
         errors = walk.fill_control(table, data, header.position)
-        return Chunk(table, data, header.position, None, errors)
+        return Chunk(
+            table=table,
+            data=data,
+            data_position=header.position,
+            damage=None,
+            control_errors=errors,
+        )

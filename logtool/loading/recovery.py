@@ -245,10 +245,15 @@ class Recovery:
     """
 
     def __init__(
-        self, base_offset: int, *, producers: Producers, epochs: EpochCache | None = None,
-        interval: int = INDEX_INTERVAL, max_index_size: int = MAX_INDEX_SIZE,
+        self,
+        base_offset: int,
+        *,
+        producers: Producers,
+        epochs: EpochCache | None = None,
+        interval: int = INDEX_INTERVAL,
+        max_index_size: int = MAX_INDEX_SIZE,
         watch: Callable[[BatchTable], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._base = base_offset
         self._indexes = Indexes(base_offset, interval, max_index_size)
         self._producers = producers
@@ -326,7 +331,13 @@ class Recovery:
             readable, error = errors[0]
             table, rest = table[: readable + 1], table[readable + 1 :]
             position = int(table.position[readable] + table.size[readable])
-            self.result.stop = Damage(position, 0, Reason.SIZE, str(error), resynchronised=True)
+            self.result.stop = Damage(
+                position=position,
+                length=0,
+                reason=Reason.SIZE,
+                message=str(error),
+                resynchronised=True,
+            )
         if not len(table):
             return rest
         try:
@@ -402,9 +413,12 @@ def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:
     entries = np.zeros(len(aborted), txn_index.ENTRY)
     for row, one in enumerate(aborted):
         entries[row] = (
-            txn_index.VERSION, one.producer_id, one.first_offset, one.last_offset,
+            txn_index.VERSION,
+            one.producer_id,
+            one.first_offset,
+            one.last_offset,
             one.last_stable_offset,
-        )  # fmt: skip
+        )
     return entries.tobytes()
 
 

@@ -29,9 +29,13 @@ class Replay:
     """
 
     def __init__(
-        self, loaded: Loaded, start: Start, segments: Sequence[LoadedSegment],
-        readings: Mapping[int, Reading], sound_end: int,
-    ) -> None:  # fmt: skip
+        self,
+        loaded: Loaded,
+        start: Start,
+        segments: Sequence[LoadedSegment],
+        readings: Mapping[int, Reading],
+        sound_end: int,
+    ) -> None:
         self._loaded = loaded
         self._start = start
         self._segments = segments
@@ -69,8 +73,9 @@ class Replay:
         Newer ones need only be believable, and those that are not go; so do older ones in what
         was read.
         """
-        missing = min((reading.first_missing() for reading in self._readings.values()),
-                      default=_NO_LIMIT)  # fmt: skip
+        missing = min(
+            (reading.first_missing() for reading in self._readings.values()), default=_NO_LIMIT
+        )
         first_read = min(self._readings, default=_NO_LIMIT)
         manager.begin(self._loaded.log_start, {})
         begin = None

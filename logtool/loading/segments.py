@@ -15,9 +15,13 @@ class LoadedSegment:
     """One segment that a broker has opened."""
 
     def __init__(
-        self, shadow: Shadow, base_offset: int, state: FileState = FileState.LIVE, *,
+        self,
+        shadow: Shadow,
+        base_offset: int,
+        state: FileState = FileState.LIVE,
+        *,
         kafka: tuple[int, int] = NEWEST,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._shadow = shadow
         self._by_base = kafka >= (4, 1)
         self.base_offset = base_offset

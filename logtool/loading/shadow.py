@@ -199,7 +199,7 @@ class Shadow:
                 rewritten = old and self._is_rewritten(name, stays)
                 kind = Kind.REPLACE if rewritten else Kind.CREATE
                 seen = _stamp(old) if old and kind is Kind.REPLACE else None
-                writes.append(Change(kind, path, seen, file.content or b""))
+                writes.append(Change(kind=kind, path=path, seen=seen, content=file.content or b""))
                 continue
             if file.size < origin.size:
                 cuts.append(Change(Kind.TRUNCATE, origin.path, _stamp(origin), size=file.size))

@@ -4,27 +4,13 @@ Each part begins with a batch that the part before it could not take. The rules 
 ``LocalLog.splitOverflowedSegment`` (Kafka 3.3 to 4.3).
 """
 
-from typing import Protocol
-
 from logtool.formats.names import FileKind
+from logtool.loading.loaded import Start
 from logtool.loading.reading import StartFailsError, first_offset, headers
 from logtool.loading.recovery import MAX_RELATIVE, Indexes
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.segment import walk
-
-
-class Settings(Protocol):
-    """What of a start makes a difference."""
-
-    @property
-    def index_interval(self) -> int:
-        """Return ``log.index.interval.bytes``."""
-
-    @property
-    def kafka(self) -> tuple[int, int]:
-        """Return the version of the broker."""
-
 
 MOST_BYTES = 256 * 1024 * 1024
 """A larger segment is not split: its parts are held in memory."""
@@ -35,7 +21,7 @@ class TooLargeError(Exception):
 
 
 def split(
-    shadow: Shadow, segment: LoadedSegment, start: Settings, why: str, *, opened: bool
+    shadow: Shadow, segment: LoadedSegment, start: Start, why: str, *, opened: bool
 ) -> list[int]:
     """Put the parts of a segment in its place and return their base offsets.
 

@@ -33,7 +33,7 @@ def supplement(
     going = getattr(found.directory, "kind", None) is DirectoryKind.DELETE
     if start.clean or going:
         return load(found, start, on_bytes)
-    return carry_out(Loader(found, start, on_bytes, _Supplement))
+    return carry_out(Loader(found=found, start=start, on_bytes=on_bytes, strategy=_Supplement))
 
 
 class _Supplement:
@@ -86,9 +86,13 @@ class _Supplement:
         """Replay producers from the newest snapshot that the log does not contradict."""
         loader = self._loader
         manager = loader.new_manager()
-        Replay(loader.loaded, loader.start, loader.segments, self._readings, self._sound_end).run(
-            manager
-        )
+        Replay(
+            loaded=loader.loaded,
+            start=loader.start,
+            segments=loader.segments,
+            readings=self._readings,
+            sound_end=self._sound_end,
+        ).run(manager)
         loader.count_replay(manager)
         loader.find_first_unstable(manager)
 

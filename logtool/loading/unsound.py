@@ -49,7 +49,9 @@ def batches_in(damage: Damage, log: ShadowFile, start: int, end: int | None) -> 
         if not believable:
             return
         unfinished = damage.reason is Reason.INCOMPLETE and position + size > limit
-        yield Unsound(first, first + delta, count, unfinished)
+        yield Unsound(
+            first_offset=first, last_offset=first + delta, records=count, unfinished=unfinished
+        )
         position, start = position + size, first + delta + 1
 
 

@@ -25,11 +25,11 @@ from logtool.formats.time_index import TimeIndex
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import ShadowFile
-from logtool.lookup.places import Place, Wanted, find_in_batch
+from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment.walk import Chunk, scan
-from logtool.startup.opened import place as home_of
+from logtool.startup.opened import log_dir_of
 
 
 class Asked(StrEnum):
@@ -61,8 +61,8 @@ class Answer:
     log_start: int
     log_end: int | None
     """As a broker finds it when it loads the log; None where it cannot."""
-    by_index: Place
-    by_scan: Place
+    by_index: Location
+    by_scan: Location
 
     @property
     def is_there(self) -> bool:
@@ -101,7 +101,7 @@ class Lookup:
     def find(self, asked: Asked, value: int | None = None) -> Answer:
         """Look for an offset, a timestamp in ms, or an end of the log."""
         self._summary.partitions += 1
-        end = _stopped(lambda: Place(offset=self._end_by_index())).offset
+        end = _stopped(lambda: Location(offset=self._end_by_index())).offset
         if asked is Asked.LATEST:
             by_index = _stopped(self._latest_by_index)
             by_scan = self._latest_by_scan()
@@ -112,41 +112,49 @@ class Lookup:
         else:
             offset = self._start if value is None else value
             below = offset < self._start  # a broker says that it is out of range
-            by_index = Place() if below else _stopped(lambda: self._offset_by_index(offset))
-            by_scan = Place() if below else self._offset_by_scan(offset)
-        return Answer(self._found, asked, value, self._start, end, by_index, by_scan)
+            by_index = Location() if below else _stopped(lambda: self._offset_by_index(offset))
+            by_scan = Location() if below else self._offset_by_scan(offset)
+        return Answer(
+            found=self._found,
+            asked=asked,
+            value=value,
+            log_start=self._start,
+            log_end=end,
+            by_index=by_index,
+            by_scan=by_scan,
+        )
 
     def _end_by_index(self) -> int:
         return _reader(self._found.segments[-1]).next_offset()
 
-    def _latest_by_index(self) -> Place:
+    def _latest_by_index(self) -> Location:
         last = self._found.segments[-1]
-        return Place(last.log.path, last.base_offset, offset=self._end_by_index())
+        return Location(last.log.path, last.base_offset, offset=self._end_by_index())
 
-    def _latest_by_scan(self) -> Place:
+    def _latest_by_scan(self) -> Location:
         last = self._found.segments[-1]
         end = last.base_offset
         for chunk in self._sound([last]):
             end = int(chunk.table.last_offset[-1]) + 1
-        return Place(last.log.path, last.base_offset, offset=end)
+        return Location(last.log.path, last.base_offset, offset=end)
 
-    def _offset_by_index(self, offset: int) -> Place:
+    def _offset_by_index(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
             reader = _reader(segment)
             position = reader.find(offset)
             if position is not None:
                 # None where the file has shrunk meanwhile.
                 chunk = next(reader.batches(position, segment.log.size), None)
-                return self._in_batch(segment, chunk, 0, _from(offset)) if chunk else Place()
-        return Place()
+                return self._in_batch(segment, chunk, 0, _from(offset)) if chunk else Location()
+        return Location()
 
-    def _offset_by_scan(self, offset: int) -> Place:
+    def _offset_by_scan(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
             for chunk in self._sound([segment]):
                 rows = np.flatnonzero(chunk.table.last_offset >= offset)
                 if len(rows):
                     return self._in_batch(segment, chunk, int(rows[0]), _from(offset))
-        return Place()
+        return Location()
 
     def _from_floor(self, offset: int) -> Iterable[Segment]:
         """Return the segment that an offset belongs to and those behind it."""
@@ -156,7 +164,7 @@ class Lookup:
             if segment.next_base_offset is None or segment.next_base_offset > offset
         )
 
-    def _time_by_index(self, stamp: int) -> Place:
+    def _time_by_index(self, stamp: int) -> Location:
         for segment in self._found.segments:
             reader, index = _reader(segment), _time_index(segment)
             if _largest_timestamp(segment, reader, index) < stamp:
@@ -167,17 +175,17 @@ class Lookup:
                 offset = int(index.offsets(segment.base_offset)[entry])
             position = reader.lookup(max(offset, self._start))
             chunks = reader.batches(position, segment.log.size)
-            return self._first_late(segment, chunks, stamp) or Place(problem=_NO_FURTHER)
-        return Place()
+            return self._first_late(segment, chunks, stamp) or Location(problem=_NO_FURTHER)
+        return Location()
 
-    def _time_by_scan(self, stamp: int) -> Place:
+    def _time_by_scan(self, stamp: int) -> Location:
         for segment in self._found.segments:
             found = self._first_late(segment, self._sound([segment]), stamp)
             if found:
                 return found
-        return Place()
+        return Location()
 
-    def _first_late(self, segment: Segment, chunks: Iterable[Chunk], stamp: int) -> Place | None:
+    def _first_late(self, segment: Segment, chunks: Iterable[Chunk], stamp: int) -> Location | None:
         """Return the first record of a timestamp or a later one, or the batch that hides it."""
 
         def late(offsets: Column, stamps: Column) -> Column:
@@ -188,12 +196,12 @@ class Lookup:
             table = chunk.table
             rows = (table.max_timestamp >= stamp) & (table.last_offset >= self._start)
             for row in np.flatnonzero(rows).tolist():
-                place = self._in_batch(segment, chunk, row, late)
-                if place.record is not None or place.problem:
-                    return place
+                location = self._in_batch(segment, chunk, row, late)
+                if location.record is not None or location.problem:
+                    return location
         return None
 
-    def _in_batch(self, segment: Segment, chunk: Chunk, row: int, wanted: Wanted) -> Place:
+    def _in_batch(self, segment: Segment, chunk: Chunk, row: int, wanted: Matcher) -> Location:
         return find_in_batch(segment, chunk, row, wanted, self._limit)
 
     def _sound(self, segments: Sequence[Segment]) -> Iterator[Chunk]:
@@ -213,7 +221,7 @@ class Lookup:
                         yield chunk
 
 
-def _from(offset: int) -> Wanted:
+def _from(offset: int) -> Matcher:
     """Return what takes records from an offset on."""
     return lambda offsets, _: offsets >= offset
 
@@ -256,7 +264,7 @@ def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -
 def _checkpointed_start(found: Partition) -> int:
     """Return the log start offset that the log dir around a partition has for it, or 0."""
     try:
-        home = log_dir.read(home_of(found.path)[0])
+        home = log_dir.read(log_dir_of(found.path)[0])
         file = home.files.get(FileKind.LOG_START_CHECKPOINT)
         rows = root.by_key(small_files.check_file(file)[0]) if file else {}
     except UnreadableError:
@@ -265,13 +273,13 @@ def _checkpointed_start(found: Partition) -> int:
     return row.offset if row else 0
 
 
-def _stopped(search: Callable[[], Place]) -> Place:
+def _stopped(search: Callable[[], Location]) -> Location:
     """Return what a search finds, or why it stopped."""
     try:
         return search()
     except StartFailsError as error:
-        return Place(problem=str(error))
+        return Location(problem=str(error))
 
 
-def _key(place: Place) -> tuple[int | None, int | None, int | None]:
-    return place.segment, place.position, place.offset
+def _key(location: Location) -> tuple[int | None, int | None, int | None]:
+    return location.segment, location.position, location.offset

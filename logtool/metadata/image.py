@@ -44,6 +44,7 @@ _BROKER_NAMES = {
     "cleanup.policy": "log.cleanup.policy",
     "index.interval.bytes": "log.index.interval.bytes",
     "message.timestamp.type": "log.message.timestamp.type",
+    "min.insync.replicas": "min.insync.replicas",
     "preallocate": "log.preallocate",
     "segment.bytes": "log.segment.bytes",
     "segment.index.bytes": "log.index.size.max.bytes",
@@ -79,14 +80,17 @@ class MetadataImage:
 
         None means that server.properties or Kafka's default decides, which the image does not know.
         """
+        return next(self.topic_values(topic, name, node_id), None)
+
+    def topic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
+        """Yield all values that are set for a topic's setting, that which counts first."""
         own = self.topic_configs.get(topic, {})
-        if name in own or name not in _BROKER_NAMES:
-            return own.get(name)
-        for node in (str(node_id), _ALL_BROKERS):
+        if name in own:
+            yield own[name]
+        for node in (str(node_id), _ALL_BROKERS) if name in _BROKER_NAMES else ():
             value = self.broker_configs.get(node, {}).get(_BROKER_NAMES[name])
             if value is not None:
-                return value
-        return None
+                yield value
 
     def topic_number(self, topic: str, name: str, default: int, node_id: int | None = None) -> int:
         """Return a topic's setting that is a whole number, `default` where none is known."""
@@ -263,8 +267,9 @@ class _Builder:
 
     def _configure(self, setting: ConfigRecord) -> None:
         configs = {
-            TOPIC_RESOURCE: self.image.topic_configs, BROKER_RESOURCE: self.image.broker_configs,
-        }.get(setting.resource_type)  # fmt: skip
+            TOPIC_RESOURCE: self.image.topic_configs,
+            BROKER_RESOURCE: self.image.broker_configs,
+        }.get(setting.resource_type)
         if configs is None:
             return
         of_resource = configs.setdefault(setting.resource_name, {})

@@ -1,17 +1,17 @@
 """Indexes and producer snapshots built anew from the logs, as a broker's recovery writes them.
 
-The logs are only read. What is bad is what `verify` finds (`judge`); each segment is recovered on
+The logs are only read. What is bad is what `verify` finds (`targets`); each segment is recovered on
 paper (`building`), with the producers that its log begins with (`states`).
 """
 
 from logtool.rebuild.building import IMPOSSIBLE
-from logtool.rebuild.home import Indexing
-from logtool.rebuild.judge import KINDS, Wanted
 from logtool.rebuild.run import Rebuild
+from logtool.rebuild.scope import Indexing
 from logtool.rebuild.subject import DAMAGED
+from logtool.rebuild.targets import KINDS, FileChoice
 from logtool.rebuild.writing import Consent
 
 BLOCKED = (DAMAGED, IMPOSSIBLE)
 """The actions of what somebody else has to mend first."""
 
-__all__ = ["BLOCKED", "KINDS", "Consent", "Indexing", "Rebuild", "Wanted"]
+__all__ = ["BLOCKED", "KINDS", "Consent", "FileChoice", "Indexing", "Rebuild"]

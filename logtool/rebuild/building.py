@@ -19,8 +19,8 @@ from logtool.loading.recovery import (
     encode_aborted,
 )
 from logtool.loading.shadow import ShadowFile
-from logtool.rebuild.judge import Key
 from logtool.rebuild.states import Producers
+from logtool.rebuild.targets import FileKey
 from logtool.segment.producer_state import ProducerState
 
 IMPOSSIBLE = "impossible"
@@ -104,7 +104,7 @@ def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
 
 
 def snapshot_actions(
-    found: Partition, key: Key, why: str, producers: Producers | None, span: range, *, bad: bool
+    found: Partition, key: FileKey, why: str, producers: Producers | None, span: range, *, bad: bool
 ) -> Iterator[Action]:
     """Yield what is to be done with one producer snapshot.
 
@@ -139,7 +139,7 @@ def _written(path: Path, file: File | None, content: bytes, why: str) -> Iterato
         yield Action(IMPOSSIBLE, path, "what has this name is no file")
         return
     kind = Kind.REPLACE if file else Kind.CREATE
-    change = Change(kind, path, _stamp(file) if file else None, content)
+    change = Change(kind=kind, path=path, seen=_stamp(file) if file else None, content=content)
     yield Action(kind, path, why, length=len(content), change=change)
 
 

@@ -14,11 +14,11 @@ from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageErr
 from logtool.formats.names import FileKind
 from logtool.loading.segments import NEWEST
 from logtool.rebuild import building
-from logtool.rebuild import home as homes
+from logtool.rebuild import scope as scopes
 from logtool.rebuild.building import Built, Piece
-from logtool.rebuild.home import Indexing, Place
-from logtool.rebuild.judge import Wanted
+from logtool.rebuild.scope import Indexing, Scope
 from logtool.rebuild.subject import Subject
+from logtool.rebuild.targets import FileChoice
 from logtool.rebuild.writing import Consent, InPlace, Output
 from logtool.running.run import Run
 from logtool.running.schedule import Job
@@ -41,7 +41,7 @@ class Rebuild:
     """
 
     paths: Sequence[Path]
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: FileChoice = field(default_factory=FileChoice)
     consent: Consent = field(default_factory=Consent)
     selection: Selection = field(default_factory=Selection)
     indexing: Indexing = field(default_factory=Indexing)
@@ -51,30 +51,30 @@ class Rebuild:
     """Those of the log dirs that were changed."""
 
     def __iter__(self) -> Iterator[Item]:
-        given: dict[Path, tuple[Path, list[Place | None]]] = {}
+        given: dict[Path, tuple[Path, list[Scope | None]]] = {}
         for path in self.paths:
             try:
-                log_dir, place = homes.place(path)
+                log_dir, scope = scopes.scope_of(path)
             except UnreadableError as error:
                 yield error
                 continue
-            given.setdefault(log_dir.resolve(), (log_dir, []))[1].append(place)
+            given.setdefault(log_dir.resolve(), (log_dir, []))[1].append(scope)
         if self.consent.undo_dir and len(given) > 1:
             raise UsageError("--undo-dir is for one log dir; give paths in one")
         output = Output(self.consent.output) if self.consent.output else None
         if output:
             output.check(list(given))
-        for log_dir, places in given.values():
+        for log_dir, chosen in given.values():
             try:
                 with apply.locked(log_dir) if self.consent.apply else nullcontext():
-                    yield from self._log_dir(log_dir, places, output)
+                    yield from self._log_dir(log_dir, chosen, output)
             except (UnreadableError, RefusedError) as error:
                 yield error
             if self.summary.out_of_budget:
                 return
 
     def _log_dir(
-        self, log_dir: Path, places: list[Place | None], output: Output | None
+        self, log_dir: Path, chosen: list[Scope | None], output: Output | None
     ) -> Iterator[Item]:
         with ExitStack() as stack:
             in_place = InPlace(self.consent, log_dir, stack)
@@ -83,7 +83,7 @@ class Rebuild:
                     self.undo_dirs.append(action.path)
                     yield action
             take = output.take if output else in_place.take if self.consent.apply else None
-            for items in self._partitions(log_dir, places):
+            for items in self._partitions(log_dir, chosen):
                 actions = [item for item in items if isinstance(item, Action)]
                 yield from (item for item in items if not isinstance(item, Action))
                 yield from take(actions) if take else actions
@@ -93,7 +93,7 @@ class Rebuild:
                 in_place.carry_out()
 
     def _partitions(
-        self, log_dir: Path, given: list[Place | None]
+        self, log_dir: Path, given: list[Scope | None]
     ) -> Iterator[list[Action | UnreadableError]]:
         """Yield what is to be done, some segments at a time."""
         home = Home(log_dirs.read(log_dir), Assumed(NEWEST))
@@ -102,7 +102,7 @@ class Rebuild:
             text = f"nothing was changed: what is to be built depends on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
         with self.run.schedule() as schedule:
-            jobs = (self._job(home, place) for place in homes.places(home, given, self.selection))
+            jobs = (self._job(home, scope) for scope in scopes.scopes(home, given, self.selection))
             for job, reports in schedule.run(jobs):
                 if isinstance(job.subject, UnreadableError):
                     yield [job.subject]
@@ -120,14 +120,14 @@ class Rebuild:
                 return
         self.summary.out_of_budget = True
 
-    def _job(self, home: Home, place: Place) -> Job:
+    def _job(self, home: Home, scope: Scope) -> Job:
         try:
-            settings = homes.settings(home, place.path, self.indexing)
-            found = homes.read(place, settings.log_start)
+            settings = scopes.partition_settings(home, scope.path, self.indexing)
+            found = scopes.read(scope, settings.log_start)
         except UnreadableError as error:
-            return Job(place.path, [], error)
-        subject = Subject(found, settings, self.wanted, place.only)
-        job = Job(place.path, subject.tasks(), subject)
+            return Job(scope.path, [], error)
+        subject = Subject(found=found, settings=settings, wanted=self.wanted, only=scope.only)
+        job = Job(scope.path, subject.tasks(), subject)
         self.run.bytes_total += job.bytes
         return job
 

@@ -44,9 +44,11 @@ def read(file: File) -> Producers | None:
 
 
 def at(
-    found: Partition, reports: Sequence[SegmentReport], sound: Mapping[int, Producers],
+    found: Partition,
+    reports: Sequence[SegmentReport],
+    sound: Mapping[int, Producers],
     offsets: Iterable[int],
-) -> dict[int, Producers]:  # fmt: skip
+) -> dict[int, Producers]:
     """Return the producers before each of `offsets`, without those that damage hides.
 
     The nearest sound snapshot at or below an offset counts, and what the log holds behind it. Each

@@ -13,11 +13,11 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.rebuild import building, judge, states
+from logtool.rebuild import building, states, targets
 from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
-from logtool.rebuild.home import Settings
-from logtool.rebuild.judge import Judgement, Key, Wanted
+from logtool.rebuild.scope import PartitionSettings
 from logtool.rebuild.states import Producers
+from logtool.rebuild.targets import FileChoice, FileKey, Judgement
 
 DAMAGED = "damaged"
 """The action of a log that has to be recovered."""
@@ -31,9 +31,9 @@ class Subject:
     """A partition to be looked at, and what was found."""
 
     found: Partition
-    settings: Settings
-    wanted: Wanted
-    only: frozenset[Key] | None
+    settings: PartitionSettings
+    wanted: FileChoice
+    only: frozenset[FileKey] | None
     facts: PartitionFacts = field(default_factory=PartitionFacts)
 
     @property
@@ -53,12 +53,14 @@ class Subject:
         """Yield what is to be done, and what cannot be; `build` builds indexes."""
         found = self.found
         items = partition_checks.check_partition(found, self.request, self.facts, reports)
-        judged = judge.judge(items, clean=self.settings.clean)
-        needed = judge.needed_snapshots(
-            found, clean=self.settings.clean, log_start=self.settings.log_start,
+        judged = targets.sort_findings(items, clean=self.settings.clean)
+        needed = targets.needed_snapshots(
+            found,
+            clean=self.settings.clean,
+            log_start=self.settings.log_start,
             log_end=self.facts.log_end_offset,
-        )  # fmt: skip
-        chosen = judge.targets(found, judged, self.wanted, self.only, needed)
+        )
+        chosen = targets.select(found, judged, self.wanted, self.only, needed)
         yield from self._hindrances(judged)
         producers = self._producers(reports, judged, chosen)
         for built in build(list(self._pieces(judged, chosen, producers))):
@@ -81,14 +83,15 @@ class Subject:
             command = f"logtool recover {shell.path(self.found.path)}"
             text = f"{finding.message}; the log is not changed here, that does: {command}"
             log = self.found.path / names.format_partition_file(base, FileKind.LOG)
-            yield self._placed(Action(DAMAGED, log, text, position=finding.position,
-                                      length=finding.length))  # fmt: skip
+            yield self._placed(
+                Action(DAMAGED, log, text, position=finding.position, length=finding.length)
+            )
         for key, path in judged.orphans.items():
             if self.wanted.takes(key, self.only):
                 yield self._placed(Action(IMPOSSIBLE, path, "there is no log of that base offset"))
 
     def _producers(
-        self, reports: Sequence[SegmentReport], judged: Judgement, chosen: dict[Key, str]
+        self, reports: Sequence[SegmentReport], judged: Judgement, chosen: dict[FileKey, str]
     ) -> dict[int, Producers]:
         """Return the producers before each segment and each snapshot, where they are known."""
         bad = [offset for kind, offset in (*judged.bad, *judged.unread) if kind is _SNAPSHOT]
@@ -96,14 +99,19 @@ class Subject:
         return states.at(self.found, reports, sound, {offset for _, offset in chosen})
 
     def _pieces(
-        self, judged: Judgement, chosen: dict[Key, str], producers: dict[int, Producers]
+        self, judged: Judgement, chosen: dict[FileKey, str], producers: dict[int, Producers]
     ) -> Iterator[Piece]:
         for segment in self.found.segments:
             base = segment.base_offset
             reasons = {k: chosen[k, base] for k in names.INDEX_KINDS if (k, base) in chosen}
             if reasons and (FileKind.LOG, base) not in judged.unread:
-                yield Piece(segment, reasons, producers.get(base), self.settings.index_interval,
-                            self.settings.max_index_size)  # fmt: skip
+                yield Piece(
+                    segment=segment,
+                    reasons=reasons,
+                    producers=producers.get(base),
+                    index_interval=self.settings.index_interval,
+                    max_index_size=self.settings.max_index_size,
+                )
 
     def _span(self, reports: Sequence[SegmentReport]) -> range:
         """Return the offsets at which a broker may have a producer snapshot."""
@@ -122,5 +130,9 @@ class Subject:
             return action
         offset = names.parse_partition_file(action.path.name).offset
         is_segment = action.path.suffix != _SNAPSHOT
-        return replace(action, topic=self.found.topic, partition=self.found.number,
-                       segment=offset if is_segment else None)  # fmt: skip
+        return replace(
+            action,
+            topic=self.found.topic,
+            partition=self.found.number,
+            segment=offset if is_segment else None,
+        )

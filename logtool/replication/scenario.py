@@ -163,19 +163,26 @@ def parse(text: str) -> Scenario:
 
     def start(rule: TruncationRule | None) -> Replication:
         return Replication(
-            nodes, given["leader"], rule=rule or TruncationRule(chosen),
+            nodes,
+            given["leader"],
+            rule=rule or TruncationRule(chosen),
             lag_ms=given.get("replica_lag_time_max_ms", DEFAULT_LAG_MS),
             min_in_sync=given.get("min_insync_replicas", 1),
             checkpoints=given.get("checkpoint_high_watermarks", True),
-        )  # fmt: skip
+        )
 
-    return Scenario(given.get("title", ""), given.get("about", "").strip(), start, events)
+    return Scenario(
+        title=given.get("title", ""),
+        about=given.get("about", "").strip(),
+        start=start,
+        events=events,
+    )
 
 
 def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Step]:
     """Yield the start and what each event makes of it; UsageError for one that cannot happen."""
     replicas = scenario.start(rule)
-    yield Step(0, "start", replicas, None)
+    yield Step(number=0, event="start", replicas=replicas, occasion=None)
     for number, event in enumerate(scenario.events, 1):
         seen = len(replicas.tries)
         try:
@@ -183,7 +190,7 @@ def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Ste
         except ImpossibleError as error:
             raise UsageError(f"event {number}, {event}: {error}") from error
         occasion = next((str(occasion) for occasion, *_ in replicas.tries[seen:]), None)
-        yield Step(number, str(event), replicas, occasion)
+        yield Step(number=number, event=str(event), replicas=replicas, occasion=occasion)
 
 
 def happen(replicas: Replication, event: Event) -> None:

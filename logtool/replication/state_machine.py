@@ -48,10 +48,15 @@ class Replication:
     """One partition: its replicas, who leads, who is in sync, and what was ever committed."""
 
     def __init__(
-        self, nodes: Iterable[int], leader: int, *,
-        rule: TruncationRule = TruncationRule.LEADER_EPOCH, lag_ms: int = DEFAULT_LAG_MS,
-        min_in_sync: int = 1, checkpoints: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        nodes: Iterable[int],
+        leader: int,
+        *,
+        rule: TruncationRule = TruncationRule.LEADER_EPOCH,
+        lag_ms: int = DEFAULT_LAG_MS,
+        min_in_sync: int = 1,
+        checkpoints: bool = True,
+    ) -> None:
         self.nodes = {node: Node(node) for node in nodes}
         self.rule = rule
         self.lag_ms = lag_ms

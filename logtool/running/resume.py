@@ -73,7 +73,14 @@ def load(path: Path) -> Memory:
         }
         if not all(math.isfinite(when) for _, _, when in checked.values()):
             raise ValueError("a time is no number")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError,
-            RecursionError) as error:  # fmt: skip
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise UsageError(f"{path}: was not written by --resume: {error}") from error
     return Memory(path, checked)

@@ -27,7 +27,9 @@ class Run(Progress):
         """
         size = self.bytes_total if size is None else size
         jobs = self.budget.jobs if size >= WORTH_A_POOL else 1
-        return Workers(function, jobs, self.budget.pace, self.advance)
+        return Workers(
+            function=function, jobs=jobs, pace=self.budget.pace, on_progress=self.advance
+        )
 
     def schedule(self) -> Schedule:
         """Return what runs the checks of segments in threads."""

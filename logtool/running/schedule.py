@@ -189,7 +189,10 @@ class Schedule:
         wanted = budget.jobs if self._parallel else 1
         if self._workers is None or self._workers.jobs < wanted:
             workers: Workers[Unit, Reports] = Workers(
-                check_tasks, wanted, budget.pace, lambda n: self._on_bytes(n, self._path)
+                function=check_tasks,
+                jobs=wanted,
+                pace=budget.pace,
+                on_progress=lambda n: self._on_bytes(n, self._path),
             )
             self._workers = self._stack.enter_context(workers)
 

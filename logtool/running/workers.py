@@ -92,9 +92,12 @@ class Workers(Generic[Work, Result]):
     """
 
     def __init__(
-        self, function: Callable[[Work, OnBytes], Result], jobs: int, pace: Pace,
+        self,
+        function: Callable[[Work, OnBytes], Result],
+        jobs: int,
+        pace: Pace,
         on_progress: OnBytes = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._function = function
         self.jobs = jobs
         self._pace = pace

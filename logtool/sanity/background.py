@@ -63,9 +63,14 @@ class GuardedPartition:
 
 
 def run(
-    opener: Opener, partitions: Sequence[Partition], *, threads: int, background_threads: int,
-    reader_count: int, pace: Pace,
-) -> Run:  # fmt: skip
+    opener: Opener,
+    partitions: Sequence[Partition],
+    *,
+    threads: int,
+    background_threads: int,
+    reader_count: int,
+    pace: Pace,
+) -> Run:
     """Do all of it, readers at the same time as the threads; OutOfTimeError when time is over."""
     guarded = {found.path: GuardedPartition(found, opener.check_segment) for found in partitions}
     everyone = list(guarded.values())

@@ -60,9 +60,12 @@ def placed(finding: Finding, found: Partition) -> Finding:
     if path.suffix == FileKind.LOG.value:
         command = f"logtool verify {shell.path(found.path)}"
     return finding.placed(
-        path, topic=found.topic, partition=found.number, segment=finding.segment,
+        path,
+        topic=found.topic,
+        partition=found.number,
+        segment=finding.segment,
         next_command=command,
-    )  # fmt: skip
+    )
 
 
 def _rules(segment: Segment, *, clean: bool) -> Iterator[Item]:

@@ -49,7 +49,7 @@ def check_time_index(read: ReadAt, size: int, base_offset: int) -> Finding | Non
             rule = "timestamp-order" if any(entry) else "padding"
             text = f"the last timestamp {last} is below the first, {first}"
             at = _last_position(size, len(entry))
-            return Finding(f"time-index/{rule}", text, at, len(entry))
+            return Finding(code=f"time-index/{rule}", message=text, position=at, length=len(entry))
         if relative < 0:
             return _below("time-index/offset-range", relative, size, len(entry), base_offset)
     return _length("time-index/length", size, time_index.ENTRY_SIZE)
@@ -64,10 +64,14 @@ def check_transaction_index(read: ReadAt, size: int, base_offset: int) -> Findin
         at = row * entry_size
         if version >> 8 > 0:
             text = f"entry {row}: version {version} is not known"
-            return Finding("transaction-index/version", text, at, entry_size)
+            return Finding(
+                code="transaction-index/version", message=text, position=at, length=entry_size
+            )
         if last < base_offset:
             text = f"entry {row}: the last offset {last} is below the base {base_offset}"
-            return Finding("transaction-index/below-base", text, at, entry_size)
+            return Finding(
+                code="transaction-index/below-base", message=text, position=at, length=entry_size
+            )
     return None
 
 
@@ -94,7 +98,9 @@ def _last_position(size: int, entry_size: int) -> int:
 
 def _below(code: str, relative: int, size: int, entry_size: int, base_offset: int) -> Finding:
     text = f"the last offset {base_offset + relative} is below the base {base_offset}"
-    return Finding(code, text, _last_position(size, entry_size), entry_size)
+    return Finding(
+        code=code, message=text, position=_last_position(size, entry_size), length=entry_size
+    )
 
 
 def _length(code: str, size: int, entry_size: int) -> Finding | None:
@@ -102,4 +108,4 @@ def _length(code: str, size: int, entry_size: int) -> Finding | None:
     if not rest:
         return None
     text = f"the size {size} is not divisible by {entry_size}"
-    return Finding(code, text, size - rest, rest)
+    return Finding(code=code, message=text, position=size - rest, length=rest)

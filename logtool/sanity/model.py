@@ -94,7 +94,7 @@ class Model:
         amounts = (size.partitions, size.segments, size.bytes)
         known = zip(self.terms, amounts, strict=True)
         seconds = sum((term or 0.0) * amount for term, amount in known)
-        return Projection(self.path, self.mode, size, seconds)
+        return Projection(path=self.path, mode=self.mode, size=size, seconds=seconds)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -132,7 +132,14 @@ def fit(path: Path, mode: Mode, run: Run) -> Model | None:
     told_apart = (found.get(0), found.get(1), found.get(2))
     # Without a constant the sum may explain less than the mean does.
     r_squared = max(0.0, 1 - left / spread) if spread and 0 in chosen and len(chosen) > 1 else None
-    return Model(path, mode, size, len(samples), told_apart, r_squared)
+    return Model(
+        path=path,
+        mode=mode,
+        measured=size,
+        samples=len(samples),
+        terms=told_apart,
+        r_squared=r_squared,
+    )
 
 
 def _solved(

@@ -11,10 +11,10 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
-from logtool.sanity import background, homes, judging, measuring, model
-from logtool.sanity.homes import Home
+from logtool.sanity import background, judging, listing, measuring, model
 from logtool.sanity.indexes import Opener
 from logtool.sanity.judging import Seen, SeenBy
+from logtool.sanity.listing import Listing
 from logtool.sanity.measuring import Run, Start
 from logtool.sanity.model import Model, Projection, Target
 from logtool.sanity.results import Directory, Measurement, Mode
@@ -24,7 +24,7 @@ Said = Directory | Measurement | Model | Projection | Seen | UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Procedure:
     """What is to be measured."""
 
     modes: tuple[Mode, ...] = (Mode.EAGER, Mode.LAZY)
@@ -44,9 +44,13 @@ class Sanity:
     """One run of `sanity` over log dirs and partition dirs."""
 
     def __init__(
-        self, paths: Sequence[Path], settings: Settings, *, selection: Selection | None = None,
+        self,
+        paths: Sequence[Path],
+        settings: Procedure,
+        *,
+        selection: Selection | None = None,
         pace: Pace | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._paths = paths
         self._settings = settings
         self._selection = selection or Selection()
@@ -81,27 +85,29 @@ class Sanity:
             summary.bytes += item.run.cost.bytes
 
     def _path(self, path: Path) -> Iterator[Said]:
-        home = homes.read(path, self._selection, self._pace)
-        yield home.described()
-        yield from home.unread
+        listed = listing.read(path, self._selection, self._pace)
+        yield listed.described()
+        yield from listed.unread
         runs = {
-            mode: self._median(once, home) for mode, once in self._wanted(home) if home.partitions
+            mode: self._median(once, listed)
+            for mode, once in self._wanted(listed)
+            if listed.partitions
         }
-        judged = self._judged(home, runs)
-        yield from self._measurements(home, runs, judged)
+        judged = self._judged(listed, runs)
+        yield from self._measurements(listed, runs, judged)
         models = [
             fitted
             for mode in (Mode.EAGER, Mode.LAZY)
-            if mode in runs and (fitted := model.fit(home.path, mode, runs[mode]))
+            if mode in runs and (fitted := model.fit(listed.path, mode, runs[mode]))
         ]
         yield from models
         yield from (one.at(target) for target in self._settings.targets for one in models)
         yield from judged
 
-    def _wanted(self, home: Home) -> Iterator[tuple[Mode, Callable[[], Run]]]:
+    def _wanted(self, listed: Listing) -> Iterator[tuple[Mode, Callable[[], Run]]]:
         """Yield what is to be measured, in order."""
         settings, pace = self._settings, self._pace
-        opener, partitions = Opener(mapped=not home.in_use), home.partitions
+        opener, partitions = Opener(mapped=not listed.in_use), listed.partitions
         # Lazy first: it leaves less in the page cache for the other than vice versa.
         starts: dict[Mode, Start] = {Mode.LAZY: Lazy(opener), Mode.EAGER: Eager(opener)}
         for mode, start in starts.items():
@@ -116,24 +122,28 @@ class Sanity:
             yield (
                 Mode.BACKGROUND,
                 partial(
-                    background.run, opener, partitions, threads=settings.threads,
+                    background.run,
+                    opener,
+                    partitions,
+                    threads=settings.threads,
                     background_threads=settings.background_threads,
-                    reader_count=settings.readers, pace=pace,
+                    reader_count=settings.readers,
+                    pace=pace,
                 ),
-            )  # fmt: skip
+            )
 
-    def _median(self, once: Callable[[], Run], home: Home) -> Run:
+    def _median(self, once: Callable[[], Run], listed: Listing) -> Run:
         """Return the run of median time; of an even number the quicker one in the middle."""
         runs = []
         for _ in range(self._settings.repeat):
             if self._settings.cold:
-                measuring.drop_cache(home.partitions)
+                measuring.drop_cache(listed.partitions)
             runs.append(once())
         return sorted(runs, key=attrgetter("seconds"))[(len(runs) - 1) // 2]
 
-    def _judged(self, home: Home, runs: dict[Mode, Run]) -> list[Seen | UnreadableError]:
+    def _judged(self, listed: Listing, runs: dict[Mode, Run]) -> list[Seen | UnreadableError]:
         """Return what each start sees, and after an eager one what neither sees."""
-        by_path = {found.path: found for found in home.partitions}
+        by_path = {found.path: found for found in listed.partitions}
         said: dict[tuple[Path | None, str], Seen | UnreadableError] = {}
         failed: dict[Path, set[int]] = {}
         for item in (item for run in runs.values() for item in run.found):
@@ -144,10 +154,10 @@ class Sanity:
                 failed.setdefault(found.path, set()).add(item.segment)
                 seen = Seen(judging.placed(item, found), judging.seen_by(item))
                 said.setdefault((item.path, item.code), seen)
-        for found in home.partitions if Mode.EAGER in runs else ():
+        for found in listed.partitions if Mode.EAGER in runs else ():
             self._pace.spend(0)
             bad = failed.get(found.path, set())
-            for item in judging.passed_over(found, bad, clean=home.clean):
+            for item in judging.passed_over(found, bad, clean=listed.clean):
                 if isinstance(item, Finding):
                     said[(item.path, f"{item.code} {item.position}")] = Seen(item, SeenBy.NEITHER)
                 else:
@@ -155,7 +165,7 @@ class Sanity:
         return list(said.values())
 
     def _measurements(
-        self, home: Home, runs: dict[Mode, Run], judged: Sequence[Seen | UnreadableError]
+        self, listed: Listing, runs: dict[Mode, Run], judged: Sequence[Seen | UnreadableError]
     ) -> Iterator[Measurement]:
         by = [item.by for item in judged if isinstance(item, Seen)]
         eager = runs.get(Mode.EAGER)
@@ -167,11 +177,11 @@ class Sanity:
                 seen = len(by) - by.count(SeenBy.NEITHER)
             served = run.service_seconds
             yield Measurement(
-                home.path,
-                mode,
-                self._settings.threads,
-                self._settings.repeat,
-                run,
+                path=listed.path,
+                mode=mode,
+                threads=self._settings.threads,
+                repeat=self._settings.repeat,
+                run=run,
                 cache=run.cache if self._settings.cold else None,
                 speed_up=eager.seconds / served if eager and served else None,
                 seen=seen,

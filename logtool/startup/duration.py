@@ -65,4 +65,12 @@ def duration(
             critical, longest = one.request.path, seconds
         busy[busy.index(min(busy))] += seconds
     probe = math.ceil(2 * max(busy) + 60)
-    return Duration(threads, bytes_per_second, total, max(busy), critical, longest, probe)
+    return Duration(
+        threads=threads,
+        bytes_per_second=bytes_per_second,
+        bytes=total,
+        seconds=max(busy),
+        critical=critical,
+        critical_seconds=longest,
+        probe_timeout_s=probe,
+    )

@@ -97,10 +97,14 @@ class Forecast:
             if copy and is_kept and not future.is_blocked:
                 yield from _future(future, copy, live)
         homes = {home.found.path: home for home in self.homes}
-        gone = {path for path, home in homes.items()
-                if any(note.action == "offline" for note in home.notes)}  # fmt: skip
-        gone |= {path.parent for path, one in self._loaded.items()
-                 if one.outcome is Outcome.OFFLINE}  # fmt: skip
+        gone = {
+            path
+            for path, home in homes.items()
+            if any(note.action == "offline" for note in home.notes)
+        }
+        gone |= {
+            path.parent for path, one in self._loaded.items() if one.outcome is Outcome.OFFLINE
+        }
         needed = next((path for path in sorted(gone) if whole.needs(path)), None)
         if needed:
             text = "goes offline with the metadata log: the broker does not start"
@@ -126,7 +130,7 @@ class Forecast:
                     f"has a row of {topic}-{number} that another log dir has too: the broker "
                     "starts, and its log cleaner ends at once: nothing is compacted"
                 )
-                yield Action("ignore", path, text, topic, number)
+                yield Action(action="ignore", path=path, reason=text, topic=topic, partition=number)
             seen |= rows.keys()
 
     def _opened(self) -> Iterator[Opened | UnreadableError]:
@@ -200,16 +204,23 @@ def _future(
                 f"{wording.offsets(copy.log_start, copy.log_end - 1)}"
             )
             loss = Loss(first_offset=copy.log_start, last_offset=copy.log_end - 1)
-            yield Action("discard", future.path, text, topic, number, loss=loss)
+            yield Action(
+                action="discard",
+                path=future.path,
+                reason=text,
+                topic=topic,
+                partition=number,
+                loss=loss,
+            )
         return
     if not future.assigned:
         text = f"goes on: when it is at its end, this copy replaces {future.live}"
-        yield Action("move", future.path, text, topic, number)
+        yield Action(action="move", path=future.path, reason=text, topic=topic, partition=number)
         return
     text = "becomes the partition: the metadata log assigns it to this log dir"
     if future.live:
         text += f"; {future.live} is deleted"
-    yield Action("promote", future.path, text, topic, number)
+    yield Action(action="promote", path=future.path, reason=text, topic=topic, partition=number)
     if live and live.outcome is Outcome.LOADS and live.log_end > copy.log_end:
         first = max(copy.log_end, live.log_start)
         watermark = live.request.high_watermark
@@ -218,9 +229,17 @@ def _future(
             f"{wording.offsets(first, live.log_end - 1)}"
         )
         acknowledged = None if watermark is None else watermark > first
-        loss = Loss(first_offset=first, last_offset=live.log_end - 1,
-                    below_high_watermark=acknowledged)  # fmt: skip
-        yield Action("discard", live.request.path, text, topic, number, loss=loss)
+        loss = Loss(
+            first_offset=first, last_offset=live.log_end - 1, below_high_watermark=acknowledged
+        )
+        yield Action(
+            action="discard",
+            path=live.request.path,
+            reason=text,
+            topic=topic,
+            partition=number,
+            loss=loss,
+        )
 
 
 def _bytes_ahead(request: Request) -> int:

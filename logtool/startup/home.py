@@ -83,12 +83,8 @@ class Home:
             recovery_point=point,
             log_start=self.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
             now_ms=self._now_ms,
-            index_interval=self._setting(
-                topic, "index.interval.bytes", assumed.index_interval, INDEX_INTERVAL
-            ),
-            max_index_size=self._setting(
-                topic, "segment.index.bytes", assumed.index_size, MAX_INDEX_SIZE
-            ),
+            index_interval=self.index_interval(topic, assumed.index_interval),
+            max_index_size=self.max_index_size(topic, assumed.index_size),
             kafka=self.ensemble.kafka,
             cut_precisely=assumed.cut_precisely,
         )
@@ -104,6 +100,14 @@ class Home:
             fate=self._fate(path, directory),
             assumed=assumed,
         )
+
+    def index_interval(self, topic: str, chosen: int | None) -> int:
+        """Return ``index.interval.bytes``: the `chosen`, else the topic's, else the default."""
+        return self._setting(topic, "index.interval.bytes", chosen, INDEX_INTERVAL)
+
+    def max_index_size(self, topic: str, chosen: int | None) -> int:
+        """Return ``segment.index.bytes``: the `chosen`, else the topic's, else the default."""
+        return self._setting(topic, "segment.index.bytes", chosen, MAX_INDEX_SIZE)
 
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
         if chosen is not None:

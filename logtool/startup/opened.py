@@ -46,7 +46,7 @@ def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
     known: dict[Path, DataDir | UnreadableError] = {}
     for path in paths:
         try:
-            log_dir, is_whole = place(path)
+            log_dir, is_whole = log_dir_of(path)
         except UnreadableError as error:
             yield error
             continue
@@ -55,7 +55,7 @@ def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
         yield Opened(log_dir, None if is_whole else path.resolve().name, known[log_dir])
 
 
-def place(path: Path) -> tuple[Path, bool]:
+def log_dir_of(path: Path) -> tuple[Path, bool]:
     """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
     kind = log_dirs.classify(path)
     if kind is PathKind.FILE:

@@ -191,5 +191,11 @@ def _unnoticed(
                 raise item
             if item.severity is not Severity.INFO and item.path:
                 text = f"stays as it is, no broker notices: {item.message}"
-                yield Action("unnoticed", item.path, text, segment=segment.base_offset,
-                             position=item.position, length=item.length)  # fmt: skip
+                yield Action(
+                    "unnoticed",
+                    item.path,
+                    text,
+                    segment=segment.base_offset,
+                    position=item.position,
+                    length=item.length,
+                )

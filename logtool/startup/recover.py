@@ -147,12 +147,15 @@ class Recover:
         if self.consent.apply:
             opened = opened.again()  # another may have changed it before it was locked
         forecast = Forecast(
-            [opened], replace(self.assumed, contents=True, verify=self.consent.mark_clean),
-            selection=self.selection, points=self.points, run=self.run.anew(),
+            [opened],
+            replace(self.assumed, contents=True, verify=self.consent.mark_clean),
+            selection=self.selection,
+            points=self.points,
+            run=self.run.anew(),
             ensemble=self._ensemble,
-        )  # fmt: skip
+        )
         with ExitStack() as stack:
-            work = _Work(self.consent, log_dir, stack)
+            work = _LogDirPlan(self.consent, log_dir, stack)
             for item in forecast:
                 if isinstance(item, PartitionForecast):
                     work.take(item)
@@ -176,7 +179,7 @@ class Recover:
                 self.made += work.staged
 
 
-class _Work:
+class _LogDirPlan:
     """What is to be done to one log dir."""
 
     def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
@@ -286,5 +289,7 @@ def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:
     file: File | None = home.found.files.get(kind)
     path = home.found.path / kind.value
     seen = Stamp(file.size, file.mtime_ns) if file else None
-    change = Change(Kind.REPLACE if file else Kind.CREATE, path, seen, content)
+    change = Change(
+        kind=Kind.REPLACE if file else Kind.CREATE, path=path, seen=seen, content=content
+    )
     return Action(change.kind, path, reason, length=len(content), change=change)

@@ -35,10 +35,14 @@ class Survey:
     """One run over paths: iterate for partitions in the order given, and what cannot be read."""
 
     def __init__(
-        self, paths: Sequence[Path], *, unpack: bool = False,
-        limit: int = compression.DEFAULT_LIMIT, selection: Selection | None = None,
+        self,
+        paths: Sequence[Path],
+        *,
+        unpack: bool = False,
+        limit: int = compression.DEFAULT_LIMIT,
+        selection: Selection | None = None,
         run: Run | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._paths = paths
         self._unpack, self._limit = unpack, limit
         self._selection = selection or Selection()
@@ -64,9 +68,11 @@ class Survey:
                     return
 
     def _partition(
-        self, found: Partition, segments: Sequence[Segment],
+        self,
+        found: Partition,
+        segments: Sequence[Segment],
         results: Iterator[Statistics | UnreadableError | OutOfTimeError],
-    ) -> Iterator[Surveyed | UnreadableError]:  # fmt: skip
+    ) -> Iterator[Surveyed | UnreadableError]:
         measured = []
         for segment, result in zip(segments, results, strict=True):
             if isinstance(result, UnreadableError):
@@ -133,13 +139,16 @@ def as_json(kind: str, one: Statistics, place: dict[str, Any], *, unpacked: bool
         "records_per_second": _rounded(one.per_second(one.records)),
         "bytes_per_second": _rounded(one.per_second(one.bytes)),
         "bytes_over_time": {
-            "start_ms": one.over_time.start_ms, "width_ms": one.over_time.width_ms,
+            "start_ms": one.over_time.start_ms,
+            "width_ms": one.over_time.width_ms,
             "bytes": one.over_time.sizes.tolist(),
-        } if len(one.over_time.sizes) else None,
+        }
+        if len(one.over_time.sizes)
+        else None,
         "damaged_ranges": one.damaged_ranges,
         "damaged_bytes": one.damaged_bytes,
         "unused_bytes": one.unused_bytes,
-    }  # fmt: skip
+    }
 
 
 def _rounded(value: float | None) -> float | None:

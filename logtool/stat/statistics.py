@@ -285,9 +285,12 @@ def measure(
         return error
     indexes = sum(file.size for file in segment.indexes.values())
     whole = Statistics(
-        segments=1, bytes=size, index_bytes=indexes, first_offset=rules.first_offset,
+        segments=1,
+        bytes=size,
+        index_bytes=indexes,
+        first_offset=rules.first_offset,
         last_offset=rules.last_offset,
-    )  # fmt: skip
+    )
     return merged([*parts, whole])
 
 

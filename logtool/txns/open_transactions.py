@@ -91,9 +91,13 @@ class PartitionTransactions:
 
 
 def audit(
-    found: Partition, reports: Sequence[SegmentReport], findings: list[Finding],
-    high_watermark: int | None, now_ms: int, max_age_ms: int,
-) -> PartitionTransactions:  # fmt: skip
+    found: Partition,
+    reports: Sequence[SegmentReport],
+    findings: list[Finding],
+    high_watermark: int | None,
+    now_ms: int,
+    max_age_ms: int,
+) -> PartitionTransactions:
     """Return what the reports of all segments of a partition tell together."""
     start = reports[0].base_offset if reports else 0
     committed: list[CommittedTransaction] = []
@@ -102,12 +106,26 @@ def audit(
     aborted, _ = state.apply(rows)
     begun = _Beginnings(rows)
     ended = [
-        begun.complete(Transaction(one.producer_id, kind, one.first_offset, one.last_offset))
+        begun.complete(
+            Transaction(
+                producer_id=one.producer_id,
+                state=kind,
+                first_offset=one.first_offset,
+                last_offset=one.last_offset,
+            )
+        )
         for kind, ones in ((State.ABORTED, aborted), (State.COMMITTED, committed))
         for one in ones
     ]
     still = [
-        begun.complete(Transaction(producer_id, State.OPEN, one.transaction_first_offset, None))
+        begun.complete(
+            Transaction(
+                producer_id=producer_id,
+                state=State.OPEN,
+                first_offset=one.transaction_first_offset,
+                last_offset=None,
+            )
+        )
         for producer_id, one in state.producers.items()
         if one.transaction_first_offset != NONE
     ]
@@ -115,11 +133,18 @@ def audit(
     aged = [_aged(one, now_ms, max_age_ms, pins=number == 0) for number, one in enumerate(still)]
     ended.sort(key=lambda one: one.last_offset or 0)
     return PartitionTransactions(
-        found.path, found.topic, found.number, len(reports), start,
-        max((report.next_offset for report in reports), default=start), high_watermark,
-        dict(sorted(state.producers.items())), [*ended, *aged], findings,
-        any(map(_is_uncertain, reports)),
-    )  # fmt: skip
+        path=found.path,
+        topic=found.topic,
+        partition=found.number,
+        segments=len(reports),
+        start_offset=start,
+        end_offset=max((report.next_offset for report in reports), default=start),
+        high_watermark=high_watermark,
+        producers=dict(sorted(state.producers.items())),
+        transactions=[*ended, *aged],
+        findings=findings,
+        damaged=any(map(_is_uncertain, reports)),
+    )
 
 
 def abort_command(bootstrap: str, topic: str, number: int, first_offset: int) -> str:
@@ -167,14 +192,18 @@ def _remembered(found: Partition, first_known: int) -> dict[int, Producer]:
         if entries is not None:
             return {
                 producer_id: Producer(
-                    entry["producer_epoch"], entry["last_sequence"], entry["last_offset"],
-                    entry["offset_delta"], entry["timestamp"], entry["coordinator_epoch"],
-                    max(entry["current_txn_first_offset"], NONE),
+                    epoch=entry["producer_epoch"],
+                    last_sequence=entry["last_sequence"],
+                    last_offset=entry["last_offset"],
+                    offset_delta=entry["offset_delta"],
+                    timestamp=entry["timestamp"],
+                    coordinator_epoch=entry["coordinator_epoch"],
+                    transaction_first_offset=max(entry["current_txn_first_offset"], NONE),
                 )
                 for producer_id, entry in entries.items()
                 if 0 <= entry["last_offset"] < first_known
                 or 0 <= entry["current_txn_first_offset"] < first_known
-            }  # fmt: skip
+            }
     return {}
 
 

@@ -20,7 +20,7 @@ from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 from logtool.segment.producer_state import NONE
-from logtool.startup.opened import place
+from logtool.startup.opened import log_dir_of
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
 
 _AREAS = ("producer-snapshot", "transaction-index")
@@ -85,7 +85,7 @@ class Audit:
         found = partition.read(folder)
         chosen = found if kind is PathKind.PARTITION_DIR else _only(found, path)
         try:
-            home = log_dir.read(place(folder)[0])
+            home = log_dir.read(log_dir_of(folder)[0])
         except UnreadableError:
             home = None  # a partition dir in a place of its own
         yield _job(chosen, home, _watermarks(home, problems) if home else {})
@@ -108,8 +108,9 @@ class Audit:
         summary.batches += facts.batches
         summary.records += facts.records
         summary.bytes += facts.bytes
-        yield audit(subject.found, reports, findings, subject.high_watermark, self.now_ms,
-                    self.max_age_ms)  # fmt: skip
+        yield audit(
+            subject.found, reports, findings, subject.high_watermark, self.now_ms, self.max_age_ms
+        )
 
 
 def _job(found: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:
@@ -117,7 +118,9 @@ def _job(found: Partition, home: DataDir | None, watermarks: dict[TopicPartition
     request = Request(clean=clean, cleaning=compaction.beside(found.path, clean=clean))
     key = (found.topic or "", found.number if found.number is not None else NONE)
     many = bool(found.segments) and not found.segments[-1].is_active
-    subject = _Subject(found, request, watermarks.get(key), many)
+    subject = _Subject(
+        found=found, request=request, high_watermark=watermarks.get(key), one_of_many=many
+    )
     return Job(found.path, plan(found, request), subject)
 
 
@@ -139,9 +142,10 @@ def _only(found: Partition, path: Path) -> Partition:
         if segment.log.path.name == path.name:
             end = segment.next_base_offset
             beside = [
-                file for file in found.snapshots
+                file
+                for file in found.snapshots
                 if segment.base_offset <= (file.name.offset or 0)
                 and (end is None or (file.name.offset or 0) <= end)
-            ]  # fmt: skip
+            ]
             return replace(found, segments=(segment,), snapshots=tuple(beside))
     raise UnreadableError(path, "expected a log dir, a partition dir or a .log file")

@@ -144,13 +144,28 @@ def measure(
     first = found.segments[0].base_offset if found.segments else None
     made = found.fixed.get(FileKind.PARTITION_METADATA)
     return Replica(
-        request.path, request.topic or "", request.partition or 0, node, outcome, reason, first,
-        start, recovery_point, request.high_watermark, watermark, stable, end,
-        tuple(loaded.epochs), broken[0] if broken else SOUND, _lost(loaded), uncommitted,
-        topic_id=topic_id, findings=tuple(tail),
+        path=request.path,
+        topic=request.topic or "",
+        partition=request.partition or 0,
+        node=node,
+        outcome=outcome,
+        reason=reason,
+        first_base_offset=first,
+        log_start=start,
+        recovery_point=recovery_point,
+        checkpointed=request.high_watermark,
+        high_watermark=watermark,
+        last_stable=stable,
+        log_end=end,
+        epochs=tuple(loaded.epochs),
+        tail=broken[0] if broken else SOUND,
+        lost_records=_lost(loaded),
+        uncommitted_records=uncommitted,
+        topic_id=topic_id,
+        findings=tuple(tail),
         newest_log=max((one.log for one in found.segments), key=_written, default=None),
         made_ns=_written(made) if made else 0,
-    )  # fmt: skip
+    )
 
 
 def _written(file: File) -> int:
@@ -164,12 +179,14 @@ def _tail(found: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
     active = found.segments[-1]
     # The indexes of a segment are no part of its tail.
     return [
-        item if isinstance(item, UnreadableError)
-        else item.placed(active.log.path, topic=found.topic, partition=found.number,
-                         segment=active.base_offset)
+        item
+        if isinstance(item, UnreadableError)
+        else item.placed(
+            active.log.path, topic=found.topic, partition=found.number, segment=active.base_offset
+        )
         for item in check_segment(Task(active, Level.QUICK, clean)).findings
         if item.path == active.log.path
-    ]  # fmt: skip
+    ]
 
 
 def _topic_id(found: Partition) -> str | None:

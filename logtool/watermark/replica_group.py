@@ -123,8 +123,9 @@ class Group:
             return 0
         ends = [
             one.committed_at_most(self.high_watermark)
-            for one in self.truncations if one.follower.node in self.in_sync
-        ]  # fmt: skip
+            for one in self.truncations
+            if one.follower.node in self.in_sync
+        ]
         return max(ends, default=None)
 
     def as_json(self) -> dict[str, Any]:
@@ -150,10 +151,12 @@ class Group:
         }
 
 
-def judge(
-    replicas: Sequence[Replica], known: PartitionRecord | None, least_in_sync: int = 1,
+def group_replicas(
+    replicas: Sequence[Replica],
+    known: PartitionRecord | None,
+    least_in_sync: int = 1,
     wanted: int | None = None,
-) -> Group | None:  # fmt: skip
+) -> Group | None:
     """Return what the replicas of one partition add up to; None where none of them is usable.
 
     `known` is what the newest metadata log says. The leader is the one `wanted`, that of the
@@ -182,12 +185,21 @@ def judge(
         # All in sync have it: so it was committed, however old the checkpoints are.
         committed |= {one.path: max(one.committed, watermark or 0) for one in here}
     return Group(
-        usable[0].topic, usable[0].partition, usable, in_sync, bool(known and known.isr),
-        least_in_sync, watermark, max(committed.values()), leader, assumed, _furthest(usable),
-        tuple(_truncations(usable, assumed, epoch, committed)),
-        tuple(one for one in loading if one not in usable),
-        tuple(one.node for one in replicas if not one.usable),
-    )  # fmt: skip
+        topic=usable[0].topic,
+        partition=usable[0].partition,
+        replicas=usable,
+        in_sync=in_sync,
+        from_metadata=bool(known and known.isr),
+        least_in_sync=least_in_sync,
+        high_watermark=watermark,
+        committed=max(committed.values()),
+        leader=leader,
+        assumed=assumed,
+        furthest=_furthest(usable),
+        truncations=tuple(_truncations(usable, assumed, epoch, committed)),
+        other_topic=tuple(one for one in loading if one not in usable),
+        unusable=tuple(one.node for one in replicas if not one.usable),
+    )
 
 
 def _topic_id(replicas: Sequence[Replica], known: PartitionRecord | None) -> str | None:
@@ -236,4 +248,12 @@ def _truncations(
             old = by_high_watermark(one.log).offset
             unknown = cut.unknown or blind
             done = committed.get(one.path, one.committed)
-            yield Truncation(one, leader, old, cut.offset, cut.requests, unknown, done)
+            yield Truncation(
+                follower=one,
+                leader=leader,
+                by_high_watermark=old,
+                by_leader_epoch=cut.offset,
+                requests=cut.requests,
+                unknown=unknown,
+                committed=done,
+            )

@@ -31,7 +31,7 @@ from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 from logtool.startup.partition import Request
 from logtool.watermark.replica import Replica, measure
-from logtool.watermark.replica_group import Group, judge
+from logtool.watermark.replica_group import Group, group_replicas
 
 Item = Replica | Group | Finding | Action | UnreadableError
 _MIN_IN_SYNC = "min.insync.replicas"
@@ -50,7 +50,7 @@ class _Broker:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _ReplicaRequest:
     """One replica to be looked at."""
 
     broker: _Broker
@@ -68,9 +68,14 @@ class Watermarks:
     """
 
     def __init__(
-        self, places: Sequence[NodeDir], settings: Assumed, *, selection: Selection | None = None,
-        leader: int | None = None, run: Run | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        places: Sequence[NodeDir],
+        settings: Assumed,
+        *,
+        selection: Selection | None = None,
+        leader: int | None = None,
+        run: Run | None = None,
+    ) -> None:
         self._places = _each_once(places)
         self._settings = settings
         self._selection = selection or Selection()
@@ -90,7 +95,7 @@ class Watermarks:
             self.summary.bytes = self._run.bytes_done
 
     def _all(self) -> Iterator[Item]:
-        work: list[_Work] = []
+        work: list[_ReplicaRequest] = []
         for place in self._places:
             try:
                 broker, chosen, notes = self._open(place)
@@ -100,7 +105,7 @@ class Watermarks:
             yield from broker.home.unread
             self.summary.to_do |= any(note.action == "refuse" for note in notes)
             yield from notes
-            work += [_Work(broker, request) for request in chosen]
+            work += [_ReplicaRequest(broker, request) for request in chosen]
         work.sort(key=lambda one: one.key)
         sizes = {one.request.path: _size(one.request.path) for one in work}
         self._run.bytes_total = sum(sizes.values())
@@ -132,7 +137,7 @@ class Watermarks:
         return _Broker(home, node, _checkpoints(found)), chosen, home.notes
 
     def _partition(
-        self, members: Iterator[tuple[_Work, Replica | UnreadableError | OutOfTimeError]]
+        self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
     ) -> Iterator[Item]:
         """Yield all that is to be said of one partition."""
         replicas: list[Replica] = []
@@ -148,13 +153,15 @@ class Watermarks:
                 violations = list(_violations(work, result))
                 gone = any(one.code == _GONE for one in violations)
                 checkpointed = result.checkpointed or 0
-                replicas.append(replace(
-                    result,
-                    alone=_was_alone(
-                        result, work.broker, self._settings.kafka or releases.KNOWN[-1]
-                    ),
-                    acknowledged_gone=checkpointed - result.log_end if gone else 0,
-                ))  # fmt: skip
+                replicas.append(
+                    replace(
+                        result,
+                        alone=_was_alone(
+                            result, work.broker, self._settings.kafka or releases.KNOWN[-1]
+                        ),
+                        acknowledged_gone=checkpointed - result.log_end if gone else 0,
+                    )
+                )
                 self.summary.to_do |= not result.usable
                 yield replicas[-1]
                 yield from result.findings
@@ -162,7 +169,7 @@ class Watermarks:
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
-        group = judge(replicas, *self._known(replicas[0]), self._leader)
+        group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
         if group:
             # Of one replica alone nobody asks whether it may lead, unless --leader does.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
@@ -200,26 +207,27 @@ def least_in_sync(
     """
     if kafka < _HELD_SINCE:
         return 1
-    brokers = image.broker_configs
-    for settings in (image.topic_configs.get(topic), brokers.get(str(node)), brokers.get("")):
-        value = parse_int((settings or {}).get(_MIN_IN_SYNC, ""))
+    for text in image.topic_values(topic, _MIN_IN_SYNC, node):
+        value = parse_int(text)
         if value is not None and value >= 0:
             return min(value, len(state.replicas))
     return 1
 
 
-def _measure(work: _Work, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
+def _measure(work: _ReplicaRequest, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
     point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
     return measure(work.request, work.broker.node, point, on_bytes)
 
 
-def _violations(work: _Work, replica: Replica) -> Iterator[Finding]:
+def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
     """Yield where the checkpoints contradict the log as its broker would load it."""
     if replica.usable:
         facts = PartitionFacts(
-            first_base_offset=replica.first_base_offset, log_end_offset=replica.log_end,
-            newest_log=replica.newest_log, made_ns=replica.made_ns,
-        )  # fmt: skip
+            first_base_offset=replica.first_base_offset,
+            log_end_offset=replica.log_end,
+            newest_log=replica.newest_log,
+            made_ns=replica.made_ns,
+        )
         found = work.broker.home.found
         yield from root.check_partition_offsets(found, work.key, facts, work.broker.rows)
 

@@ -11,7 +11,7 @@ from bench.rows import SIZES, Bar, Bench, Row, logtool_path, seconds
 from logtool.diff.run import Comparison
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import LogtoolError
-from logtool.gaps.run import Gaps, Wanted
+from logtool.gaps.run import GapOptions, Gaps
 from logtool.stat.run import Survey
 from logtool.txns.run import Audit
 from logtool.verify import Verification
@@ -23,7 +23,7 @@ Engine = Callable[[list[Path]], object]
 
 
 def _gaps(paths: list[Path]) -> object:
-    return _sound(list(Gaps(paths, Wanted())))
+    return _sound(list(Gaps(paths, GapOptions())))
 
 
 def _stat(paths: list[Path]) -> object:

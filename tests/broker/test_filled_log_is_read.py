@@ -12,7 +12,7 @@ import pytest
 from broker.kafka import Broker
 
 from logtool.gaps import fill, ghosts
-from logtool.gaps.run import Gaps, Wanted
+from logtool.gaps.run import GapOptions, Gaps
 
 pytestmark = pytest.mark.broker
 
@@ -23,7 +23,7 @@ Answer = tuple[int, bytes | None, bytes | None, tuple[int, int], Any]
 
 def filled(folder: Path, work: Path) -> list[int]:
     """Put the filled log in the place of all segments; returns the last offset of each ghost."""
-    (result,) = Gaps([folder], Wanted())
+    (result,) = Gaps([folder], GapOptions())
     filling = ghosts.of(result.ledger, result.subject.facts)
     log = work / folder.name / f"{0:020d}.log"
     log.parent.mkdir()

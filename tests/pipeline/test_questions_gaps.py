@@ -10,7 +10,7 @@ from verification import log_dirs, logs
 
 from logtool.errors import UnreadableError
 from logtool.formats import offset_checkpoint, record, record_batch
-from logtool.gaps.run import Gaps, Wanted
+from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import Kind, Reason
 
 TOLD = (Kind.HEAD, Kind.BATCHES, Kind.SEGMENTS)
@@ -21,7 +21,7 @@ COLUMNS = ["log_dir", "directory", "first_offset", "last_offset", "kind", "reaso
 def local(log_dir: Path) -> list[tuple]:
     """Return the rows of the table, by the columns above, as the local command has them."""
     rows = []
-    for result in Gaps([log_dir], Wanted()):
+    for result in Gaps([log_dir], GapOptions()):
         if isinstance(result, UnreadableError):
             continue
         ledger, folder = result.ledger, result.subject.found.path

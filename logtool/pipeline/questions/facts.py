@@ -9,7 +9,7 @@ from logtool.disk import files
 from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.gaps.evidence import Facts
-from logtool.gaps.subjects import Wanted, subjects
+from logtool.gaps.subjects import GapOptions, subjects
 from logtool.pipeline.homes import place_of_dir
 
 FACTS: Final = pa.schema(
@@ -39,7 +39,7 @@ def facts_of(log_dir: Path | str) -> Any:
     """Return the rows of a log dir or partition dir; what cannot be read has none."""
     rows = []
     path = files.path_of(log_dir) if isinstance(log_dir, str) else log_dir
-    for one in subjects(path, Wanted(), Selection()):
+    for one in subjects(path, GapOptions(), Selection()):
         if isinstance(one, UnreadableError):
             continue  # the pass over the bytes says so
         known, folder = one.facts, one.found.path

@@ -21,7 +21,7 @@ from logtool.gaps.coverage import Look, look
 from logtool.gaps.decoding import record_offsets
 from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
-from logtool.gaps.run import Gaps, Wanted
+from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import Kind, Reason
 from logtool.segment.walk import scan
 
@@ -55,7 +55,7 @@ def topic(tmp_path):
 
 def only(path, **wanted):
     """Return the result for the only partition of a path."""
-    (found,) = Gaps([path], Wanted(**wanted))
+    (found,) = Gaps([path], GapOptions(**wanted))
     assert not isinstance(found, Exception), found
     return found
 
@@ -364,8 +364,8 @@ def offsets_on_disk(folder, start):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_each_offset_of_each_partition_is_visible_or_control_or_missing(scenario, name):
     for home in log_dirs(scenario(name)):
-        plain = list(Gaps([home], Wanted()))
-        exact = list(Gaps([home], Wanted(exact=True)))
+        plain = list(Gaps([home], GapOptions()))
+        exact = list(Gaps([home], GapOptions(exact=True)))
         for one, other in zip(plain, exact, strict=True):
             ledger = one.ledger
             data, control = offsets_on_disk(one.subject.found.path, ledger.log_start)
@@ -458,7 +458,7 @@ def last_offset(raw):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_filled_log_of_each_real_partition_has_no_gap_and_every_batch(scenario, tmp_path, name):
     for number, home in enumerate(log_dirs(scenario(name))):
-        for result in Gaps([home], Wanted()):
+        for result in Gaps([home], GapOptions()):
             folder = result.subject.found.path
             if result.ledger.batches and (name.endswith("clean") or result.ledger.missing):
                 target = tmp_path / f"{number}-{folder.name}"

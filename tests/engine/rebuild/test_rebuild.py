@@ -19,7 +19,7 @@ from logtool.formats.names import FileKind
 from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
-from logtool.rebuild import Consent, Indexing, Rebuild, Wanted
+from logtool.rebuild import Consent, FileChoice, Indexing, Rebuild
 from logtool.running.run import Run
 from logtool.running.schedule import Budget
 from logtool.running.workers import Pace
@@ -27,7 +27,7 @@ from logtool.running.workers import Pace
 Scenario = Callable[[str], Path]
 VERSIONS = ("4.3.1", "3.9.2")
 INDEXES = (".index", ".timeindex", ".txnindex")
-ALL = Wanted(everything=True)
+ALL = FileChoice(everything=True)
 NOT_RECOVERED = {
     "compacted-tx-0/00000000000000000500.txnindex",
     "compacted-tx-0/00000000000000000562.txnindex",
@@ -36,18 +36,18 @@ NOT_RECOVERED = {
 """Of killed-recovered: segments that the broker left alone, with what their appends had written."""
 
 
-def only(*kinds: FileKind, everything: bool = False) -> Wanted:
-    return Wanted(frozenset(kinds), everything)
+def only(*kinds: FileKind, everything: bool = False) -> FileChoice:
+    return FileChoice(frozenset(kinds), everything)
 
 
-def rebuild(*paths: Path, wanted: Wanted = ALL, **more: object) -> list[Action]:
+def rebuild(*paths: Path, wanted: FileChoice = ALL, **more: object) -> list[Action]:
     """Run to the end without an error; returns the actions."""
     items = list(Rebuild(paths, wanted, **more))  # type: ignore[arg-type]
     assert [item for item in items if isinstance(item, LogtoolError)] == []
     return [item for item in items if isinstance(item, Action)]
 
 
-def done(*paths: Path, wanted: Wanted = ALL, **more: object) -> list[Action]:
+def done(*paths: Path, wanted: FileChoice = ALL, **more: object) -> list[Action]:
     """Do it in place."""
     return rebuild(*paths, wanted=wanted, consent=Consent(apply=True), **more)
 
@@ -94,7 +94,7 @@ def test_what_was_deleted_comes_back_as_the_broker_had_recovered_it(
             path.unlink()
             removed.add(name)
     assert len(removed) > 10
-    done(home, wanted=Wanted())
+    done(home, wanted=FileChoice())
     left = differences(home, scenario(f"{version}/killed-recovered"))
     if suffix != ".snapshot":
         assert left == removed & NOT_RECOVERED
@@ -116,7 +116,7 @@ def test_a_bad_snapshot_is_replayed_from_the_one_before(
     every_other = [p for p in built_files(home).values() if p.suffix == ".snapshot"][1::2]
     for path in every_other:
         damage_file(path, flip, 3)
-    actions = done(home, wanted=Wanted())
+    actions = done(home, wanted=FileChoice())
     assert {action.path for action in actions} == set(every_other)
     # What compaction took away, no replay finds again.
     wrong = differences(home, scenario(f"{version}/killed-recovered"))
@@ -134,10 +134,10 @@ def test_everything_that_was_damaged_is_as_it_was(
         if path.suffix in INDEXES and size > 8 and name not in NOT_RECOVERED:
             damage_file(path, overwrite, 0, b"\xff" * 5)
             changed.add(path)
-    actions = done(home, wanted=Wanted())
+    actions = done(home, wanted=FileChoice())
     assert {action.path for action in actions} == changed
     assert differences(home, scenario(f"{version}/killed-recovered")) == set()
-    assert rebuild(home, wanted=Wanted()) == []
+    assert rebuild(home, wanted=FileChoice()) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -242,7 +242,7 @@ def test_zeros_behind_an_active_index_go_where_a_broker_would_take_them_for_entr
     before = {path: path.read_bytes() for path in (index, stamps)}
     for path in before:
         append_to_file(path, bytes(4096 // 24 * 24))
-    actions = done(home, wanted=Wanted())
+    actions = done(home, wanted=FileChoice())
     assert {action.path for action in actions} == (set(before) if clean else set())
     if clean:
         assert {path: path.read_bytes() for path in before} == before
@@ -255,7 +255,7 @@ def test_without_any_snapshot_a_clean_log_gets_those_a_broker_would_have(
     home = copy_of("4.3.1/clean") / "idempotent_writes-0"
     for path in home.glob("*.snapshot"):
         path.unlink()
-    actions = done(home, wanted=Wanted())
+    actions = done(home, wanted=FileChoice())
     bases = sorted(int(path.stem) for path in home.glob("*.log"))
     made = sorted(int(action.path.stem) for action in actions)
     assert made[:-1] == [base for base in bases[-2:] if base]
@@ -269,8 +269,8 @@ def test_a_bad_snapshot_behind_the_end_of_the_log_goes(copy_of: Scenario) -> Non
     path = home / f"{9_999_999:020d}.snapshot"
     shutil.copy(next(home.glob("*.snapshot")), path)
     output = Consent(output=home.parent.parent / "new")
-    assert rebuild(home, wanted=Wanted(), consent=output) == []
-    assert told(done(home, wanted=Wanted())) == {("remove", path.name)}
+    assert rebuild(home, wanted=FileChoice(), consent=output) == []
+    assert told(done(home, wanted=FileChoice())) == {("remove", path.name)}
     assert not path.exists()
 
 
@@ -380,12 +380,12 @@ def test_a_partition_a_log_and_an_index_may_be_named_together(copy_of: Scenario)
     for path in (index, other):
         remove_file(path)
     # A missing index can be named, and nothing is done twice.
-    assert told(rebuild(index, wanted=Wanted())) == {("create", index.name)}
-    assert told(rebuild(index.with_suffix(".log"), index, wanted=Wanted())) == {
+    assert told(rebuild(index, wanted=FileChoice())) == {("create", index.name)}
+    assert told(rebuild(index.with_suffix(".log"), index, wanted=FileChoice())) == {
         ("create", index.name)
     }
     paths = index, dense, other.with_suffix(".log"), home
-    assert len(done(*paths, wanted=Wanted())) == 2
+    assert len(done(*paths, wanted=FileChoice())) == 2
     assert (index.read_bytes(), other.read_bytes()) == before
 
 
@@ -395,7 +395,7 @@ def test_an_index_without_a_log_cannot_be_built(copy_of: Scenario) -> None:
     remove_file(log)
     named = log.with_suffix(".index")
     assert told(rebuild(named)) == {("impossible", named.name)}
-    assert told(rebuild(home, wanted=Wanted())) == {
+    assert told(rebuild(home, wanted=FileChoice())) == {
         ("impossible", log.with_suffix(suffix).name) for suffix in (".index", ".timeindex")
     }
 
@@ -406,7 +406,7 @@ def test_what_is_no_file_is_not_replaced(copy_of: Scenario) -> None:
     for path in (first, second):
         remove_file(path)
     first.mkdir()
-    assert told(done(home, wanted=Wanted())) == {
+    assert told(done(home, wanted=FileChoice())) == {
         ("impossible", first.name), ("create", second.name),
     }  # fmt: skip
     second.unlink()
@@ -433,7 +433,7 @@ def test_a_topic_that_is_being_deleted_is_left_alone(copy_of: Scenario) -> None:
     gone = next(home.glob("*-delete"))
     for path in gone.glob("*.index"):
         remove_file(path)
-    assert rebuild(home, wanted=Wanted()) == []
+    assert rebuild(home, wanted=FileChoice()) == []
 
 
 # Writing
@@ -464,7 +464,7 @@ def test_a_broker_that_holds_the_log_dir_is_respected(copy_of: Scenario) -> None
         path.unlink()
     holder = _hold(first)
     try:
-        items = list(Rebuild([first, second], Wanted(), Consent(apply=True)))
+        items = list(Rebuild([first, second], FileChoice(), Consent(apply=True)))
     finally:
         holder.kill()
         holder.wait()
@@ -502,7 +502,7 @@ def test_copies_go_to_a_directory_of_their_own(scenario: Scenario, tmp_path: Pat
         path.unlink()
     before = fingerprint(home)
     output = tmp_path / "new"
-    actions = rebuild(home, wanted=Wanted(), consent=Consent(output=output))
+    actions = rebuild(home, wanted=FileChoice(), consent=Consent(output=output))
     assert fingerprint(home) == before
     assert {action.target for action in actions} == {p for p in output.rglob("*") if p.is_file()}
     same = scenario("4.3.1/killed-recovered")
@@ -571,7 +571,7 @@ def test_afterwards_verify_finds_nothing_more_in_them(copy_of: Scenario) -> None
         if path.stat().st_size > 12:
             damage_file(path, flip, 2)
     assert verify(home).above_info()
-    done(home, wanted=Wanted())
+    done(home, wanted=FileChoice())
     assert verify(home).above_info() == []
 
 

@@ -29,7 +29,7 @@ from logtool.sanity.kafka_check import (
 from logtool.sanity.measuring import Cache, Run, Sample, Usage
 from logtool.sanity.model import Size, Target
 from logtool.sanity.results import Directory, Measurement, Mode
-from logtool.sanity.run import Sanity, Settings
+from logtool.sanity.run import Procedure, Sanity
 from logtool.sanity.starts import Eager, Lazy, readers
 
 STAMP = 1_700_000_000_000
@@ -128,7 +128,7 @@ def tree(root, partitions, segments):
 
 def measured(path, **settings):
     """Return what a run says of one path, measurements by mode."""
-    job = Sanity([path], Settings(**settings))
+    job = Sanity([path], Procedure(**settings))
     said = list(job)
     assert not [item for item in said if isinstance(item, UnreadableError)]
     return {item.mode: item for item in said if isinstance(item, Measurement)}, said
@@ -254,7 +254,7 @@ def test_what_cannot_be_opened_is_told_once_and_the_rest_is_checked(tmp_path):
     index = home / f"t-0/{0:020d}.index"
     index.unlink()
     index.symlink_to(home / f"t-0/{100:020d}.index")
-    job = Sanity([home], Settings())
+    job = Sanity([home], Procedure())
     told = [item for item in job if isinstance(item, UnreadableError)]
     assert [item.path for item in told] == [index]
     assert int(job.summary.exit_status()) == 4

@@ -17,7 +17,7 @@ from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.metadata.image import MetadataImage
 from logtool.startup.assumed import Assumed
 from logtool.watermark.replica import Replica
-from logtool.watermark.replica_group import Group, judge
+from logtool.watermark.replica_group import Group, group_replicas
 from logtool.watermark.run import Watermarks, least_in_sync
 
 Scenario = Callable[[str], Path]
@@ -303,7 +303,7 @@ def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) ->
     assert (group.in_sync, group.least_in_sync, group.high_watermark) == ((3,), 1, 170)
     (follower,) = (one for one in group.replicas if one.node == 3)
     assert follower.high_watermark < follower.log_end
-    held = judge([replace(one, topic_id=None) for one in group.replicas], state(3), 2)
+    held = group_replicas([replace(one, topic_id=None) for one in group.replicas], state(3), 2)
     assert held and held.high_watermark == follower.high_watermark
 
 
@@ -318,32 +318,32 @@ def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
     known = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.lagging-0"].replicas
     longer, shorter = (replace(one, topic_id=None, high_watermark=0, alone=False) for one in known)
     assert (longer.log_end, shorter.log_end) == (180, 120)
-    alone = judge((longer, shorter), state(2), wanted=3)
+    alone = group_replicas((longer, shorter), state(2), wanted=3)
     assert alone and (alone.committed, alone.acknowledged_lost) == (180, 60)
-    both = judge((longer, shorter), state(2, 3), wanted=3)
+    both = group_replicas((longer, shorter), state(2, 3), wanted=3)
     assert both and (both.high_watermark, both.committed, both.acknowledged_lost) == (120, 120, 0)
     # Another one in sync that was not looked at may have had less.
-    absent = judge((longer, shorter), state(2, 4), wanted=3)
+    absent = group_replicas((longer, shorter), state(2, 4), wanted=3)
     assert absent and (absent.high_watermark, absent.committed) == (180, 0)
     assert (absent.acknowledged_lost, absent.not_looked_at) == (0, (4,))
     assert absent.may_be_lost == 180 - 120
     # A leader in sync has all that was acknowledged, whoever else is looked at.
-    in_sync = judge((longer, shorter), state(2, 4), wanted=2)
+    in_sync = group_replicas((longer, shorter), state(2, 4), wanted=2)
     assert in_sync and (in_sync.not_looked_at, in_sync.may_be_lost) == ((4,), 0)
     # What one in sync has is no more than what another one in sync has.
     third = replace(longer, node=5, path=longer.path / "5", log_end=150)
-    bound = judge((longer, shorter, third), state(2, 4, 5), wanted=3)
+    bound = group_replicas((longer, shorter, third), state(2, 4, 5), wanted=3)
     assert bound and bound.may_be_lost == 150 - 120
-    unknown = judge((longer, shorter), state(4), wanted=3)
+    unknown = group_replicas((longer, shorter), state(4), wanted=3)
     assert unknown and unknown.may_be_lost is None
-    nobody_knows = judge((longer, shorter), None, wanted=3)
+    nobody_knows = group_replicas((longer, shorter), None, wanted=3)
     assert nobody_knows and nobody_knows.committed == 0
 
 
 def test_the_high_watermark_is_not_behind_where_those_in_sync_differ(scenario: Scenario) -> None:
     group = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.diverged-0"]
     assert sorted(one.log_end for one in group.replicas) == [170, 200]
-    both = judge([replace(one, topic_id=None) for one in group.replicas], state(3, 2))
+    both = group_replicas([replace(one, topic_id=None) for one in group.replicas], state(3, 2))
     assert both and both.high_watermark == 120
 
 
@@ -375,12 +375,12 @@ def test_a_replica_of_another_topic_of_that_name_takes_no_part(scenario: Scenari
     assert leader.topic_id == follower.topic_id is not None
     older = replace(follower, topic_id="old")
     record = replace(state(2), topic_id=leader.topic_id)
-    group = judge((leader, older), record)
+    group = group_replicas((leader, older), record)
     assert group and (group.replicas, group.other_topic) == ((leader,), (older,))
     assert (group.truncations, group.from_metadata) == ((), True)
     # Without a metadata log most decide; a metadata log that knows neither says nothing.
     for unknown in (None, state(2)):
-        group = judge((older, leader, replace(follower, node=4)), unknown)
+        group = group_replicas((older, leader, replace(follower, node=4)), unknown)
         assert group and [one.node for one in group.replicas] == [2, 4]
         assert (group.other_topic, group.from_metadata) == ((older,), False)
 

@@ -19,7 +19,7 @@ _MOST_MAPS = Path("/proc/sys/vm/max_map_count")
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class Listing:
     """A log dir, or a partition dir alone."""
 
     path: Path
@@ -58,14 +58,14 @@ class Home:
         )
 
 
-def read(path: Path, selection: Selection, pace: Pace) -> Home:
+def read(path: Path, selection: Selection, pace: Pace) -> Listing:
     """List a path; UnreadableError when it is nothing that a broker starts from."""
     kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     if kind is PathKind.PARTITION_DIR:
         holder = broker.holder(Path(path.resolve()).parent)
-        return Home(path, [partition.read(path)], [], clean=False, in_use=holder is not None)
+        return Listing(path, [partition.read(path)], [], clean=False, in_use=holder is not None)
     root = log_dir.read(path)
     found: list[Partition] = []
     unread: list[UnreadableError] = []
@@ -77,4 +77,10 @@ def read(path: Path, selection: Selection, pace: Pace) -> Home:
             found.append(partition.read(folder))
         except UnreadableError as error:
             unread.append(error)
-    return Home(path, found, unread, root.is_clean, broker.holder(path) is not None)
+    return Listing(
+        path=path,
+        partitions=found,
+        unread=unread,
+        clean=root.is_clean,
+        in_use=broker.holder(path) is not None,
+    )

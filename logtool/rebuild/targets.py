@@ -11,7 +11,7 @@ from logtool.findings import Broker, Finding, Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 
-Key = tuple[FileKind, int]
+FileKey = tuple[FileKind, int]
 """A file by its kind and the offset in its name."""
 
 KINDS = {
@@ -34,14 +34,14 @@ _ORPHAN = "partition/orphan-index"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileChoice:
     """What is asked for."""
 
     kinds: frozenset[FileKind] = frozenset(KINDS.values())
     everything: bool = False
     """Also what is sound, where recovery would write something else."""
 
-    def takes(self, key: Key, only: frozenset[Key] | None) -> bool:
+    def takes(self, key: FileKey, only: frozenset[FileKey] | None) -> bool:
         """Return whether a file is meant, of those `only` that were named."""
         return key[0] in self.kinds and (only is None or key in only)
 
@@ -50,14 +50,14 @@ class Wanted:
 class Judgement:
     """What `verify` says of a partition, as far as it matters here."""
 
-    bad: dict[Key, list[Finding]] = field(default_factory=dict)
+    bad: dict[FileKey, list[Finding]] = field(default_factory=dict)
     damage: dict[int, Finding] = field(default_factory=dict)
     """The first error of each log that has one, by base offset."""
-    orphans: dict[Key, Path] = field(default_factory=dict)
-    unread: dict[Key, UnreadableError] = field(default_factory=dict)
+    orphans: dict[FileKey, Path] = field(default_factory=dict)
+    unread: dict[FileKey, UnreadableError] = field(default_factory=dict)
 
 
-def judge(items: Iterable[Item], *, clean: bool) -> Judgement:
+def sort_findings(items: Iterable[Item], *, clean: bool) -> Judgement:
     """Sort what `verify` says by file.
 
     Zeros behind the entries of an active index are normal, unless a broker will take the log as it
@@ -93,12 +93,15 @@ def _ends_log(finding: Finding) -> bool:
     return area in ("batch", "log") and noticed and finding.severity is Severity.ERROR
 
 
-def targets(
-    found: Partition, judged: Judgement, wanted: Wanted, only: frozenset[Key] | None,
+def select(
+    found: Partition,
+    judged: Judgement,
+    wanted: FileChoice,
+    only: frozenset[FileKey] | None,
     needed_snapshots: Iterable[int],
-) -> dict[Key, str]:  # fmt: skip
+) -> dict[FileKey, str]:
     """Return the files to be built, each with the reason."""
-    chosen: dict[Key, str] = {key: _why(findings) for key, findings in judged.bad.items()}
+    chosen: dict[FileKey, str] = {key: _why(findings) for key, findings in judged.bad.items()}
     there = {file.name.offset for file in found.snapshots}
     for offset in needed_snapshots:
         if offset not in there:
@@ -131,7 +134,7 @@ def needed_snapshots(
     return [offset for offset in dict.fromkeys(offsets) if offset > start]
 
 
-def _all(found: Partition) -> Iterator[Key]:
+def _all(found: Partition) -> Iterator[FileKey]:
     for segment in found.segments:
         for kind in names.INDEX_KINDS:
             yield kind, segment.base_offset

@@ -12,12 +12,12 @@ from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.rebuild import states
-from logtool.rebuild.judge import Key
+from logtool.rebuild.targets import FileKey
 from logtool.startup.home import Home
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class PartitionSettings:
     """What the log dir, or the command line, says of one partition."""
 
     clean: bool
@@ -28,11 +28,11 @@ class Settings:
 
 
 @dataclass(slots=True)
-class Place:
+class Scope:
     """A partition dir, and the files of it that are meant; None for all."""
 
     path: Path
-    only: frozenset[Key] | None = None
+    only: frozenset[FileKey] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +45,32 @@ class Indexing:
     """Bytes, ``segment.index.bytes``."""
 
 
-def settings(home: Home, path: Path, indexing: Indexing) -> Settings:
+def partition_settings(home: Home, path: Path, indexing: Indexing) -> PartitionSettings:
     """Return the settings of a partition; `indexing` goes before that of the topic."""
     interval, size = indexing.interval, indexing.max_size
     directory = names.parse_directory(path.resolve().name)
     if not isinstance(directory, PartitionDirectory):
         interval = INDEX_INTERVAL if interval is None else interval
-        return Settings(home.clean, 0, interval, MAX_INDEX_SIZE if size is None else size)
+        return PartitionSettings(
+            clean=home.clean,
+            log_start=0,
+            index_interval=interval,
+            max_index_size=MAX_INDEX_SIZE if size is None else size,
+        )
     # The metadata log is recovered at every start, whatever the marker says.
     clean = home.clean and directory.topic != names.CLUSTER_METADATA
     key = directory.topic, directory.partition
     live = directory.kind is DirectoryKind.LIVE
     start = home.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0) if live else 0
-    if interval is None:
-        interval = _setting(home, key[0], "index.interval.bytes", INDEX_INTERVAL)
-    if size is None:
-        size = _setting(home, key[0], "segment.index.bytes", MAX_INDEX_SIZE)
-    return Settings(clean, start, interval, size)
+    return PartitionSettings(
+        clean=clean,
+        log_start=start,
+        index_interval=home.index_interval(directory.topic, interval),
+        max_index_size=home.max_index_size(directory.topic, size),
+    )
 
 
-def _setting(home: Home, topic: str, name: str, default: int) -> int:
-    if home.image is None:
-        return default
-    return home.image.topic_number(topic, name, default, home.node_id)
-
-
-def place(path: Path) -> tuple[Path, Place | None]:
+def scope_of(path: Path) -> tuple[Path, Scope | None]:
     """Return the log dir that a path belongs to and what of it is meant; None for all partitions.
 
     An index that is missing may be named if its log is there. UnreadableError for other paths.
@@ -87,18 +87,18 @@ def place(path: Path) -> tuple[Path, Place | None]:
         if name.kind is FileKind.LOG:
             kinds = [*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT]
         only = frozenset((kind, base) for kind in kinds)
-        return path.parent.resolve().parent, Place(path.parent, only)
+        return path.parent.resolve().parent, Scope(path.parent, only)
     kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "is no log, no index and no producer snapshot")
     if kind is PathKind.LOG_DIR:
         return path, None
-    return path.resolve().parent, Place(path)
+    return path.resolve().parent, Scope(path)
 
 
-def places(home: Home, given: list[Place | None], selection: Selection) -> list[Place]:
+def scopes(home: Home, given: list[Scope | None], selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are meant, each once."""
-    merged: dict[Path, Place] = {}
+    merged: dict[Path, Scope] = {}
     for one in given:
         for item in [one] if one else _chosen(home, selection):
             where = item.path.resolve()
@@ -112,28 +112,28 @@ def places(home: Home, given: list[Place | None], selection: Selection) -> list[
     return list(merged.values())
 
 
-def _chosen(home: Home, selection: Selection) -> list[Place]:
+def _chosen(home: Home, selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are selected, without those being deleted."""
     return [
-        Place(path)
+        Scope(path)
         for path, directory in home.found.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]
 
 
-def read(place: Place, log_start: int) -> Partition:
+def read(scope: Scope, log_start: int) -> Partition:
     """List a partition dir, without the segments that are not needed for what is meant in it.
 
     Offset and time indexes need their own log alone. For the others the producers must be known:
     they are from the nearest producer snapshot on.
     """
-    found = partition.read(place.path)
-    if not place.only or not found.segments:
+    found = partition.read(scope.path)
+    if not scope.only or not found.segments:
         return found
-    wanted = {offset for _, offset in place.only}
-    alone = {kind for kind, _ in place.only} <= {FileKind.OFFSET_INDEX, FileKind.TIME_INDEX}
+    wanted = {offset for _, offset in scope.only}
+    alone = {kind for kind, _ in scope.only} <= {FileKind.OFFSET_INDEX, FileKind.TIME_INDEX}
     last = max(wanted)
-    first = min(wanted) if alone else _begin(found, place.only, log_start)
+    first = min(wanted) if alone else _begin(found, scope.only, log_start)
     segments = tuple(
         segment
         for segment in found.segments
@@ -144,7 +144,7 @@ def read(place: Place, log_start: int) -> Partition:
     return replace(found, segments=segments, snapshots=snapshots)
 
 
-def _begin(found: Partition, only: frozenset[Key], log_start: int) -> int:
+def _begin(found: Partition, only: frozenset[FileKey], log_start: int) -> int:
     """Return an offset at which the producers are known, below all that is to be built."""
     least = min(offset - (kind is FileKind.PRODUCER_SNAPSHOT) for kind, offset in only)
     for file in reversed(found.snapshots):

@@ -13,12 +13,12 @@ from logtool.formats import compression, legacy_batch, record, wording
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Column
 from logtool.segment.walk import Chunk
 
-Wanted = Callable[[Column, Column], Column]
+Matcher = Callable[[Column, Column], Column]
 """From offsets and timestamps of records to where they are what is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where something is; None for what does not apply."""
 
     path: Path | None = None
@@ -40,35 +40,45 @@ class Place:
 
 
 def find_in_batch(
-    segment: Segment, chunk: Chunk, row: int, wanted: Wanted,
+    segment: Segment,
+    chunk: Chunk,
+    row: int,
+    wanted: Matcher,
     limit: int = compression.DEFAULT_LIMIT,
-) -> Place:  # fmt: skip
+) -> Location:
     """Return one batch and the first record in it that is wanted.
 
     `limit` is how many bytes the batch may decompress to, else it is BatchTooLargeError.
     """
     one = chunk.table.row(row)
-    place = Place(
-        segment.log.path, segment.base_offset, one["position"], one["size"], one["base_offset"],
-        one["last_offset"], one["leader_epoch"],
-    )  # fmt: skip
+    location = Location(
+        path=segment.log.path,
+        segment=segment.base_offset,
+        position=one["position"],
+        size=one["size"],
+        base_offset=one["base_offset"],
+        last_offset=one["last_offset"],
+        leader_epoch=one["leader_epoch"],
+    )
     try:
         before = 0
-        found = place
+        found = location
         for offsets, stamps in _records(chunk, row, limit):
             numbers = np.flatnonzero(wanted(offsets, stamps))
-            if found is place and len(numbers):
+            if found is location and len(numbers):
                 number = int(numbers[0])
                 stamp = int(stamps[number])
                 found = replace(
-                    place, record=before + number, offset=int(offsets[number]),
+                    location,
+                    record=before + number,
+                    offset=int(offsets[number]),
                     timestamp_ms=None if stamp == NO_TIMESTAMP else stamp,
-                )  # fmt: skip
+                )
             before += len(offsets)
     except LimitError as error:
         raise BatchTooLargeError(segment.log.path, one["position"], limit) from error
     except FormatError as error:
-        return replace(place, problem=f"its records cannot be read: {error.reason}")
+        return replace(location, problem=f"its records cannot be read: {error.reason}")
     return found
 
 
