@@ -94,7 +94,7 @@ def dump(
     *,
     inputs: options.Inputs,
     shown: Shown,
-    format: options.DumpFormatOption = options.DumpFormat.TABLE,
+    format: options.DumpFormatOption = options.DUMP_TABLE,
     output_file: Output = None,
     printing: Annotated[options.Printing, Without("format")],
 ) -> None:

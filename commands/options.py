@@ -53,14 +53,15 @@ class Format(StrEnum):
 class DumpFormat(StrEnum):
     """As `Format`, the lines of Kafka's own tool, and a file of columns."""
 
-    TABLE = "table"
-    JSON = "json"
-    NDJSON = "ndjson"
-    CSV = "csv"
-    TSV = "tsv"
-    MARKDOWN = "markdown"
+    _ignore_ = "members each"
+    members = vars()
+    for each in Format:
+        members[each.name] = each.value
     KAFKA = "kafka"
     PARQUET = "parquet"
+
+
+DUMP_TABLE = DumpFormat(Format.TABLE)
 
 
 class ValuesChoice(StrEnum):

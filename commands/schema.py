@@ -24,16 +24,15 @@ SCHEMA = "logtool.schema/1"
 class SchemaFormat(StrEnum):
     """As of every command, and the schema in two languages."""
 
-    TABLE = "table"
-    JSON = "json"
-    NDJSON = "ndjson"
-    CSV = "csv"
-    TSV = "tsv"
-    MARKDOWN = "markdown"
+    _ignore_ = "members each"
+    members = vars()
+    for each in options.Format:
+        members[each.name] = each.value
     JSON_SCHEMA = "json-schema"
     SPARK_DDL = "spark-ddl"
 
 
+_AS_TABLE = SchemaFormat(options.Format.TABLE)
 Name = Annotated[
     str | None,
     typer.Argument(metavar="[TABLE]", help="The name of a table.", show_default=False),
@@ -68,7 +67,7 @@ _COLUMNS_CSV = (
 def schema(
     *,
     table: Name = None,
-    format: FormatOption = SchemaFormat.TABLE,
+    format: FormatOption = _AS_TABLE,
     printing: Annotated[options.Printing, Without("format", "progress", "quiet", "verbose")],
 ) -> None:
     """Print the columns of a table: name, type, unit, what null says, and the meaning.

@@ -16,6 +16,7 @@ offset of the batch. Source: ``OffsetIndex``, ``AbstractIndex``, ``LogSegment.ap
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from logtool.formats.columns import column, count_used, run_finding, runs, unord
 
 ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+"""The largest distance of an offset from the base offset of its segment: indexes hold it as an
+int32, and a log that goes beyond is split."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

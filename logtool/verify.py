@@ -148,7 +148,7 @@ class Verification:
             self._neighbours,
             lambda count: self._schedule.spend(count, path),
         )
-        self._add(facts, partitions=0)
+        self.summary.count(facts, partitions=0)
 
     def _log_dir(self, home: DataDir) -> Iterator[Item]:
         yield from root.check_in_use(home)
@@ -255,7 +255,7 @@ class Verification:
                 yield subject.found
                 continue
             yield from check_partition(subject.found, subject.request, subject.facts, reports)
-            self._add(subject.facts)
+            self.summary.count(subject.facts)
             self.summary.out_of_budget = self._schedule.out_of_time
             if judged:
                 yield from judged(subject)
@@ -266,14 +266,6 @@ class Verification:
             return True
         directory = names.parse_directory(f"{finding.topic}-{finding.partition}")
         return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
-
-    def _add(self, facts: PartitionFacts, partitions: int = 1) -> None:
-        summary = self.summary
-        summary.partitions += partitions
-        summary.segments += facts.segments
-        summary.batches += facts.batches
-        summary.records += facts.records
-        summary.bytes += facts.bytes
 
 
 def _open(path: Path) -> DataDir | PathKind | UnreadableError:

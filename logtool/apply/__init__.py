@@ -20,9 +20,11 @@ from logtool.apply.journal import Journal, default_undo_dir, find_unfinished, fi
 from logtool.apply.lock import locked
 from logtool.apply.outside import check_place
 from logtool.apply.parsing import State
+from logtool.apply.pending import PendingJournal
 
 __all__ = [
     "Journal",
+    "PendingJournal",
     "State",
     "check_place",
     "default_undo_dir",

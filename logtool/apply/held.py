@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from logtool.disk.files import translated
 from logtool.errors import RefusedError, UnreadableError
 
 BLOCK = 1 << 17
@@ -33,11 +34,11 @@ class HeldDir:
         """Open `path`, which is absolute and resolved, below `parent` or from the root."""
         self.path = path
         if parent:
-            with parent.reach(path) as (fd, name), _told(path):
+            with parent.reach(path) as (fd, name), translated(path):
                 self.fd = os.open(name, _DIRECTORY, dir_fd=fd)
         else:
             root = os.open("/", _ON_THE_WAY)
-            with _told(path), _descended(root, Path("/"), path.parts[1:]) as fd:
+            with translated(path), _descended(root, Path("/"), path.parts[1:]) as fd:
                 self.fd = os.open(".", _DIRECTORY, dir_fd=fd)
         self._closing = weakref.finalize(self, os.close, self.fd)
 
@@ -69,7 +70,7 @@ class HeldDir:
 
     def names(self) -> list[str]:
         """Return the names of what lies in this directory, sorted."""
-        with _told(self.path), os.scandir(self.fd) as entries:
+        with translated(self.path), os.scandir(self.fd) as entries:
             return sorted(entry.name for entry in entries)
 
     def close(self) -> None:
@@ -83,7 +84,7 @@ class OpenFile:
     def __init__(self, home: HeldDir, path: Path) -> None:
         """Open `path` below `home`; UnreadableError or RefusedError name it."""
         self.path = path
-        with home.reach(path) as (fd, name), _told(path):
+        with home.reach(path) as (fd, name), translated(path):
             self.fd = os.open(name, _READ, dir_fd=fd)
         self.status = os.fstat(self.fd)
         if not stat.S_ISREG(self.status.st_mode):
@@ -97,7 +98,7 @@ class OpenFile:
         data = -1
         while start < end:
             count = min(BLOCK, end - start)
-            with _told(self.path):
+            with translated(self.path):
                 if data <= start:
                     data = _next_data(self.fd, start, size)
                 block = ZEROS[:count] if start + count <= data else os.pread(self.fd, count, start)
@@ -148,18 +149,6 @@ def _descended(fd: int, path: Path, way: "list[str] | tuple[str, ...]") -> Itera
         yield fd
     finally:
         os.close(fd)
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Let an error of the system name the file."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise UnreadableError(path, "is a symbolic link, which is not followed") from error
-        missing = error.errno == errno.ENOENT
-        raise UnreadableError(path, error.strerror or str(error), missing=missing) from error
 
 
 def _next_data(fd: int, position: int, size: int) -> int:

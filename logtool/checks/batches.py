@@ -10,6 +10,7 @@ from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import compression, control_record, wording
 from logtool.formats.columns import runs
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import (
     MAGIC,
     NO_EPOCH,
@@ -20,8 +21,6 @@ from logtool.formats.record_batch import (
 )
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk
-
-MOST_RELATIVE_OFFSET = 2**31 - 1
 
 _DAMAGE_CODES = {
     Reason.CRC: "batch/crc",
@@ -122,7 +121,7 @@ class BatchRules:
         start = self._base_offset - 1 if self.last_offset is None else self.last_offset
         if not (
             first > start
-            and last - self._base_offset <= MOST_RELATIVE_OFFSET
+            and last - self._base_offset <= MAX_RELATIVE_OFFSET
             and table.leader_epoch[0] >= self._leader_epoch
         ):
             return False
@@ -155,7 +154,7 @@ class BatchRules:
             text = f"begins at offset {base_offset[first]}, expected more than {before[first]}"
             yield _at(table, "batch/offset-order", text, first, last)
         for first, last in runs(outside):
-            limit = self._base_offset + MOST_RELATIVE_OFFSET
+            limit = self._base_offset + MAX_RELATIVE_OFFSET
             text = (
                 f"holds {wording.offsets(base_offset[first], last_offset[first])}, the segment "
                 f"can only hold {wording.through(self._base_offset, limit)}"
@@ -177,7 +176,7 @@ class BatchRules:
         """Return where a batch holds offsets that the segment cannot hold."""
         # A segment may begin with a batch whose base lies below it only before magic 2.
         low = (table.base_offset < self._base_offset) & (table.magic >= MAGIC)
-        high = table.last_offset - self._base_offset > MOST_RELATIVE_OFFSET
+        high = table.last_offset - self._base_offset > MAX_RELATIVE_OFFSET
         outside: Column = low | high
         return outside
 

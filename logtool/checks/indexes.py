@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -34,24 +35,23 @@ _JOIN_CODES = {
 }
 
 
-class OffsetIndexRules:
-    """The rules of one ``.index``."""
+_Index = TypeVar("_Index", OffsetIndex, TimeIndex)
+_Join = TypeVar("_Join", OffsetIndexJoin, TimeIndexJoin)
 
-    def __init__(self, segment: Segment, file: File) -> None:
+
+class _IndexRules(Generic[_Index, _Join]):
+    """What the rules of both indexes share: the entries, held against the log as it goes by."""
+
+    def __init__(self, segment: Segment, file: File, index: _Index, join: _Join) -> None:
         self._segment, self._file = segment, file
-        self._index = offset_index.parse(files.read_small(file.path))
-        self._join = OffsetIndexJoin(self._index, segment.base_offset)
+        self._index: _Index = index
+        self._join: _Join = join
         self._accepted = False
 
     @property
     def entries(self) -> int:
         """Return the number of entries."""
         return len(self._index)
-
-    @property
-    def last_position(self) -> int:
-        """Return the position in the last entry, 0 without one."""
-        return int(self._index.positions[-1]) if len(self._index) else 0
 
     @property
     def last_offset(self) -> int:
@@ -61,6 +61,19 @@ class OffsetIndexRules:
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._join.feed(chunk, misplaced)
+
+
+class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
+    """The rules of one ``.index``."""
+
+    def __init__(self, segment: Segment, file: File) -> None:
+        index = offset_index.parse(files.read_small(file.path))
+        super().__init__(segment, file, index, OffsetIndexJoin(index, segment.base_offset))
+
+    @property
+    def last_position(self) -> int:
+        """Return the position in the last entry, 0 without one."""
+        return int(self._index.positions[-1]) if len(self._index) else 0
 
     def accept(self, last_batch_position: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
@@ -140,28 +153,12 @@ class OffsetIndexRules:
             )
 
 
-class TimeIndexRules:
+class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
     """The rules of one ``.timeindex``."""
 
     def __init__(self, segment: Segment, file: File) -> None:
-        self._segment, self._file = segment, file
-        self._index = time_index.parse(files.read_small(file.path))
-        self._join = TimeIndexJoin(self._index, segment.base_offset)
-        self._accepted = False
-
-    @property
-    def entries(self) -> int:
-        """Return the number of entries."""
-        return len(self._index)
-
-    @property
-    def last_offset(self) -> int:
-        """Return the offset in the last entry, -1 without one."""
-        return _last_offset(self._index, self._segment)
-
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
-        self._join.feed(chunk, misplaced)
+        index = time_index.parse(files.read_small(file.path))
+        super().__init__(segment, file, index, TimeIndexJoin(index, segment.base_offset))
 
     def accept(self, max_timestamp: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""

@@ -17,6 +17,7 @@ from crc32c import crc32c
 from logtool.errors import FormatError
 from logtool.formats import control_record, offset_index, record_batch, time_index
 from logtool.formats import transaction_index as txn_index
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable, Column
 from logtool.loading.epochs import EpochCache
 from logtool.loading.reading import StartFailsError
@@ -31,7 +32,6 @@ INDEX_INTERVAL = 4096
 """Default of ``index.interval.bytes``."""
 MAX_INDEX_SIZE = 10 * 1024 * 1024
 """Default of ``segment.index.bytes``."""
-MAX_RELATIVE = 2**31 - 1
 
 
 class InvalidOffsetError(Exception):
@@ -316,7 +316,7 @@ class Recovery:
         self, table: BatchTable, errors: list[tuple[int, FormatError]]
     ) -> BatchTable:
         relative = table.last_offset - self._base
-        foreign = np.flatnonzero((relative < 0) | (relative > MAX_RELATIVE))
+        foreign = np.flatnonzero((relative < 0) | (relative > MAX_RELATIVE_OFFSET))
         if len(foreign):
             self._take(table[: foreign[0]], [e for e in errors if e[0] < foreign[0]])
             at = int(foreign[0])

@@ -5,9 +5,10 @@ Each part begins with a batch that the part before it could not take. The rules 
 """
 
 from logtool.formats.names import FileKind
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.loading.loaded import Start
 from logtool.loading.reading import StartFailsError, first_offset, headers
-from logtool.loading.recovery import MAX_RELATIVE, Indexes
+from logtool.loading.recovery import Indexes
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.segment import walk
@@ -31,7 +32,7 @@ def split(
     """
     base = segment.base_offset
     end = segment.next_offset()
-    if not base < end or end - 1 - base <= MAX_RELATIVE:
+    if not base < end or end - 1 - base <= MAX_RELATIVE_OFFSET:
         raise StartFailsError(why)
     if segment.size > MOST_BYTES:
         raise TooLargeError(f"a broker splits the segment: {why}")
@@ -40,7 +41,7 @@ def split(
     log = ShadowFile(None, len(data), data)
     for header in headers(log, 0, len(data)):
         reach = header.last_offset - starts[-1][1] if starts else -1
-        if not 0 <= reach <= MAX_RELATIVE:
+        if not 0 <= reach <= MAX_RELATIVE_OFFSET:
             starts.append((header.position, first_offset(log, header)))
     if opened:
         for name in list(segment.files()):

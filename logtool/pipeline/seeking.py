@@ -9,12 +9,12 @@ from math import inf
 
 import numpy as np
 
-from logtool.checks.batches import MOST_RELATIVE_OFFSET
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import LOG_OVERHEAD, BatchTable, Column
 from logtool.pipeline.pieces import Piece
 from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
@@ -62,7 +62,7 @@ def batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
     if table is None or int(table.position[0]) != position:
         return None
     first, last = int(table.base_offset[0]), int(table.last_offset[0])
-    return table if segment <= first <= last <= segment + MOST_RELATIVE_OFFSET else None
+    return table if segment <= first <= last <= segment + MAX_RELATIVE_OFFSET else None
 
 
 def _start_by_time(

@@ -115,7 +115,7 @@ class Rebuild:
                     yield from _some(subject.actions(known, partial(self._build, path=job.path)))
                 except OutOfTimeError:
                     break
-                self._count(subject)
+                self.summary.count(subject.facts)
             else:
                 return
         self.summary.out_of_budget = True
@@ -143,14 +143,6 @@ class Rebuild:
                     if isinstance(built, OutOfTimeError):
                         raise built
                     yield built
-
-    def _count(self, subject: Subject) -> None:
-        facts, summary = subject.facts, self.summary
-        summary.partitions += 1
-        summary.segments += facts.segments
-        summary.batches += facts.batches
-        summary.records += facts.records
-        summary.bytes += facts.bytes
 
 
 def _some(

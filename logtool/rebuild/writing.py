@@ -5,9 +5,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool import apply
 from logtool.actions import Action, Kind
-from logtool.apply import Journal, disk, outside
+from logtool.apply import Journal, PendingJournal, disk, outside
 from logtool.apply.held import HeldDir
 from logtool.errors import RefusedError
 
@@ -76,20 +75,18 @@ class InPlace:
     """The changes of one log dir, saved as they come, then carried out; its lock is held."""
 
     def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
-        self._consent = consent
-        self._log_dir = log_dir
-        self._stack = stack
-        self.journal: Journal | None = None
+        self._pending = PendingJournal(
+            log_dir, undo_dir=consent.undo_dir, command=consent.command, stack=stack
+        )
+
+    @property
+    def journal(self) -> Journal | None:
+        """Return the journal, once there is a change."""
+        return self._pending.journal
 
     def take(self, actions: Sequence[Action]) -> list[Action]:
         """Save what is needed to carry the actions out and to undo them."""
-        changes = [action.change for action in actions if action.change]
-        if changes:
-            if self.journal is None:
-                place = self._consent.undo_dir or apply.default_undo_dir(self._log_dir)
-                self.journal = Journal.begin(place, self._log_dir, self._consent.command)
-                self._stack.callback(self.journal.discard)
-            self.journal.stage(changes)
+        self._pending.stage([action.change for action in actions if action.change])
         return list(actions)
 
     def carry_out(self) -> None:

@@ -3,11 +3,14 @@
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from logtool.checks.partition import PartitionFacts
 
 
 @dataclass(slots=True)
@@ -71,6 +74,14 @@ class Summary:
         if item.next and item.severity is not Severity.INFO:
             self.next.setdefault(item.next)
 
+    def count(self, facts: "PartitionFacts", partitions: int = 1) -> None:
+        """Count what was read of a partition, or of `partitions` that are one to the caller."""
+        self.partitions += partitions
+        self.segments += facts.segments
+        self.batches += facts.batches
+        self.records += facts.records
+        self.bytes += facts.bytes
+
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""
         if self.interrupted:
@@ -106,6 +117,14 @@ class ActionSummary(Summary):
 
     to_do: bool = False
     """Whether a dry run found something to do, or a forecast something grave."""
+
+    def count(self, facts: "PartitionFacts", partitions: int = 1) -> None:
+        """Count what was read of a partition, or of `partitions` that are one to the caller."""
+        self.partitions += partitions
+        self.segments += facts.segments
+        self.batches += facts.batches
+        self.records += facts.records
+        self.bytes += facts.bytes
 
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""

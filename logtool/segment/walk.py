@@ -22,6 +22,7 @@ from logtool.formats import (
     record_batch,
     wording,
 )
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import (
     CODEC_MASK,
     CONTROL,
@@ -54,7 +55,6 @@ _MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
 _LARGEST_OFFSET = 2**63 - 1
 _COLUMNS = [field.name for field in fields(BatchTable)]
 _ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
-_MOST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class Source(Protocol):
@@ -140,7 +140,7 @@ class _Scanner:
         self._unpack_limit = unpack_limit
         self._payload = payload
         self._base_offset = base_offset
-        self._highest_offset = min(base_offset + _MOST_RELATIVE_OFFSET, _LARGEST_OFFSET)
+        self._highest_offset = min(base_offset + MAX_RELATIVE_OFFSET, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
         self._end = end
         self._budget = SEARCH_BUDGET

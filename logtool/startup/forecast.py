@@ -4,8 +4,8 @@ Each partition is loaded on a shadow of its directory, as a broker would load it
 written. The order of the output is that of the paths, whatever was done first.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
@@ -13,6 +13,7 @@ from logtool.checks.ensemble import WITH_STRAYS, Ensemble, Future
 from logtool.checks.identity import Member, member
 from logtool.disk import partition
 from logtool.disk.log_dir import DataDir, Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.names import (
@@ -27,6 +28,9 @@ from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home, Points
 from logtool.startup.opened import Opened, open_each
 from logtool.startup.partition import PartitionForecast, Request, forecast_partition
+
+_MOST_HELD = 16_384
+"""Segments whose listing is held until a worker takes it; each takes about 2 KB."""
 
 
 class Forecast:
@@ -45,8 +49,13 @@ class Forecast:
         points: Points = lambda key, row: row or 0,
         run: Run | None = None,
         ensemble: Ensemble | None = None,
+        is_locked: bool = False,
     ) -> None:
-        """Take the paths for all there is of a broker, or for some of its `ensemble`."""
+        """Take the paths for all there is of a broker, or for some of its `ensemble`.
+
+        With `is_locked` nobody else changes them meanwhile, and what was listed once still holds.
+        """
+        self._is_locked = is_locked
         self._paths = paths
         self._assumed = assumed
         self._selection = selection or Selection()
@@ -68,11 +77,11 @@ class Forecast:
                 yield item
         if self.ensemble.kafka < WITH_STRAYS:
             requests = _with_copies(requests)
-        ahead = {request.path: _bytes_ahead(request) for request in requests}
-        self._run.bytes_total = sum(ahead.values())
-        with self._run.workers(forecast_partition) as workers:
+        loads = _prepared(requests, hold=self._is_locked)
+        self._run.bytes_total = sum(load.bytes_ahead for load in loads)
+        with self._run.workers(_Load.forecast) as workers:
             for request, result in zip(
-                requests, workers.run(requests, lambda r: -ahead[r.path]), strict=True
+                requests, workers.run(loads, lambda load: -load.bytes_ahead), strict=True
             ):
                 self._run.path = request.path
                 if isinstance(result, OutOfTimeError):
@@ -242,14 +251,46 @@ def _future(
         )
 
 
-def _bytes_ahead(request: Request) -> int:
-    """Return about how many bytes of its log a broker reads: those not flushed."""
-    if request.start.clean and not request.assumed.verify:
-        return 0
-    try:
-        found = partition.read(request.path)
-    except UnreadableError:
-        return 0
+@dataclass(slots=True)
+class _Load:
+    """One partition on its way to a worker."""
+
+    request: Request
+    bytes_ahead: int = 0
+    """About how many bytes of its log a broker reads: those not flushed."""
+    listed: Partition | None = None
+    """What its directory holds; None where that is to be looked up."""
+
+    def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
+        """Load it; what was listed is needed no more then."""
+        listed, self.listed = self.listed, None
+        return forecast_partition(self.request, on_bytes, listed)
+
+
+def _prepared(requests: Sequence[Request], *, hold: bool) -> list[_Load]:
+    """Return the partitions with the bytes that are ahead.
+
+    What was listed to know them is kept if it may be held, up to `_MOST_HELD` segments. Otherwise
+    the worker lists the directory once more.
+    """
+    loads, held = [], 0
+    for request in requests:
+        load = _Load(request)
+        loads.append(load)
+        if request.start.clean and not request.assumed.verify:
+            continue
+        try:
+            listed = partition.read(request.path)
+        except UnreadableError:
+            continue  # which the worker finds and tells
+        load.bytes_ahead = _bytes_ahead(request, listed)
+        held += len(listed.segments)
+        if hold and held <= _MOST_HELD:
+            load.listed = listed
+    return loads
+
+
+def _bytes_ahead(request: Request, found: Partition) -> int:
     point = 0 if request.assumed.verify else request.start.recovery_point
     return sum(
         segment.log.size

@@ -112,12 +112,15 @@ class PartitionForecast:
 
 
 def forecast_partition(
-    request: Request, on_bytes: Callable[[int], None]
+    request: Request, on_bytes: Callable[[int], None], listed: partition.Partition | None = None
 ) -> PartitionForecast | UnreadableError:
-    """Load one partition on its shadow; work for a thread of its own."""
+    """Load one partition on its shadow; work for a thread of its own.
+
+    `listed` is what its directory holds, where that was looked up already.
+    """
     begun = time.perf_counter()
     try:
-        found = partition.read(request.path)
+        found = partition.read(request.path) if listed is None else listed
         strategy = supplement if request.assumed.supplement else load
         loaded = strategy(found, request.start, on_bytes)
         done = list(actions(loaded, request.high_watermark))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from logtool import apply
 from logtool.actions import Action, Change, Kind, Stamp
-from logtool.apply import Journal
+from logtool.apply import Journal, PendingJournal
 from logtool.checks.ensemble import Ensemble
 from logtool.checks.identity import Effect, Member, member
 from logtool.disk import partition, shell
@@ -153,6 +153,7 @@ class Recover:
             points=self.points,
             run=self.run.anew(),
             ensemble=self._ensemble,
+            is_locked=self.consent.apply,
         )
         with ExitStack() as stack:
             work = _LogDirPlan(self.consent, log_dir, stack)
@@ -185,15 +186,21 @@ class _LogDirPlan:
     def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
         self._consent = consent
         self._log_dir = log_dir
-        self._stack = stack
         self._ends: dict[TopicPartition, int] = {}
         self._paths: list[Path] = []
-        self.journal: Journal | None = None
+        self._pending = PendingJournal(
+            log_dir, undo_dir=consent.undo_dir, command=consent.command, stack=stack
+        )
         self.staged = 0
         """Changes that the journal has."""
         self.unread = False
         self._losing: list[str] = []
         self._doubts: list[str] = []
+
+    @property
+    def journal(self) -> Journal | None:
+        """Return the journal, once there is a change."""
+        return self._pending.journal
 
     def take(self, forecast: PartitionForecast) -> None:
         """Save what one partition needs, and remember what speaks against it."""
@@ -219,11 +226,7 @@ class _LogDirPlan:
         changes = [action.change for action in actions if action.change]
         if not changes or not self._consent.apply:
             return
-        if self.journal is None:
-            place = self._consent.undo_dir or apply.default_undo_dir(self._log_dir)
-            self.journal = Journal.begin(place, self._log_dir, self._consent.command)
-            self._stack.callback(self.journal.discard)
-        self.journal.stage(changes)
+        self._pending.stage(changes)
         self.staged += len(changes)
 
     def check(self, homes: Sequence[Home], ensemble: Ensemble) -> None:

@@ -102,12 +102,7 @@ class Audit:
                 continue  # behind one segment of many the log does not end
             elif item.code in _CODES or item.code.partition("/")[0] in _AREAS:
                 findings.append(item)
-        summary = self.summary
-        summary.partitions += 1
-        summary.segments += facts.segments
-        summary.batches += facts.batches
-        summary.records += facts.records
-        summary.bytes += facts.bytes
+        self.summary.count(facts)
         yield audit(
             subject.found, reports, findings, subject.high_watermark, self.now_ms, self.max_age_ms
         )

@@ -500,10 +500,10 @@ def test_when_time_is_over_it_says_so(run, killed, command):
 def test_ctrl_c_ends_it_with_what_was_found(run, killed, command, monkeypatch):
     original = forecast.forecast_partition
 
-    def third(request, on_bytes):
+    def third(request, on_bytes, listed=None):
         if request.topic == "tx.mixed":
             raise KeyboardInterrupt
-        return original(request, on_bytes)
+        return original(request, on_bytes, listed)
 
     monkeypatch.setattr(forecast, "forecast_partition", third)
     result = run(command, "-f", "ndjson", killed)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from logtool.checks.batches import MOST_RELATIVE_OFFSET
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import MAGIC, Column
 from logtool.pipeline.questions.replicas import Batches
 from logtool.pipeline.range_rows import SPAN_BITS
@@ -50,7 +50,7 @@ def _read(url: str, chosen: Any, ranges: Column) -> Batches:
     found = {name: _numbers(rows.column(name)) for name in _READ}
     base, segment, magic = found["base_offset"], found["segment"], found["magic"]
     misplaced = (base < segment) & (magic >= MAGIC)
-    misplaced |= found["last_offset"] - segment > MOST_RELATIVE_OFFSET
+    misplaced |= found["last_offset"] - segment > MAX_RELATIVE_OFFSET
     wanted = np.isin(base >> SPAN_BITS, ranges) & ~misplaced
     cleaned = (found["delete_horizon_ms"] != -1).astype(np.int64)
     kept, content = (_digest([found[name] for name in names]) for names in (_KEPT, _CONTENT))

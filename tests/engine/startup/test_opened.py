@@ -2,8 +2,9 @@ from collections import Counter
 
 import pytest
 
-from logtool.disk import log_dir
+from logtool.disk import log_dir, partition
 from logtool.errors import UnreadableError
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.startup.assumed import Assumed
 from logtool.startup.opened import Opened, open_each
 from logtool.startup.recover import Consent, Recover
@@ -49,6 +50,23 @@ def test_recover_looks_each_path_up_once_and_again_only_under_the_lock(copy_of, 
     calls.clear()
     list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
     assert calls == {("classify", home): 1, ("read", home): 2}
+
+
+def test_recover_lists_a_partition_dir_once_under_the_lock(copy_of, monkeypatch):
+    home = copy_of("4.3.1/killed")
+    listed = Counter()
+    read = partition.read
+
+    def counting(path):
+        listed[path] += 1
+        return read(path)
+
+    monkeypatch.setattr(partition, "read", counting)
+    list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
+    # What the metadata log says is read on a way of its own.
+    counts = {path: count for path, count in listed.items() if CLUSTER_METADATA not in path.name}
+    assert len(counts) > 5
+    assert set(counts.values()) == {1}
 
 
 def test_of_a_log_dir_that_goes_away_meanwhile_the_reading_says_so(copy_of):
