@@ -17,7 +17,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.running.workers import OutOfTimeError, Pace
-from logtool.sanity import background, homes, measuring, model
+from logtool.sanity import background, listing, measuring, model
 from logtool.sanity.background import GuardedPartition
 from logtool.sanity.indexes import Cost, Opener
 from logtool.sanity.judging import Seen
@@ -147,7 +147,7 @@ def large(tmp_path_factory):
 
 
 def test_a_lazy_start_does_not_grow_with_inactive_segments(large):
-    found = homes.read(large, Selection(), Pace())
+    found = listing.read(large, Selection(), Pace())
     cut = [keep_active(one) for one in found.partitions]
     eager = measuring.run(Eager(Opener()), found.partitions, 1, Pace())
     lazy = measuring.run(Lazy(Opener()), found.partitions, 2, Pace())
@@ -345,7 +345,7 @@ def test_in_the_end_the_background_has_checked_each_segment_once(tmp_path):
 
 def test_first_readers_open_inactive_segments_only_and_come_to_each_partition_in_turn(tmp_path):
     home = tree(tmp_path / "data", 3, 3)
-    found = homes.read(home, Selection(), Pace()).partitions
+    found = listing.read(home, Selection(), Pace()).partitions
     wanted = [(one.path.name, at) for one, at in readers(found, 5)]
     assert wanted == [("t-0", 0), ("t-1", 0), ("t-2", 0), ("t-0", 1), ("t-1", 1)]
     by_mode, _ = measured(home, readers=100)
