@@ -145,6 +145,14 @@ CsvSafe = Annotated[
         "formula: one that begins with =, +, -, @, a tab or a carriage return.",
     ),
 ]
+Wide = Annotated[
+    bool,
+    typer.Option(
+        "--wide",
+        help="Show every column of a table, also on a terminal that is too narrow for all. "
+        "In a pipe or a file tables are whole anyway.",
+    ),
+]
 FailOn = Annotated[
     Severity,
     typer.Option("--fail-on", help="Lowest severity that makes the exit status 1."),
@@ -386,6 +394,7 @@ class Printing:
     as_json: AsJson = False
     color: ColorOption = Color.AUTO
     progress: Progress = None
+    wide: Wide = False
     quiet: Quiet = False
     verbose: Verbose = False
 
@@ -408,6 +417,7 @@ class Printing:
             verbose=self.verbose,
             progress=self.progress,
             csv_safe=self.csv_safe,
+            wide=self.wide,
         )
 
 

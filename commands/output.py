@@ -7,6 +7,7 @@ so that a script never mistakes a part for the whole.
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from logtool.commands.printing import text
+from logtool.commands.printing import fitting, text
 from logtool.commands.printing.interrupts import Interrupts
 from logtool.commands.printing.progress import ProgressBar
 from logtool.commands.printing.streams import discard_stdout, problem_of_stdout
@@ -64,6 +65,8 @@ class OutputSettings:
     """None: a bar if stderr is a terminal."""
     csv_safe: bool = False
     """Whether no cell of CSV and TSV may be taken for a formula."""
+    wide: bool = False
+    """Whether tables have all columns, also on a terminal that is too narrow for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,8 @@ class Report:
         void = self._closed and self.summary.nothing_matched
         if not (self.settings.quiet or self._pipe_closed or void):
             self._hide_progress()
-            _stderr(paint(text.escape(message), style, self.settings.color, sys.stderr))
+            message = fitting.folded(text.escape(message), width_of(sys.stderr, self.settings))
+            _stderr(paint(message, style, self.settings.color, sys.stderr))
 
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract; ask after the report is closed."""
@@ -225,6 +229,8 @@ class Report:
         if self._writer is None:
             self._writer = self._make_writer()
         self._writer.close(last)
+        if isinstance(self._writer, TableWriter) and self._writer.hidden:
+            self.note(_not_shown(list(self._writer.hidden)), "dim")
         with _writing():
             self._out.flush()
         return known
@@ -244,8 +250,10 @@ class Report:
 
     def _make_writer(self) -> Writer:
         chosen, view = self.settings.format, self.view
+        width = width_of(sys.stdout, self.settings)
         if chosen in view.lines:
-            return LineWriter(self._emit, view.lines[chosen])
+            folds = width if chosen == "table" else None  # another form has readers of its own
+            return LineWriter(self._emit, view.lines[chosen], folds)
         if chosen == "ndjson":
             return NdjsonWriter(self._emit, view.schema)
         if chosen == "json":
@@ -253,7 +261,7 @@ class Report:
         if chosen in ("csv", "tsv"):
             delimiter = "," if chosen == "csv" else "\t"
             return DelimitedWriter(self._emit, view.columns, delimiter, safe=self.settings.csv_safe)
-        return TableWriter(self._emit, view.layout, markdown=chosen == "markdown")
+        return TableWriter(self._emit, view.layout, markdown=chosen == "markdown", width=width)
 
     def _progress_wanted(self) -> bool:
         if self.settings.progress is not None:
@@ -265,6 +273,12 @@ class Report:
     def _hide_progress(self) -> None:
         if self._progress:
             self._progress.hide()
+
+
+def _not_shown(titles: list[str]) -> str:
+    """Return the line about columns that a terminal has no room for."""
+    names = ", ".join(titles)
+    return f"{text.count(len(titles), 'column')} not shown (--wide shows all): {names}"
 
 
 @contextlib.contextmanager
@@ -299,6 +313,13 @@ def plain(content: str) -> None:
     out = _utf8(sys.stdout)
     out.write(content if content.endswith("\n") else content + "\n")
     out.flush()
+
+
+def width_of(stream: TextIO, settings: OutputSettings) -> int | None:
+    """Return the columns of the terminal that `stream` is, None where lines may have any length."""
+    if settings.wide or not stream.isatty():
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def takes_color(choice: str, stream: TextIO) -> bool:

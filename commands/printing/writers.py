@@ -7,10 +7,10 @@ Every text is made from the same object as the JSON.
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from logtool.commands.printing import text
+from logtool.commands.printing import fitting, text
 
 Object = Mapping[str, Any]
 Emit = Callable[[str], None]
@@ -29,9 +29,16 @@ class Column:
 
     title: str
     value: Callable[[Object], object]
+    kept: bool = False
+    """Whether it stays on a narrow terminal, where others give way, the rightmost first."""
 
 
 Columns = Sequence[Column]
+
+
+def keep(chosen: Columns, *titles: str) -> Columns:
+    """Return the same columns, of which those with these titles stay on a narrow terminal."""
+    return tuple(replace(one, kept=one.title in titles) for one in chosen)
 
 
 def columns(*keys: str) -> tuple[Column, ...]:
@@ -119,15 +126,25 @@ class DelimitedWriter:
 class TableWriter:
     """A table for people or a Markdown one, block by block; a new kind of object starts a new one.
 
-    `layout` gives the columns of an object, or a line of text that stands between tables.
+    `layout` gives the columns of an object, or a line of text that stands between tables. With a
+    `width`, that of a terminal, no line is longer: columns give way (`hidden` has their titles),
+    texts are wrapped, and in the end a row becomes a record of several lines.
     """
 
     def __init__(
-        self, emit: Emit, layout: Callable[[Object], Columns | str | None], *, markdown: bool
+        self,
+        emit: Emit,
+        layout: Callable[[Object], Columns | str | None],
+        *,
+        markdown: bool,
+        width: int | None = None,
     ) -> None:
+        self.hidden: dict[str, None] = {}
+        """The titles of columns that gave way, in their order."""
         self._emit = emit
         self._layout = layout
         self._markdown = markdown
+        self._width = None if markdown else width
         self._columns: Columns = ()
         self._rows: list[list[str]] = []
         self._characters = 0
@@ -141,7 +158,7 @@ class TableWriter:
         if isinstance(chosen, str):
             self._flush()
             self._columns = ()
-            self._emit(("\n" if self._started else "") + chosen + "\n")
+            self._emit(("\n" if self._started else "") + fitting.folded(chosen, self._width) + "\n")
             self._started = True
             if self._markdown:
                 self._emit("\n")
@@ -160,26 +177,49 @@ class TableWriter:
     def _flush(self) -> None:
         if not self._rows:
             return
+        rows, self._rows, self._characters = self._rows, [], 0
+        titles = [column.title for column in self._columns]
+        lines = self._whole(titles, rows) if self._width is None else self._fitted(titles, rows)
+        self._emit("\n".join(lines) + "\n")
+        self._started = True
+
+    def _whole(self, titles: list[str], rows: list[list[str]]) -> list[str]:
+        """Return all columns; only a very long cell is not aligned."""
+        aligned = [[cell[:WIDEST] for cell in row] for row in rows]
+        heading, rule, *lines = self._table(titles, aligned)
+        done = [heading, rule]
+        for row, line in zip(rows, lines, strict=True):
+            wide = any(len(cell) > WIDEST for cell in row)
+            done.append(self._unaligned(row) if wide else line)
+        return done
+
+    def _fitted(self, titles: list[str], rows: list[list[str]]) -> list[str]:
+        """Return what fits the terminal."""
+        assert self._width is not None
+        chosen = fitting.fit(titles, rows, [one.kept for one in self._columns], self._width)
+        if chosen.as_records:
+            found = [fitting.record(titles, row, self._width) for row in rows]
+            return [*([""] if self._started else []), "\n\n".join(found)]
+        shown = set(chosen.shown)
+        self.hidden |= dict.fromkeys(t for i, t in enumerate(titles) if i not in shown)
+        places = list(zip(chosen.shown, chosen.widths, strict=True))
+        cells = [[fitting.wrapped(row[i], width) for i, width in places] for row in rows]
+        return self._table([titles[i] for i in chosen.shown], cells)
+
+    def _table(self, titles: list[str], rows: list[list[str]]) -> list[str]:
         import tabulate
 
         # Its documented switch for columns as narrow as their content.
         tabulate.MIN_PADDING = 0
-        rows, self._rows, self._characters = self._rows, [], 0
         table = tabulate.tabulate(
-            [[cell[:WIDEST] for cell in row] for row in rows],
-            [column.title for column in self._columns],
+            rows,
+            titles,
             tablefmt="github" if self._markdown else "simple",
             disable_numparse=True,
             preserve_whitespace=True,
-            colalign=["right" if _is_numeric(rows, i) else "left" for i in range(len(rows[0]))],
+            colalign=["right" if _is_numeric(rows, i) else "left" for i in range(len(titles))],
         )
-        heading, rule, *lines = table.split("\n")
-        done = [heading.rstrip(), rule.rstrip()]
-        for row, line in zip(rows, lines, strict=True):
-            wide = any(len(cell) > WIDEST for cell in row)
-            done.append(self._unaligned(row) if wide else line.rstrip())
-        self._emit("\n".join(done) + "\n")
-        self._started = True
+        return [line.rstrip() for line in table.split("\n")]
 
     def _unaligned(self, row: list[str]) -> str:
         """Return a row with a very long cell, for which no other is made as wide."""
@@ -191,17 +231,23 @@ class TableWriter:
 
 
 class LineWriter:
-    """Text of a command's own: `render` returns the lines of an object, or None for nothing."""
+    """Text of a command's own: `render` returns the lines of an object, or None for nothing.
 
-    def __init__(self, emit: Emit, render: Callable[[Object], str | None]) -> None:
+    With a `width` lines are folded to it.
+    """
+
+    def __init__(
+        self, emit: Emit, render: Callable[[Object], str | None], width: int | None = None
+    ) -> None:
         self._emit = emit
         self._render = render
+        self._width = width
 
     def item(self, obj: Object) -> None:
         """Write the lines of the object."""
         lines = self._render(obj)
         if lines is not None:
-            self._emit(lines + "\n")
+            self._emit(fitting.folded(lines, self._width) + "\n")
 
     def close(self, summary: Object) -> None:
         """Write nothing: people read the summary on stderr."""

@@ -32,17 +32,10 @@ class LazyGroup(typer.core.TyperGroup):
         return list(self.summaries)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands as Typer would with all of them imported."""
+        """Write the list of commands with their whole summaries, folded where they are long."""
         names = [name for name in self.summaries if name not in self.hidden_names]
-        stubs = [typer.core.TyperCommand(name, help=self.summaries[name]) for name in names]
-        limit = formatter.width - 6 - max(map(len, names))
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, stub.get_short_help_str(limit))
-                    for name, stub in zip(names, stubs, strict=True)
-                ]
-            )
+            formatter.write_dl([(name, self.summaries[name]) for name in names])
 
 
 def new_app(**settings: Any) -> typer.Typer:

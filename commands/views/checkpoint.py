@@ -11,7 +11,7 @@ from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import columns
+from logtool.commands.printing.writers import columns, keep
 from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import UnreadableError
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from logtool.disk.log_dir import Inputs
 
 SCHEMA = "logtool.checkpoint/1"
-_PARTITION = columns(
+_PARTITION = keep(columns(
     "topic", "partition", "directory", "recovery_point", "high_watermark", "log_start_offset",
     "cleaner_offset", "leader_epoch", "epoch_start_offset",
-)  # fmt: skip
+), "topic", "partition", "recovery_point", "high_watermark")  # fmt: skip
 _EPOCH = columns("leader_epoch", "start_offset", "end_offset")
 _CSV = columns("type", "path", *(c.title for c in _PARTITION), "start_offset", "end_offset")
 

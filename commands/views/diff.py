@@ -6,7 +6,7 @@ from typing import Any
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Object, columns
+from logtool.commands.printing.writers import Object, columns, keep
 from logtool.diff.pair import Status
 from logtool.diff.verdict import Verdict
 from logtool.errors import UnreadableError
@@ -18,8 +18,10 @@ _PAIR = columns(
     "left_end_offset", "right_end_offset", "equal_batches", "rewritten_batches", "diverges_at",
     "left_batch", "right_batch", "left_lacks", "right_lacks", "common_epoch", "epochs_diverge_at",
 )  # fmt: skip
-_PARTITION = columns("topic", "partition", "copies", "status", "diverges_at", "superset", "behind",
-                     "damaged", "unfilled")  # fmt: skip
+_PARTITION = keep(columns(
+    "topic", "partition", "copies", "status", "diverges_at", "superset", "behind", "damaged",
+    "unfilled",
+), "topic", "partition", "status", "diverges_at", "behind")  # fmt: skip
 _DAMAGE = columns("topic", "partition", "copy", "segment", "position", "length", "reason",
                   "first_offset", "last_offset", "filled_by")  # fmt: skip
 _MOST_EPOCHS = 4

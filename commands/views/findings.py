@@ -1,11 +1,13 @@
 """How findings look to a person, and the verdict behind them."""
 
+import sys
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import fitting, text
 from logtool.commands.printing.progress import progress_line
 from logtool.commands.printing.writers import Object, columns
 from logtool.errors import UnreadableError
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from logtool.verify import Verification
 
 SCHEMA = "logtool.verify/1"
+MOST_OF_A_CODE = 3
+"""Warnings of one code that a person is shown one by one, without -v."""
 MOST_NEXT = 10
 """Commands to run next that a person is shown; the JSON has them all."""
 
@@ -51,6 +55,7 @@ class Printer:
         self._report = report
         self._left = most
         self._withheld = 0
+        self._warnings: Counter[str] = Counter()
         self._table = report.settings.format == "table"
 
     def show(self, item: Finding | UnreadableError) -> None:
@@ -58,8 +63,13 @@ class Printer:
         if isinstance(item, UnreadableError):
             self._report.unreadable(item)
             return
-        if self._table and item.severity is Severity.INFO and not self._report.settings.verbose:
-            return
+        if self._table and not self._report.settings.verbose:
+            if item.severity is Severity.INFO:
+                return
+            if item.severity is Severity.WARNING:
+                self._warnings[item.code] += 1
+                if self._warnings[item.code] > MOST_OF_A_CODE:
+                    return
         if self._left == 0:
             self._withheld += 1
             return
@@ -72,6 +82,8 @@ class Printer:
         report, summary = self._report, self._report.summary
         if self._withheld:
             report.note(f"{text.count(self._withheld, 'more finding')} not printed")
+        for line in self._grouped():
+            report.note(line, "warning")
         if self._table and not report.settings.verbose:
             for line in _info_lines(summary):
                 report.note(line, "info")
@@ -79,6 +91,15 @@ class Printer:
             report.note(line)
         style = {0: "good", 1: "error"}.get(int(summary.exit_status(fail_on)), "warning")
         report.note(verdict(summary), style)
+
+    def _grouped(self) -> Iterable[str]:
+        """Yield a line for each code with more warnings than were shown, most frequent first."""
+        known = catalogue()
+        for code, number in self._warnings.most_common():
+            if number > MOST_OF_A_CODE:
+                title = known[code].title if code in known else ""
+                more = number - MOST_OF_A_CODE
+                yield f"WARNING  {code}  x{number:,}  {title} ({more:,} not shown; -v shows all)"
 
 
 def status(job: "Verification") -> str:
@@ -140,8 +161,10 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
     place = "" if obj["path"] is None else text.escape(str(obj["path"]))
     if obj["position"] is not None:
         place += f" @{obj['position']}"
-    label = output.paint_stdout(f"{severity.upper():<8}", severity, settings.color)
+    label = f"{severity.upper():<8}"
     line = f"{label} {obj['code']}  {place}  {text.escape(obj['message'])}"
+    line = fitting.folded(line, output.width_of(sys.stdout, settings), indent=9)
+    line = output.paint_stdout(label, severity, settings.color) + line[len(label) :]
     if severity == "error" or obj["broker"] == "refuses-to-start":
         line += f"\n         {_BROKER_WORDS[obj['broker']]}"
         if obj["next"]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ _PLACE = columns(
     "path", "by", "segment", "position", "size", "base_offset", "last_offset", "record", "offset",
     "timestamp_ms", "timestamp", "leader_epoch", "problem",
 )  # fmt: skip
-_TABLE = (
+_TABLE = keep((
     *columns("by"),
     Column("log", lambda obj: obj["path"] and Path(obj["path"]).name),
     *columns(
         "position", "size", "base_offset", "last_offset", "record", "offset", "timestamp",
         "problem",
     ),
-)  # fmt: skip
+), "by", "log", "position", "offset", "problem")  # fmt: skip
 
 
 def make(settings: OutputSettings) -> View:

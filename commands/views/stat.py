@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from logtool.commands.output import View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
 
 SCHEMA = "logtool.stat/1"
 MEASURES = (
@@ -15,6 +15,8 @@ MEASURES = (
     "last_timestamp", "span_ms", "records_per_second", "bytes_per_second", "bytes_over_time",
     "damaged_ranges", "damaged_bytes", "unused_bytes",
 )  # fmt: skip
+_DECIDE = ("partition", "segment", "topic", "in all", "size", "batches", "records", "damage")
+"""The columns that stay on a narrow terminal."""
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 16
 _BAR_WIDTH = 40
@@ -56,7 +58,12 @@ def histogram(sizes: Sequence[Mapping[str, int]]) -> str:
 
 def _layout(*, segments: bool) -> Callable[[Object], Columns | str | None]:
     rows = (_NAME, _SEGMENT, *_SHOWN) if segments else (_NAME, *_SHOWN)
-    by_type = {"partition": rows, "segment": rows, "topic": _TOPIC, "total": _TOTAL}
+    by_type = {
+        "partition": keep(rows, *_DECIDE),
+        "segment": keep(rows, *_DECIDE),
+        "topic": keep(_TOPIC, *_DECIDE),
+        "total": keep(_TOTAL, *_DECIDE),
+    }
 
     def layout(obj: Object) -> Columns | str | None:
         if obj["type"] == "histogram":

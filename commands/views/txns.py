@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
 from logtool.dump.values import or_null
 from logtool.times import rfc3339
 
@@ -25,11 +25,11 @@ _PRODUCER = columns(
     "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
     "coordinator_epoch", "transaction_first_offset",
 )  # fmt: skip
-_TRANSACTION = (
+_TRANSACTION = keep((
     *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
     Column("age", lambda obj: _age(obj["age_ms"])),
     *columns("abort"),
-)
+), "state", "producer_id", "first_offset", "age")  # fmt: skip
 
 
 def make(settings: OutputSettings) -> View:

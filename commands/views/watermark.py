@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Columns, Object, columns
+from logtool.commands.printing.writers import Columns, Object, columns, keep
 
 if TYPE_CHECKING:
     from logtool.watermark.replica_group import Group
 
 SCHEMA = "logtool.watermark/1"
-_REPLICA = columns(
+_REPLICA = keep(columns(
     "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
     "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
     "lost_records",
-)  # fmt: skip
+), "topic", "partition", "high_watermark", "log_end_offset", "lost_records")  # fmt: skip
 _GROUP = columns(
     "topic", "partition", "in_sync", "in_sync_from", "high_watermark", "committed_offset",
     "furthest", "assumed_leader", "acknowledged_lost", "may_be_lost",

@@ -66,11 +66,23 @@ def test_the_help_of_the_program_says_of_each_command_what_its_docstring_says():
 
 
 def test_the_help_of_the_program_is_what_typer_makes_of_all_commands(monkeypatch):
+    """With a terminal wide enough; on a narrow one Typer cuts the summaries off, here they fold."""
+
+    def shown(columns: int) -> str:
+        with program.make_context(
+            "logtool", [], max_content_width=columns, terminal_width=columns, resilient_parsing=True
+        ) as context:
+            return context.get_help()  # fmt: skip
+
     program = typer.main.get_command(cli.app)
-    with program.make_context("logtool", [], resilient_parsing=True) as context:
-        ours = context.get_help()
-        monkeypatch.delattr(LazyGroup, "format_commands")
-        assert context.get_help() == ours
+    wide, narrow = shown(200), shown(80)
+    for name, summary in cli.COMMANDS.items():
+        if name not in cli.HIDDEN:
+            assert f"{name} {summary}" in " ".join(narrow.split())
+    assert "..." not in narrow.partition("Commands:")[2]
+    assert max(map(len, narrow.split("\n"))) <= 80
+    monkeypatch.delattr(LazyGroup, "format_commands")
+    assert shown(200) == wide
 
 
 @pytest.mark.parametrize("name", COMMANDS)

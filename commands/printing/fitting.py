@@ -1,0 +1,133 @@
+"""Tables as wide as a terminal: which columns are shown, which texts are wrapped, and records.
+
+A number, a size and a time are never broken. Texts are broken between words, paths and long names
+behind a slash, a dot, a hyphen or an underscore that a letter follows.
+"""
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GAP = 2
+"""Characters between two columns."""
+NARROW = 60
+"""Columns of a terminal below which a row is a record: a line for each value."""
+_LEAST_TEXT = 20
+"""Characters that a column of texts keeps before another column gives way."""
+_LONGEST = 1000
+"""Characters of one cell that are wrapped; what is longer is cut, and says so."""
+_BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?=[^\W\d]|/)")
+"""Where a cell may be broken."""
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+"""What a terminal does not show of a painted text."""
+_SILENT = {"", "0", "false"}
+"""Cells that say nothing: a column of them gives way before others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a block of rows fits a width."""
+
+    shown: tuple[int, ...]
+    """The columns that are shown, from 0, in their order."""
+    widths: tuple[int, ...]
+    """Of each shown column, in characters: its texts are wrapped to that."""
+    as_records: bool
+    """Whether not even the columns that must be shown fit beside each other."""
+
+
+def fit(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], kept: Sequence[bool], width: int
+) -> Fit:
+    """Choose the columns of a block of rows for `width` characters.
+
+    Columns give way, the rightmost first: those that say nothing and are not `kept`, the others
+    that are not, those that are and say nothing. Then texts are wrapped.
+    """
+    cells = range(len(titles))
+    natural = [max([len(titles[i]), *(len(row[i]) for row in rows)]) for i in cells]
+    least = [max([len(titles[i]), *(_least(row[i]) for row in rows)]) for i in cells]
+    least = [min(natural[i], least[i]) for i in cells]
+    silent = [all(row[i] in _SILENT for row in rows) for i in cells]
+    yielding = sorted(
+        (i for i in cells if silent[i] or not kept[i]),
+        key=lambda i: (kept[i], not silent[i], -i),
+    )
+    shown, gone = list(cells), []
+    for i in yielding:
+        if _total([least[i] for i in shown]) <= width:
+            break
+        shown.remove(i)
+        gone.append(i)
+    for i in reversed(gone):  # a narrow one may fit that went before a wide one did
+        if _total([least[k] for k in (*shown, i)]) <= width:
+            shown = sorted((*shown, i))
+    widths = [natural[i] for i in shown]
+    while (over := _total(widths) - width) > 0:
+        # The widest gives first, down to the next one or as far as it can.
+        room = [have - least[i] for have, i in zip(widths, shown, strict=True)]
+        at = max(range(len(shown)), key=lambda k: (room[k] > 0, widths[k]))
+        if room[at] <= 0:
+            break
+        widths[at] -= min(over, room[at])
+    narrow = width < NARROW and len(shown) < len(titles)
+    return Fit(tuple(shown), tuple(widths), as_records=narrow or _total(widths) > width)
+
+
+def wrapped(value: str, width: int) -> str:
+    """Return a cell as lines of at most `width` characters, where it can be broken."""
+    if len(value) > _LONGEST:
+        value = f"{value[:_LONGEST]}... ({len(value):,} characters, see --wide)"
+    if len(value) <= width:
+        return value
+    return "\n".join(_lines(value, width))
+
+
+def folded(lines: str, width: int | None, indent: int = 2) -> str:
+    """Return lines of text, each folded between words, with all but its first line indented.
+
+    A line that begins with a space is a command or a table, which is left as it is: what is copied
+    from a terminal must be what was printed. No path is broken, for the same reason.
+    """
+    if width is None:
+        return lines
+    return "\n".join(_folded(line, width, " " * indent) for line in lines.split("\n"))
+
+
+def _folded(line: str, width: int, indent: str) -> str:
+    if line.startswith(" ") or len(_STYLE.sub("", line)) <= width:
+        return line
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def record(titles: Sequence[str], row: Sequence[str], width: int) -> str:
+    """Return a row as lines of title and value; values that are empty are left out."""
+    left = max(map(len, titles)) + GAP
+    lines = []
+    for title, value in zip(titles, row, strict=True):
+        if value:
+            inner = wrapped(value, max(width - left, _LEAST_TEXT)).split("\n")
+            lines += [f"{title:<{left}}{inner[0]}", *(" " * left + more for more in inner[1:])]
+    return "\n".join(lines)
+
+
+def _least(cell: str) -> int:
+    """Return how narrow a cell may become: its longest part fits, and short texts stay whole."""
+    return min(len(cell), max([_LEAST_TEXT, *(len(part.rstrip()) for part in _BREAK.split(cell))]))
+
+
+def _lines(value: str, width: int) -> list[str]:
+    lines, line = [], ""
+    for part in _BREAK.split(value):
+        if line and len(line) + len(part.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += part
+    return [*lines, line.rstrip()]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)

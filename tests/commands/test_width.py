@@ -1,0 +1,156 @@
+"""Tables and lines on terminals of several widths: a real pseudo-terminal, real log dirs."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+from damage import overwrite
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logtool.commands.printing import fitting
+
+WIDTHS = [60, 80, 140, 220]
+COMMANDS = [
+    ("stat", "--no-progress"),
+    ("txns", "-v", "--no-progress"),
+    ("watermark", "--no-progress"),
+    ("gaps", "-v", "--no-progress"),
+    ("checkpoint", "show"),
+    ("sanity",),
+    ("plan", "-v", "--no-progress"),
+    ("recover", "--full", "-v", "--no-progress"),
+    ("verify", "-v", "--no-progress"),
+]
+EVERY_WIDTH = (("stat", "--no-progress"), ("txns", "-v", "--no-progress"))
+NUMBER = re.compile(r"(?<![\w.-])\d[\d,.:TZ-]*(?![\w/-])")
+
+
+@pytest.fixture
+def on_terminal(child_environment):
+    """Return a function that runs a command line on a terminal of a width: its status and text."""
+
+    def on_terminal(width: int, *arguments: object) -> tuple[int, str]:
+        ours, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "logtool", *map(str, arguments)],
+            stdin=its, stdout=its, stderr=its, env=child_environment(NO_COLOR="1"),
+        )  # fmt: skip
+        os.close(its)
+        shown = b""
+        with contextlib.suppress(OSError):  # how Linux tells that nobody is at the other end
+            while read := os.read(ours, 65536):
+                shown += read
+        os.close(ours)
+        return process.wait(timeout=60), shown.decode().replace("\r\n", "\n")
+
+    return on_terminal
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_row_is_wider_than_the_terminal(on_terminal, scenario, command):
+    home = scenario("4.3.1/killed")
+    for width in WIDTHS if command in EVERY_WIDTH else [80]:
+        _, shown = on_terminal(width, *command, home)
+        too_long = [
+            line for line in shown.split("\n")
+            # What is copied is not folded: a path, a command, a bar of a histogram.
+            if len(line) > width and str(home) not in line and not line.startswith("  ")
+        ]  # fmt: skip
+        assert not too_long, width
+        assert shown.strip()
+
+
+def test_what_gives_way_is_named_and_wide_shows_it(on_terminal, scenario):
+    home = scenario("4.3.1/killed")
+    _, narrow = on_terminal(80, "watermark", "--no-progress", home)
+    _, wide = on_terminal(80, "watermark", "--no-progress", "--wide", home)
+    heading = narrow.lstrip("\n").split("\n")[0].split()
+    assert {"topic", "partition", "high_watermark", "log_end_offset"} <= set(heading)
+    note = next(line for line in narrow.split("\n") if "not shown (--wide shows all)" in line)
+    assert "recovery_point" not in heading
+    assert "columns not shown" in note
+    whole = wide.lstrip("\n").split("\n")[0].split()
+    assert len(whole) == 12
+    assert "not shown" not in wide
+
+
+def test_a_narrow_terminal_gets_records(on_terminal, scenario):
+    home = scenario("4.3.1/killed") / "codec-none-0"
+    status, shown = on_terminal(50, "stat", "--no-progress", home)
+    assert status == 0
+    values = dict(
+        re.split(r"\s{2,}", line, maxsplit=1) for line in shown.split("\n") if "  " in line.strip()
+    )
+    assert values["partition"] == "codec-none-0"
+    assert values["records"] == "360"
+
+
+def test_a_pipe_gets_every_column(scenario, spawn):
+    result = spawn("watermark", scenario("4.3.1/killed"))
+    assert len(result.lines[0].split()) == 12
+    assert "not shown" not in result.stderr
+
+
+@pytest.mark.parametrize("chosen", ["csv", "tsv", "markdown", "kafka"])
+def test_a_format_for_programs_knows_no_terminal(on_terminal, scenario, spawn, chosen):
+    segment = scenario("4.3.1/killed") / "codec-none-0" / "00000000000000000000.log"
+    _, shown = on_terminal(60, "dump", "-f", chosen, "--no-progress", segment)
+    assert shown.rstrip("\n") == spawn("dump", "-f", chosen, segment).stdout.rstrip("\n")
+
+
+def test_many_warnings_of_a_kind_are_counted(copy_of, run):
+    home = copy_of("4.3.1/killed")
+    broken = [path for path in sorted(home.rglob("*.index")) if path.stat().st_size][:30]
+    for path in broken:
+        path.write_bytes(overwrite(path.read_bytes(), 3, b"\xff"))
+    few = run("verify", home)
+    every = run("verify", "-v", home)
+    shown = [line for line in few.lines if line.startswith("WARNING")]
+    whole = [line for line in every.lines if line.startswith("WARNING")]
+    codes = {line.split()[1]: 0 for line in whole}
+    for line in whole:
+        codes[line.split()[1]] += 1
+    assert max(codes.values()) > 3
+    for code, number in codes.items():
+        assert sum(line.split()[1] == code for line in shown) == min(number, 3)
+        grouped = [line for line in few.stderr.splitlines() if f"{code}  x{number}" in line]
+        assert len(grouped) == (number > 3)
+    assert few.status == every.status == 1
+    assert not [line for line in every.stderr.splitlines() if line.startswith("WARNING")]
+
+
+CELLS = st.text(alphabet="ab c/._-019:TZ", max_size=40)
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.text(alphabet="abc_", min_size=1, max_size=12), min_size=n, max_size=n),
+            st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=5),
+            st.lists(st.booleans(), min_size=n, max_size=n),
+        )
+    ),
+    st.integers(20, 160),
+)
+def test_what_fits_is_within_the_width_and_loses_no_character(table, width):
+    titles, rows, kept = table
+    chosen = fitting.fit(titles, rows, kept, width)
+    if chosen.as_records:
+        return
+    assert sum(chosen.widths) + 2 * (len(chosen.widths) - 1) <= width
+    for row in rows:
+        for place, room in zip(chosen.shown, chosen.widths, strict=True):
+            lines = fitting.wrapped(row[place], room).split("\n")
+            assert "".join(lines).replace(" ", "") == row[place].replace(" ", "")
+            assert max(map(len, lines)) <= room
+            numbers = set(NUMBER.findall(row[place])) if len(row[place]) <= 20 else set()
+            assert all(any(number in line for line in lines) for number in numbers)
