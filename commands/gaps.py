@@ -214,35 +214,35 @@ class _Printer:
         self._shown = shown
         self.totals = Totals()
 
-    def partition(self, found: "Result", replica: int | None) -> None:
+    def partition(self, result: "Result", replica: int | None) -> None:
         """Take one partition; `replica` is where the log of --follower ends."""
         from logtool.gaps import ghosts, objects
 
         report, settings = self._report, self._report.settings
         brief = settings.format == "table" and not settings.verbose
-        fillers = ghosts.of(found.ledger, found.subject.facts)
-        about = objects.partition_object(found, fillers)
+        fillers = ghosts.of(result.ledger, result.subject.facts)
+        about = objects.partition_object(result, fillers)
         self.totals.add(about)
         report.item(about)
-        for obj in objects.gap_objects(found, fillers, losses_only=brief):
+        for obj in objects.gap_objects(result, fillers, losses_only=brief):
             report.item(obj)
-        for obj in objects.ghost_objects(found, fillers) if self._shown.ghosts else ():
+        for obj in objects.ghost_objects(result, fillers) if self._shown.ghosts else ():
             report.item(obj)
         if replica is not None:
-            for obj in objects.stretch_objects(found, fillers, replica):
+            for obj in objects.stretch_objects(result, fillers, replica):
                 report.item(obj)
         if self._shown.output:
-            self._write(self._shown.output, found, fillers, about)
+            self._write(self._shown.output, result, fillers, about)
         summary = report.summary
         summary.partitions += 1
-        summary.segments += found.segments
-        summary.batches += found.ledger.batches
-        summary.records += found.records
-        summary.bytes += found.bytes
+        summary.segments += result.segments
+        summary.batches += result.ledger.batches
+        summary.records += result.records
+        summary.bytes += result.bytes
 
-    def _write(self, target: Path, found: "Result", fillers: "Ghosts", about: "Object") -> None:
+    def _write(self, target: Path, result: "Result", fillers: "Ghosts", about: "Object") -> None:
         from logtool.commands.views import gaps
         from logtool.gaps import fill
 
-        size = fill.write(found, fillers, target)
+        size = fill.write(result, fillers, target)
         self._report.note(gaps.written(target, size, about))

@@ -180,9 +180,9 @@ def _print(job: "Sanity", settings: "OutputSettings", given: "Inputs", *, models
 
 def _parse_size(given: str) -> dict[str, int]:
     """Return the numbers of ``segments=31800,partitions=6360``."""
-    found = [_SIZE.fullmatch(part) for part in given.split(",")]
-    size = {part.group(1): int(part.group(2)) for part in found if part}
-    if len(size) < len(found):
+    matches = [_SIZE.fullmatch(part) for part in given.split(",")]
+    size = {part.group(1): int(part.group(2)) for part in matches if part}
+    if len(size) < len(matches):
         raise UsageError(
             f"--project {given}: expected segments=N or partitions=N, each once, such as "
             "segments=31800,partitions=6360"

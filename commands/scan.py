@@ -374,14 +374,16 @@ def _compare(chosen: "OutputSettings", output: str, runs: tuple[str, str]) -> "E
         needed_for_runs()
         from logtool.pipeline import comparing
 
-        found = comparing.compare(output, *runs)
-        for obj in scan_runs.objects(found):
+        comparison = comparing.compare(output, *runs)
+        for obj in scan_runs.objects(comparison):
             report.item(obj)
-        for table in found.skipped:
+        for table in comparison.skipped:
             report.note(f"not compared: one of the runs has no table {table}", "warning")
-        report.note(scan_runs.last_line(found, *runs), "warning" if found.is_worse else "good")
+        report.note(
+            scan_runs.last_line(comparison, *runs), "warning" if comparison.is_worse else "good"
+        )
     status = report.exit_status()
-    return Exit.FINDINGS if status is Exit.OK and found.is_worse else status
+    return Exit.FINDINGS if status is Exit.OK and comparison.is_worse else status
 
 
 def _history(chosen: "OutputSettings", output: str) -> "Exit":

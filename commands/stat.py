@@ -129,23 +129,26 @@ class _Printer:
         self._waiting: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         self._topics: dict[str | None, list[Statistics]] = {}
 
-    def partition(self, found: "Surveyed") -> None:
+    def partition(self, surveyed: "Surveyed") -> None:
         """Take one partition."""
         from logtool.stat.run import as_json
 
-        summary, whole = self._report.summary, found.statistics
+        summary, whole = self._report.summary, surveyed.statistics
         summary.partitions += 1
         summary.segments += whole.segments - whole.unread_segments
         summary.batches += whole.batches
         summary.records += whole.records
         summary.bytes += whole.bytes
-        self._topics.setdefault(found.found.topic, []).append(whole)
-        place: dict[str, Any] = {"topic": found.found.topic, "partition": found.found.number}
+        self._topics.setdefault(surveyed.partition.topic, []).append(whole)
+        place: dict[str, Any] = {
+            "topic": surveyed.partition.topic,
+            "partition": surveyed.partition.number,
+        }
         objects = []
-        for segment, one in found.segments if self._with_segments else ():
+        for segment, one in surveyed.segments if self._with_segments else ():
             where = {"path": str(segment.log.path), **place, "segment": segment.base_offset}
             objects.append(as_json("segment", one, where, unpacked=self._unpacked))
-        where = {"path": str(found.found.path), **place}
+        where = {"path": str(surveyed.partition.path), **place}
         obj = as_json("partition", whole, where, unpacked=self._unpacked)
         if self._sort is SortBy.PATH:
             self._print(obj, objects)

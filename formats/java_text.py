@@ -64,8 +64,8 @@ class Line:
 def split_lines(data: bytes) -> tuple[Line, ...]:
     """Split `data` into lines; joining their `raw` gives `data` back."""
     return tuple(
-        Line(number, found.start(), found.group())
-        for number, found in enumerate(_LINE.finditer(data), start=1)
+        Line(number, match.start(), match.group())
+        for number, match in enumerate(_LINE.finditer(data), start=1)
     )
 
 
@@ -94,10 +94,10 @@ def parse_uuid(text: str) -> str | None:
 
     Padding is accepted, and so are stray low bits in the last character, which Kafka drops.
     """
-    found = _UUID.fullmatch(text)
-    if not found:
+    match = _UUID.fullmatch(text)
+    if not match:
         return None
-    return format_uuid(base64.urlsafe_b64decode(found.group(1) + "=="))
+    return format_uuid(base64.urlsafe_b64decode(match.group(1) + "=="))
 
 
 def format_uuid(value: bytes) -> str:

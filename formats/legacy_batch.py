@@ -120,10 +120,10 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
         )
 
 
-def fill(table: BatchTable, data: memoryview, found: Column) -> None:
+def fill(table: BatchTable, data: memoryview, positions: Column) -> None:
     """Correct in place the rows of magic 0 and 1 in a table made by `record_batch.parse`."""
     for row in np.nonzero(table.magic < 2)[0]:
-        at = int(found[row])
+        at = int(positions[row])
         crc, magic, attributes = _HEAD.unpack_from(data, at + LOG_OVERHEAD)
         stamp = _TIMESTAMP.unpack_from(data, at + LOG_OVERHEAD + _HEAD.size)[0] if magic else -1
         table.last_offset[row] = table.base_offset[row]

@@ -249,18 +249,18 @@ def parse_root_file(name: str) -> FileName:
 
 def parse_remote_index(name: str) -> FileName:
     """Read the name of a file in ``remote-log-index-cache``: the offset is not padded."""
-    found = _REMOTE.fullmatch(name)
-    offset = parse_long(found.group(1)) if found else None
-    segment_uuid = parse_uuid(found.group(2)) if found else None
-    if not found or offset is None or segment_uuid is None:
+    match = _REMOTE.fullmatch(name)
+    offset = parse_long(match.group(1)) if match else None
+    segment_uuid = parse_uuid(match.group(2)) if match else None
+    if not match or offset is None or segment_uuid is None:
         return FileName(
             name=name, kind=FileKind.UNKNOWN, state=FileState.LIVE, reception=Reception.IGNORED
         )
-    exact = found.group(1) == str(offset) and found.group(2) == segment_uuid
+    exact = match.group(1) == str(offset) and match.group(2) == segment_uuid
     return FileName(
         name=name,
-        kind=FileKind(found.group(3)),
-        state=FileState(found.group(4)),
+        kind=FileKind(match.group(3)),
+        state=FileState(match.group(4)),
         reception=Reception.EXACT if exact else Reception.ACCEPTED,
         offset=offset,
         segment_uuid=segment_uuid,

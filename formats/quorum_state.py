@@ -59,16 +59,16 @@ def parse(data: bytes) -> QuorumState:
     lines = split_lines(data)
     text = lines[0].text if lines else None
     content = None if text is None else parse_json_object(text)
-    found = content or {}
+    fields = content or {}
     return QuorumState(
         lines,
         content,
-        data_version=json_int(found.get(VERSION_KEY)),
-        leader_id=json_int(found.get("leaderId")),
-        leader_epoch=json_int(found.get("leaderEpoch")),
-        voted_id=json_int(found.get("votedId")),
-        voted_directory_id=_uuid(found.get("votedDirectoryId")),
-        current_voters=_voters(found.get("currentVoters")),
+        data_version=json_int(fields.get(VERSION_KEY)),
+        leader_id=json_int(fields.get("leaderId")),
+        leader_epoch=json_int(fields.get("leaderEpoch")),
+        voted_id=json_int(fields.get("votedId")),
+        voted_directory_id=_uuid(fields.get("votedDirectoryId")),
+        current_voters=_voters(fields.get("currentVoters")),
     )
 
 

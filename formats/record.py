@@ -115,15 +115,15 @@ def _damage(done: int, count: int, position: int, reason: int, size: int) -> For
 
 def parse_headers(payload: memoryview, position: int, count: int) -> list[Header]:
     """Return the headers of one record that `parse` accepted."""
-    found: list[Header] = []
+    headers: list[Header] = []
     for _ in range(count):
         length, position = _kernels.decode_varint(payload, position, len(payload), 5)
         key = bytes(payload[position : position + length])
         length, position = _kernels.decode_varint(payload, position + length, len(payload), 5)
         value = None if length < 0 else bytes(payload[position : position + length])
         position += max(length, 0)
-        found.append((key, value))
-    return found
+        headers.append((key, value))
+    return headers
 
 
 def encode(records: Sequence[Record]) -> bytes:

@@ -38,7 +38,7 @@ SMALL_FILES = frozenset(
 class _Subject:
     """A partition to be checked: what is known of it before its segments are."""
 
-    found: Partition | UnreadableError
+    partition: Partition | UnreadableError
     request: Request
     facts: PartitionFacts
     key: TopicPartition | None = None
@@ -159,12 +159,12 @@ class Verification:
             if kind not in small_files.CHECKABLE:
                 continue
             try:
-                value, found = small_files.check_file(file)
+                value, findings = small_files.check_file(file)
             except UnreadableError as error:
                 yield error
                 continue
             if kind is not FileKind.META_PROPERTIES:  # which is judged with those of the others
-                yield from found
+                yield from findings
             if kind in log_dir.OFFSET_CHECKPOINTS:
                 checkpoints[kind] = root.by_key(value)
             elif kind is FileKind.META_PROPERTIES:
@@ -186,7 +186,7 @@ class Verification:
             engine = self._run.budget.engine
             paths = [path for path, _ in chosen]
             listed = engine.partitions(paths) if engine else partition.read_each(paths)
-            for (path, directory), found in zip(chosen, listed, strict=True):
+            for (path, directory), result in zip(chosen, listed, strict=True):
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
                 offset = start.offset if start else 0
@@ -197,7 +197,7 @@ class Verification:
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, row.offset if row else None, home.is_clean),
                 )
-                job = self._job(path, found, request, key)
+                job = self._job(path, result, request, key)
                 facts[directory] = job.subject.facts
                 yield job
 
@@ -234,13 +234,15 @@ class Verification:
     def _job(
         self,
         path: Path,
-        found: Partition | UnreadableError,
+        result: Partition | UnreadableError,
         request: Request,
         key: TopicPartition | None = None,
     ) -> Job:
-        tasks = plan(found, request) if isinstance(found, Partition) else []
+        tasks = plan(result, request) if isinstance(result, Partition) else []
         job = Job(
-            path, tasks, _Subject(found=found, request=request, facts=PartitionFacts(), key=key)
+            path,
+            tasks,
+            _Subject(partition=result, request=request, facts=PartitionFacts(), key=key),
         )
         self._run.bytes_total += job.bytes
         return job
@@ -251,10 +253,10 @@ class Verification:
         """Check partitions; `judged` is asked for more to say of each one that could be read."""
         for job, reports in self._schedule.run(jobs):
             subject: _Subject = job.subject
-            if isinstance(subject.found, UnreadableError):
-                yield subject.found
+            if isinstance(subject.partition, UnreadableError):
+                yield subject.partition
                 continue
-            yield from check_partition(subject.found, subject.request, subject.facts, reports)
+            yield from check_partition(subject.partition, subject.request, subject.facts, reports)
             self.summary.count(subject.facts)
             self.summary.out_of_budget = self._schedule.out_of_time
             if judged:

@@ -63,10 +63,10 @@ class _Rows:
 
     def ops(self) -> list[int]:
         """Return what each number of a row is."""
-        found: list[int] = []
+        codes: list[int] = []
         for op, numbers in self.fields.values():
-            found += [op, *[rendering.NOTHING] * (len(numbers) - 1)]
-        return found
+            codes += [op, *[rendering.NOTHING] * (len(numbers) - 1)]
+        return codes
 
     def cut(self, line: str, mark: str) -> Pieces:
         """Return what stands before each number of a line with marks, and behind the last."""

@@ -64,8 +64,8 @@ def safe_cell(value: object) -> str:
     Numbers stay numbers, negative ones too. Source: "CSV Injection" of OWASP, whose full-width
     signs some spreadsheets take as well.
     """
-    found = cell(value)
-    return f"'{found}" if isinstance(value, str) and found.startswith(_FORMULA) else found
+    text = cell(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
 
 
 def _escape_one(char: str) -> str:

@@ -51,10 +51,10 @@ def summary(name: str, text: str) -> str:
         ValueError: the first line is not ``# NAME: SUMMARY``.
 
     """
-    found = _TITLE.match(text)
-    if not found or found[1] != name:
+    match = _TITLE.match(text)
+    if not match or match[1] != name:
         raise ValueError(f"{name}.md does not begin with '# {name}: SUMMARY'")
-    return found[2]
+    return match[2]
 
 
 def render(name: str, text: str, others: list[str]) -> str:
@@ -120,8 +120,8 @@ def _formats() -> str:
 
 def _modules() -> list[str]:
     """Return the modules that say how a file looks, the one about names first."""
-    found = pkgutil.walk_packages(formats.__path__, f"{formats.__name__}.")
-    public = [m.name for m in found if "._" not in m.name and not m.ispkg]
+    modules = pkgutil.walk_packages(formats.__path__, f"{formats.__name__}.")
+    public = [m.name for m in modules if "._" not in m.name and not m.ispkg]
     described = [name for name in public if "Source:" in str(importlib.import_module(name).__doc__)]
     return sorted(described, key=lambda name: (not name.endswith(".names"), name))
 

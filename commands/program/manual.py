@@ -99,9 +99,9 @@ def _blocks(command: Command, section: str) -> list[str]:
         if section == "EXAMPLES":
             return [*lines, ".nf", *(roff.escape(row.strip()) for row in rows), ".fi"]
         for row in rows:
-            found = _STATUS.match(row.strip())
-            if found:
-                lines += [".TP", f"\\fB{found[1]}\\fR", roff.escape(found[2])]
+            match = _STATUS.match(row.strip())
+            if match:
+                lines += [".TP", f"\\fB{match[1]}\\fR", roff.escape(match[2])]
             else:
                 lines.append(roff.escape(row.strip()))
         return lines

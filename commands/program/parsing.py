@@ -30,19 +30,19 @@ def parse_duration(option: str, text: str) -> float:
 
 
 def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
-    if not found or found.group(2) not in units or float(found.group(1)) <= 0:
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]+)?)([a-z]?)", text.strip().lower())
+    if not match or match.group(2) not in units or float(match.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
-    return float(found.group(1)) * units[found.group(2)]
+    return float(match.group(1)) * units[match.group(2)]
 
 
 def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
     """Return the settings of Spark."""
-    found = [setting.partition("=") for setting in settings or ()]
-    for name, _, value in found:
+    pairs = [setting.partition("=") for setting in settings or ()]
+    for name, _, value in pairs:
         if not name.startswith("spark.") or not value:
             raise UsageError(f"--conf {name}: expected spark.NAME=VALUE")
-    return {name: value for name, _, value in found}
+    return {name: value for name, _, value in pairs}
 
 
 def kafka_version(value: str | None) -> tuple[int, int] | None:
@@ -57,8 +57,8 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
     """
     from logtool.metadata import releases
 
-    found = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
-    release = (int(found.group(1)), int(found.group(2))) if found else None
+    match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
+    release = (int(match.group(1)), int(match.group(2))) if match else None
     if release not in releases.KNOWN:
         raise UsageError(
             f"--kafka-version {value}: what a start does is known of {KAFKA_VERSIONS} alone, which "
@@ -77,11 +77,11 @@ def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -
     listed = [] if files_from is None else _listed(files_from, b"\0" if null else b"\n")
     if paths and "" in paths:
         raise UsageError("a PATH is empty")
-    found = [*(paths or []), *listed]
-    if not found:
+    texts = [*(paths or []), *listed]
+    if not texts:
         where = f"{files_from} names none" if files_from else "give at least one"
         raise UsageError(f"no PATH: {where}")
-    return found
+    return texts
 
 
 def _listed(files_from: str, end: bytes) -> list[str]:

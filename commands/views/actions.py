@@ -177,14 +177,14 @@ def _merged(one: Object, other: Object) -> Object:
 
 def last_lines(
     printer: Printer,
-    found: Sequence["PartitionForecast"],
+    forecasts: Sequence["PartitionForecast"],
     time: "Duration | None",
     summary: ActionSummary,
 ) -> Iterator[str]:
     """Yield what a forecast says in the end, for people."""
     if printer.withheld:
         yield printer.withheld_line()
-    read = [one for one in found if one.bytes_read]
+    read = [one for one in forecasts if one.bytes_read]
     if time and read:
         longest = ""
         if len(read) > 1 and time.critical:
@@ -195,11 +195,11 @@ def last_lines(
             f"{text.rate(time.bytes_per_second, 1)} each{longest}; "
             f"let probes wait {time.probe_timeout_s} s"
         )
-    stops = sum(one.outcome != "loads" for one in found)
-    parts = [text.count(len(found), "partition")]
-    recovered = sum(one.recovered for one in found)
+    stops = sum(one.outcome != "loads" for one in forecasts)
+    parts = [text.count(len(forecasts), "partition")]
+    recovered = sum(one.recovered for one in forecasts)
     if recovered:
-        segments = text.count(sum(one.segments for one in found), "segment")
+        segments = text.count(sum(one.segments for one in forecasts), "segment")
         parts.append(f"{recovered:,} of {segments} recovered")
     if stops:
         parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
@@ -213,7 +213,7 @@ def last_lines(
         parts.append("a broker refuses to start")
     parts += _losses(printer, "lost")
     line = ", ".join(parts)
-    if not found and summary.complete:
+    if not forecasts and summary.complete:
         line = _NONE
     bad = (
         stops
@@ -224,14 +224,14 @@ def last_lines(
         or printer.offline
         or printer.discarded
     )
-    if found and summary.complete and not bad:
+    if forecasts and summary.complete and not bad:
         line += ": no sound record is lost" if printer.cut else ": nothing is lost"
     yield text.state(summary) + line
 
 
 def recovered_lines(
     printer: Printer,
-    found: Sequence["PartitionForecast"],
+    forecasts: Sequence["PartitionForecast"],
     job: "Recover",
     changes: int,
     summary: ActionSummary,
@@ -240,9 +240,9 @@ def recovered_lines(
     applied = job.consent.apply
     if printer.withheld:
         yield printer.withheld_line()
-    for log_dir in _stopped_in_order(found):
+    for log_dir in _stopped_in_order(forecasts):
         yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
-    stopped = sum(one.outcome != "loads" for one in found)
+    stopped = sum(one.outcome != "loads" for one in forecasts)
     if stopped:
         what = "it" if stopped == 1 else "them"
         partitions = text.count(stopped, "partition")
@@ -257,7 +257,7 @@ def recovered_lines(
         outcome = "--apply refuses as long as that is so" if job.blocked else "add --apply to do it"
         line = f"{files} to make; nothing was written; {outcome}"
     elif not changes and summary.exit_status() == 0:
-        line = "nothing to do" if found else _NONE
+        line = "nothing to do" if forecasts else _NONE
     elif not job.made:
         line = "nothing was changed"
     else:
@@ -280,10 +280,10 @@ def _losses(printer: Printer, verb: str) -> Iterator[str]:
         yield f"{lost} {'was' if sum(printer.lacking) == 1 else 'were'} lost before, in {where}"
 
 
-def _stopped_in_order(found: Sequence["PartitionForecast"]) -> "Iterator[Path]":
+def _stopped_in_order(forecasts: Sequence["PartitionForecast"]) -> "Iterator[Path]":
     """Yield the log dirs whose logs a broker takes as they are."""
     recovered: dict[Path, int] = {}
-    for one in found:
+    for one in forecasts:
         if one.request.start.clean:
             log_dir = one.request.path.parent
             recovered[log_dir] = recovered.get(log_dir, 0) + one.recovered

@@ -124,8 +124,8 @@ def difference(edit: Edit) -> str:
     name, change = text.escape(str(edit.action.path)), edit.action.change
     before = name if change and change.seen else "/dev/null"
     after = "/dev/null" if change and change.content is None else name
-    found = difflib.unified_diff(_lines(edit.before), _lines(edit.after), before, after)
-    return "\n".join(line.removesuffix("\n") for line in found)
+    lines = difflib.unified_diff(_lines(edit.before), _lines(edit.after), before, after)
+    return "\n".join(line.removesuffix("\n") for line in lines)
 
 
 def _undo(undo_dir: Path) -> str:

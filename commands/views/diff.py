@@ -92,8 +92,8 @@ class Printer:
 
     def conclude(self, *, compared: bool) -> None:
         """Print how many partitions are what, and what that says, for people."""
-        found = sorted(self._found.items(), key=lambda item: list(Status).index(item[0]))
-        parts = [f"{count} {_WORDS[status]}" for status, count in found]
+        counts = sorted(self._found.items(), key=lambda item: list(Status).index(item[0]))
+        parts = [f"{count} {_WORDS[status]}" for status, count in counts]
         total = text.count(self._summary.partitions, "partition")
         line = f"{total}: {', '.join(parts)}" if parts else total
         self._report.note(
@@ -195,12 +195,12 @@ def _lacks(obj: dict[str, Any]) -> list[str]:
         "damaged": "where it is damaged",
         "compacted": "to compaction",
     }
-    found = [
+    parts = [
         f"{text.count(obj[key], 'batch', 'batches')} {where}"
         for key, where in words.items()
         if obj[key]
     ]
-    return found + [text.offsets(first, last) for first, last in obj["missing"]]
+    return parts + [text.offsets(first, last) for first, last in obj["missing"]]
 
 
 def _damage(obj: Object) -> str:

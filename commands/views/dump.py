@@ -46,10 +46,10 @@ def _size(value: dict[str, Any] | None) -> object:
 
 def _flags(obj: Object) -> str:
     names = {"transactional": "txn", "control": "control"}
-    found = [short for key, short in names.items() if obj.get(key)]
+    flags = [short for key, short in names.items() if obj.get(key)]
     if obj.get("crc_valid") is False:
-        found.append("BAD-CRC")
-    return ",".join(found)
+        flags.append("BAD-CRC")
+    return ",".join(flags)
 
 
 def _control(obj: Object) -> str:

@@ -123,14 +123,14 @@ def verdict(summary: Summary) -> str:
 
 
 def _found(summary: Summary) -> str:
-    found = [
+    counts = [
         text.count(summary.severities[s], str(s), None if s is not Severity.INFO else "infos")
         for s in reversed(Severity)
         if summary.severities[s]
     ]
     if not (summary.severities[Severity.ERROR] or summary.severities[Severity.WARNING]):
-        found = ["no errors, no warnings", *found]
-    return ", ".join(found)
+        counts = ["no errors, no warnings", *counts]
+    return ", ".join(counts)
 
 
 def _info_lines(summary: Summary) -> Iterable[str]:

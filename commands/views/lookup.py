@@ -49,9 +49,9 @@ def objects(answer: "Answer") -> list[dict[str, Any]]:
     return [
         {
             "type": "lookup",
-            "path": str(answer.found.path),
-            "topic": answer.found.topic,
-            "partition": answer.found.number,
+            "path": str(answer.partition.path),
+            "topic": answer.partition.topic,
+            "partition": answer.partition.number,
             "asked": str(answer.asked),
             "asked_offset": None if by_time else answer.value,
             "asked_timestamp_ms": answer.value if by_time else None,

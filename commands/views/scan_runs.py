@@ -83,17 +83,17 @@ def history() -> View:
     )
 
 
-def objects(found: "Comparison") -> Iterator[Object]:
+def objects(comparison: "Comparison") -> Iterator[Object]:
     """Yield an object for each finding, topic and replica that is told of."""
-    for state, row in found.findings:
+    for state, row in comparison.findings:
         yield (
             {"type": "finding", "state": str(state)}
             | {name: row[name] for name in _FINDING_KEYS}
             | {"next": None}
         )
-    for row in found.growth:
+    for row in comparison.growth:
         yield {"type": "growth", **row}
-    for lag, row, known in found.replicas:
+    for lag, row, known in comparison.replicas:
         yield {
             "type": "replica",
             "state": str(lag),
@@ -112,11 +112,11 @@ def history_object(row: dict[str, Any]) -> Object:
     return {"type": "history", **row, "at": at}
 
 
-def last_line(found: "Comparison", before: str, after: str) -> str:
+def last_line(comparison: "Comparison", before: str, after: str) -> str:
     """Return one line: findings by state, growth, replicas."""
-    counts = Counter(str(state) for state, _ in found.findings)
-    grew = sum(row["log_bytes"] - row["log_bytes_before"] for row in found.growth)
-    lags = text.count(len(found.replicas), "replica")
+    counts = Counter(str(state) for state, _ in comparison.findings)
+    grew = sum(row["log_bytes"] - row["log_bytes_before"] for row in comparison.growth)
+    lags = text.count(len(comparison.replicas), "replica")
     return (
         f"{before} to {after}: {text.count(counts['new'], 'finding')} new, {counts['gone']:,} "
         f"gone, {counts['still']:,} still there; {_size_change(grew)} of logs; {lags} fell behind "

@@ -149,8 +149,8 @@ class Printer:
 
 def _may_be_lost(group: "Group") -> str:
     """Return what a leader may lack that was acknowledged, and why that cannot be told."""
-    found = group.may_be_lost
-    much = "records that nobody can count" if found is None else f"up to {found:,} records"
+    offsets = group.may_be_lost
+    much = "records that nobody can count" if offsets is None else f"up to {offsets:,} records"
     given = [node for node in group.not_looked_at if node not in group.unusable]
     why = []
     for nodes, what in ((given, "not given"), (group.unusable, "given, but does not load")):

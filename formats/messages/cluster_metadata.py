@@ -237,8 +237,8 @@ def _register_broker(reader: Reader, version: int) -> Record:
     reader.nullable_string()
     reader.take(2 if version >= 1 else 1)
     tagged = reader.tagged()
-    found = tagged[_TAG_REGISTERED].array(Reader.uuid) if _TAG_REGISTERED in tagged else ()
-    return BrokerLogDirs(broker_id, found, features.get("metadata.version"))
+    log_dirs = tagged[_TAG_REGISTERED].array(Reader.uuid) if _TAG_REGISTERED in tagged else ()
+    return BrokerLogDirs(broker_id, log_dirs, features.get("metadata.version"))
 
 
 def _end_point(reader: Reader) -> None:
@@ -260,8 +260,8 @@ def _change_broker(reader: Reader, version: int) -> Record:
     broker_id = reader.int32()
     reader.number(8)
     tagged = reader.tagged()
-    found = tagged[_TAG_CHANGED].array(Reader.uuid) if _TAG_CHANGED in tagged else None
-    return BrokerLogDirs(broker_id, found)
+    log_dirs = tagged[_TAG_CHANGED].array(Reader.uuid) if _TAG_CHANGED in tagged else None
+    return BrokerLogDirs(broker_id, log_dirs)
 
 
 def _transaction(kind: Transaction) -> Callable[[Reader, int], Record]:

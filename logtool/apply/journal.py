@@ -73,9 +73,13 @@ class Journal:
     def open(cls, undo_dir: Path) -> "Journal":
         """Read an undo directory; RefusedError for one that is none or is not believed."""
         held = HeldDir(undo_dir.resolve())
-        found = records.read(held)
-        journal = cls(held, found.log_dir, found.command)
-        journal.state, journal.steps, journal._times = found.state, found.steps, found.times
+        known = records.read(held)
+        journal = cls(held, known.log_dir, known.command)
+        journal.state, journal.steps, journal._times = (
+            known.state,
+            known.steps,
+            known.times,
+        )
         return journal
 
     def stage(self, changes: Sequence[Change]) -> None:
@@ -129,8 +133,8 @@ class Journal:
         if self.state is not State.COMMITTED:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
         with _hint(self.undo_dir, self._way_on()):
-            found = self._find()
-            for item in _by_directory(found, self._log_dir):
+            progress = self._find()
+            for item in _by_directory(progress, self._log_dir):
                 for action in stepping.actions(item):
                     (on_action or _ignore)(action)
                 stepping.carry_out(item, self._log_dir, self._undo)
@@ -149,20 +153,20 @@ class Journal:
         """Return what `undo` would do now; RefusedError if it would refuse. Changes nothing."""
         if not self.can_be_undone:
             return []
-        found = self._find()
-        stepping.check_saved(found, self._undo)
-        return [action for item in reversed(found) for action in stepping.undo_actions(item)]
+        progress = self._find()
+        stepping.check_saved(progress, self._undo)
+        return [action for item in reversed(progress) for action in stepping.undo_actions(item)]
 
     def undo(self, on_action: OnAction | None = None) -> None:
         """Put everything back, times of directories too; RefusedError if a file was changed."""
         if not self.can_be_undone:
             return
         with _hint(self.undo_dir, f"run '{self._undo_command()}' again to go on"):
-            found = self._find()
-            stepping.check_saved(found, self._undo)
+            progress = self._find()
+            stepping.check_saved(progress, self._undo)
             if self.state is not State.UNDOING:
                 self._enter(State.UNDOING)
-            for item in _by_directory(found[::-1], self._log_dir):
+            for item in _by_directory(progress[::-1], self._log_dir):
                 for action in stepping.undo_actions(item):
                     (on_action or _ignore)(action)
                 stepping.undo(item, self._log_dir, self._undo)
@@ -306,13 +310,13 @@ def finish_earlier(
 
 
 def _by_directory(
-    found: Sequence[states.StepState], log_dir: HeldDir
+    progress: Sequence[states.StepState], log_dir: HeldDir
 ) -> Iterator[states.StepState]:
     """Yield what is to be done, and make names durable when a directory is left.
 
     What comes later, such as the marker of a clean stop, never outlives what comes before it.
     """
-    for item, following in zip(found, [*found[1:], None], strict=True):
+    for item, following in zip(progress, [*progress[1:], None], strict=True):
         yield item
         home = item.step.path.parent
         if following is None or following.step.path.parent != home:

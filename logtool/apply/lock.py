@@ -118,11 +118,11 @@ def _made_by_us(home: HeldDir, fd: int) -> int | None:
     It has the time of the lock where a kill came between the two. What was changed in the
     directory since then has a time of its own, which stays.
     """
-    found = _OURS.fullmatch(os.pread(fd, 64, 0))
-    if not found:
+    mark = _OURS.fullmatch(os.pread(fd, 64, 0))
+    if not mark:
         return None
     now = os.fstat(home.fd).st_mtime_ns
-    return int(found[1]) if abs(now - os.fstat(fd).st_ctime_ns) < _AT_ONCE else now
+    return int(mark[1]) if abs(now - os.fstat(fd).st_ctime_ns) < _AT_ONCE else now
 
 
 def _remove(home: HeldDir) -> None:

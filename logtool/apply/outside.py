@@ -71,5 +71,5 @@ def _holds_files(path: Path) -> bool:
 
 
 def _is_of_partition(name: str) -> bool:
-    found = names.parse_partition_file(name)
-    return found.kind in _PARTITION_KINDS and found.reception is names.Reception.EXACT
+    file_name = names.parse_partition_file(name)
+    return file_name.kind in _PARTITION_KINDS and file_name.reception is names.Reception.EXACT

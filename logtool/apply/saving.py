@@ -37,9 +37,9 @@ def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Pat
 def _expect(home: HeldDir, path: Path | None, seen: Stamp | None) -> None:
     """Refuse a file that is not as it was judged."""
     status = None if path is None else home.look(path)
-    found = None if status is None else Stamp(status.st_size, status.st_mtime_ns)
-    if found != seen:
-        what = "is gone" if not found else "is there now" if not seen else "has changed since"
+    stamp = None if status is None else Stamp(status.st_size, status.st_mtime_ns)
+    if stamp != seen:
+        what = "is gone" if not stamp else "is there now" if not seen else "has changed since"
         raise RefusedError(f"{path}: the plan is stale: the file {what}; nothing was changed")
 
 

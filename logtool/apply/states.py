@@ -73,7 +73,7 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
     pairs = list(zip(steps, places, strict=True))
     moved = {path for step, path in pairs if step.is_renamed and path == step.after}
     removed = {step.before for step in steps if step.kind is Kind.REMOVE}
-    found = []
+    states = []
     for step, path in pairs:
         content = _content(step, path, home, undo, settled, path in moved)
         if content is None:
@@ -83,8 +83,8 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
             )
         if step.is_renamed and path == step.before and step.after not in removed:
             _refuse_taken(step, home)
-        found.append(StepState(step, path, content))
-    return found
+        states.append(StepState(step, path, content))
+    return states
 
 
 def _place(step: Step, home: HeldDir) -> Path:
@@ -159,10 +159,10 @@ def _begins(tail: Iterable[bytes], whole: Iterable[bytes]) -> bool:
     return True
 
 
-def _common(one: bytes, other: bytes) -> int:
+def _common(first: bytes, second: bytes) -> int:
     """Return how many bytes two blocks have in common from their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _is_like(home: HeldDir, path: Path, status: os.stat_result, wanted: Look | None) -> bool:

@@ -20,12 +20,12 @@ SUFFIX = ".logtool-tmp"
 """Of a file that gets its name when it is whole: nothing to a broker, in the root and below."""
 
 
-def carry_out(found: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
+def carry_out(state: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
     """Bring the file of a step to what it shall be; names are not durable yet."""
-    step, path = found.step, found.path
+    step, path = state.step, state.path
     _clear(step, home)
     if step.kind is Kind.REMOVE:
-        if found.content is Content.OLD:
+        if state.content is Content.OLD:
             disk.remove(home, path)
         return
     if step.after and path != step.after and step.is_renamed:
@@ -38,34 +38,34 @@ def carry_out(found: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
         if not disk.cut(home, path, step.new.size, step.new.mtime_ns):
             with OpenFile(home, path) as file:
                 _write_over(home, path, file.blocks(0, step.new.size), step.new, file)
-    elif found.content is not Content.NEW:
+    elif state.content is not Content.NEW:
         with OpenFile(undo_dir, written(undo_dir, step)) as source, ExitStack() as stack:
             like = stack.enter_context(OpenFile(home, path)) if step.old else None
             _write_over(home, path, source.blocks(), step.new, like)
 
 
-def undo(found: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
+def undo(state: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
     """Bring the file of a step back to what it was; names are not durable yet."""
-    step, path = found.step, found.path
+    step, path = state.step, state.path
     _clear(step, home)
     if step.old is None:
         disk.remove(home, path)
         return
-    if step.kind is Kind.TRUNCATE and found.content is Content.OLD:
+    if step.kind is Kind.TRUNCATE and state.content is Content.OLD:
         disk.sync_file(home, path)
-    elif found.content is not Content.OLD:
+    elif state.content is not Content.OLD:
         with OpenFile(undo_dir, saved(undo_dir, step)) as source:
             if step.kind is Kind.TRUNCATE and step.new:
                 _put_tail_back(home, path, source, step.new, step.old)
             else:
                 _put_back(home, path, undo_dir, source, step.old)
-    if found.is_renamed and step.before:
+    if state.is_renamed and step.before:
         disk.rename(home, path, step.before)
 
 
-def check_saved(found: Sequence[StepState], undo_dir: HeldDir) -> None:
+def check_saved(states: Sequence[StepState], undo_dir: HeldDir) -> None:
     """Refuse to undo with anything but the very bytes that were saved."""
-    for item in found:
+    for item in states:
         step = item.step
         if item.content is Content.OLD or step.old is None or step.old.crc32c is None:
             continue
@@ -75,14 +75,14 @@ def check_saved(found: Sequence[StepState], undo_dir: HeldDir) -> None:
                 raise RefusedError(text)
 
 
-def actions(found: StepState) -> Iterator[Action]:
+def actions(state: StepState) -> Iterator[Action]:
     """Yield what is still to be done to carry out a step."""
-    step = found.step
-    if step.is_renamed and not found.is_renamed:
-        yield _told(step, Kind.RENAME, "gets its other name", found.path, target=step.after)
-    if step.kind is Kind.RENAME or found.content is Content.NEW:
+    step = state.step
+    if step.is_renamed and not state.is_renamed:
+        yield _told(step, Kind.RENAME, "gets its other name", state.path, target=step.after)
+    if step.kind is Kind.RENAME or state.content is Content.NEW:
         return
-    path = step.after or found.path
+    path = step.after or state.path
     old, new = step.old, step.new
     if step.kind is Kind.TRUNCATE and old and new:
         reason = f"cut from {old.size:,} to {new.size:,} bytes"
@@ -92,26 +92,26 @@ def actions(found: StepState) -> Iterator[Action]:
         yield _told(step, step.kind, f"{step.kind}d", path, length=size)
 
 
-def undo_actions(found: StepState) -> Iterator[Action]:
+def undo_actions(state: StepState) -> Iterator[Action]:
     """Yield what is still to be done to undo a step."""
-    step = found.step
+    step = state.step
     old, new = step.old, step.new
     if old is None:
-        if found.content is not Content.OLD:
+        if state.content is not Content.OLD:
             yield _told(
-                step, Kind.REMOVE, "was created", found.path, length=new.size if new else None
+                step, Kind.REMOVE, "was created", state.path, length=new.size if new else None
             )
         return
-    if found.content is not Content.OLD:
+    if state.content is not Content.OLD:
         if step.kind is Kind.TRUNCATE and new:
             reason = f"was cut from {old.size:,} to {new.size:,} bytes"
-            yield _told(step, "append", reason, found.path, new.size, old.size - new.size)
+            yield _told(step, "append", reason, state.path, new.size, old.size - new.size)
         else:
             gone = step.kind is Kind.REMOVE
             reason = "was removed" if gone else "has other content"
             word = Kind.CREATE if gone else Kind.REPLACE
-            yield _told(step, word, reason, found.path, length=old.size)
-    if found.is_renamed and step.after:
+            yield _told(step, word, reason, state.path, length=old.size)
+    if state.is_renamed and step.after:
         reason = f"was renamed from {step.path.name}"
         yield _told(step, Kind.RENAME, reason, step.after, target=step.before)
 

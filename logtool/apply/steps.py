@@ -49,10 +49,10 @@ class Step:
     @property
     def path(self) -> Path:
         """Return the name that a person knows it by."""
-        found = self.before or self.after
-        if found is None:
+        path = self.before or self.after
+        if path is None:
             raise ValueError(f"step {self.number} has no file")
-        return found
+        return path
 
     @property
     def is_renamed(self) -> bool:

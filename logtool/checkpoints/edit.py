@@ -62,7 +62,7 @@ class Present:
     @property
     def is_sound(self) -> bool:
         """Return whether a broker reads every row of it, as it is."""
-        return not [found for found in self.findings if found.code != "checkpoint/empty"]
+        return not [finding for finding in self.findings if finding.code != "checkpoint/empty"]
 
 
 def load(path: Path) -> Present:
@@ -125,7 +125,7 @@ def set_row(path: Path, key: str, value: str | None) -> Edit | None:
     present = load(path)
     if present.stamp is None and value is None:
         _expect_directory(path)
-    bad = [found for found in present.findings if found.code not in _HARMLESS]
+    bad = [finding for finding in present.findings if finding.code not in _HARMLESS]
     if bad:
         raise RefusedError(f"{path}: {bad[0].message}; repair it with 'logtool checkpoint rebuild'")
     number = None if value is None else _whole("OFFSET", value, _LARGEST_OFFSET)
@@ -164,8 +164,8 @@ def _set_epoch(present: Present, key: str, value: int | None) -> Edit | None:
     if before == value:
         return None
     checkpoint = leader_epoch_checkpoint.build(sorted(rows.items()))
-    for found in leader_epoch_checkpoint.check(checkpoint):
-        raise RefusedError(f"{present.path} would not be sound: {found.message}")
+    for finding in leader_epoch_checkpoint.check(checkpoint):
+        raise RefusedError(f"{present.path} would not be sound: {finding.message}")
     content = leader_epoch_checkpoint.encode(checkpoint)
     return replacement(present, content, [_changed(present, f"epoch {key}", before, value)])
 

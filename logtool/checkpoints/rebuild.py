@@ -63,23 +63,23 @@ class Rebuild:
 
     def __iter__(self) -> Iterator[Edit | UnreadableError]:
         home = log_dirs.read(self.log_dir)
-        found: dict[FileKind, Present] = {}
+        present: dict[FileKind, Present] = {}
         for kind in {*self._kinds, FileKind.LOG_START_CHECKPOINT} & home.files.keys():
             try:
-                found[kind] = load(home.files[kind].path)
+                present[kind] = load(home.files[kind].path)
             except UnreadableError as error:
                 if kind in self._kinds:
                     yield error
-        starts = found.get(FileKind.LOG_START_CHECKPOINT)
+        starts = present.get(FileKind.LOG_START_CHECKPOINT)
         start_rows: dict[TopicPartition, int] = starts.value.offsets if starts else {}
         extents: dict[TopicPartition, Extent] = {}
         with self.run.schedule() as schedule:
             for job, reports in schedule.run(self._jobs(home, start_rows)):
                 yield from self._judge(job, list(reports), start_rows, extents)
         for kind in self._kinds:
-            if kind in found:
+            if kind in present:
                 yield from _offsets(
-                    found[kind], home, self.selection, extents, start_rows, self.summary
+                    present[kind], home, self.selection, extents, start_rows, self.summary
                 )
 
     def _jobs(self, home: DataDir, start_rows: dict[TopicPartition, int]) -> Iterator[Job]:
@@ -91,11 +91,11 @@ class Rebuild:
             row = start_rows.get(key, 0) if key else 0
             request = Request(level, home.is_clean, max(row, 0))
             try:
-                found: Partition | UnreadableError = partition.read(path)
+                listed: Partition | UnreadableError = partition.read(path)
             except UnreadableError as error:
-                found = error
-            tasks = plan(found, request) if isinstance(found, Partition) else []
-            yield Job(path, tasks, (found, request, key))
+                listed = error
+            tasks = plan(listed, request) if isinstance(listed, Partition) else []
+            yield Job(path, tasks, (listed, request, key))
 
     def _partitions(
         self, home: DataDir
@@ -115,12 +115,12 @@ class Rebuild:
         extents: dict[TopicPartition, Extent],
     ) -> Iterator[Edit | UnreadableError]:
         """Yield the edit of a partition's epochs, and note what its log says of the offsets."""
-        found, request, key = job.subject
-        if isinstance(found, UnreadableError):
-            yield found
+        listed, request, key = job.subject
+        if isinstance(listed, UnreadableError):
+            yield listed
             return
         facts = PartitionFacts()
-        items = list(check_partition(found, request, facts, iter(reports)))
+        items = list(check_partition(listed, request, facts, iter(reports)))
         unreadable = [item for item in items if isinstance(item, UnreadableError)]
         if unreadable or facts.first_base_offset is None:
             yield from unreadable
@@ -128,21 +128,21 @@ class Rebuild:
         extent = Extent(facts.first_base_offset, facts.log_end_offset)
         if any(report.changed for report in reports):
             text = "changed while it was read; stop the broker first"
-            yield UnreadableError(found.path, text)
+            yield UnreadableError(listed.path, text)
             return
         if key:
             extents[key] = extent
         if self._with_epochs:
             start = rules.log_start(extent, start_rows.get(key) if key else None)
-            yield from _epochs(found, extent, reports, start)
+            yield from _epochs(listed, extent, reports, start)
 
 
 def _epochs(
-    found: Partition, extent: Extent, reports: Sequence[SegmentReport], start: int
+    partition: Partition, extent: Extent, reports: Sequence[SegmentReport], start: int
 ) -> Iterator[Edit | UnreadableError]:
     """Yield the edit of leader-epoch-checkpoint, where it should be another."""
     try:
-        present = load(found.path / FileKind.LEADER_EPOCH_CHECKPOINT)
+        present = load(partition.path / FileKind.LEADER_EPOCH_CHECKPOINT)
     except UnreadableError as error:
         yield error
         return
@@ -201,4 +201,6 @@ def _is_meant(key: TopicPartition, selection: Selection) -> bool:
 
 
 def _unsound(present: Present) -> str:
-    return next(found.message for found in present.findings if found.code != "checkpoint/empty")
+    return next(
+        finding.message for finding in present.findings if finding.code != "checkpoint/empty"
+    )

@@ -45,8 +45,8 @@ def epochs(
     known = [run for run in runs if run[0] >= 0]
     kept = [row for row in rows if _agrees(row, known, start) and (end is None or row[1] <= end)]
     # With the epochs that end before the log starts: the last of them is that of its first offset.
-    found = {*kept, *((epoch, first) for epoch, first, _ in known)}
-    return _from_start(_assigned(sorted(found, key=lambda row: (row[1], row[0]))), start)
+    pairs = {*kept, *((epoch, first) for epoch, first, _ in known)}
+    return _from_start(_assigned(sorted(pairs, key=lambda row: (row[1], row[0]))), start)
 
 
 def _agrees(row: Epoch, runs: Iterable[Run], start: int) -> bool:

@@ -43,9 +43,9 @@ def show(path: Path, selection: Selection) -> Iterator[Item]:
     if present.kind is FileKind.LEADER_EPOCH_CHECKPOINT:
         yield from _epochs(present)
     else:
-        found: Rows = {present.kind: present.value.offsets}
-        for topic, number in found[present.kind]:
-            yield _partition(file, topic, number, found)
+        rows: Rows = {present.kind: present.value.offsets}
+        for topic, number in rows[present.kind]:
+            yield _partition(file, topic, number, rows)
 
 
 def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
@@ -86,14 +86,14 @@ def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
             yield _partition(home.path, topic, number, found)
 
 
-def _partition(path: Path, topic: str, number: int, found: Rows) -> Object:
+def _partition(path: Path, topic: str, number: int, rows: Rows) -> Object:
     return {
         "type": "partition",
         "path": str(path),
         "topic": topic,
         "partition": number,
         "directory": None,
-        **{name: found.get(kind, {}).get((topic, number)) for kind, name in _COLUMNS.items()},
+        **{name: rows.get(kind, {}).get((topic, number)) for kind, name in _COLUMNS.items()},
         "leader_epoch": None,
         "epoch_start_offset": None,
     }
@@ -112,6 +112,6 @@ def _epochs(present: Present) -> Iterator[Object]:
 
 
 def _findings(present: Present) -> Iterator[Finding]:
-    for found in present.findings:
-        if found.code != "checkpoint/empty":
-            yield found.placed(present.path)
+    for finding in present.findings:
+        if finding.code != "checkpoint/empty":
+            yield finding.placed(present.path)

@@ -271,13 +271,13 @@ def _stands_out(base: Column, last: Column, outside: Column, start: int) -> Colu
     A flipped bit in a base offset or a leader epoch does that, which no CRC covers. Without this
     the whole rest of the segment would seem out of order. `start` is what came last before.
     """
-    found = np.zeros(len(base), np.bool_)
+    ahead = np.zeros(len(base), np.bool_)
     before = start
     # Only where the order is broken at all does anything need a closer look.
     for row in np.flatnonzero((base[1:] < base[:-1]) & ~outside[:-1] & ~outside[1:]):
         before = max(start, int(last[row - 1])) if row else start
-        found[row] = before < base[row + 1] and base[row] > before
-    return found
+        ahead[row] = before < base[row + 1] and base[row] > before
+    return ahead
 
 
 def _fewer_records(table: BatchTable) -> Column:

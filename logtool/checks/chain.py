@@ -119,7 +119,7 @@ def _hole(
     ]
     witnesses = [
         *orphans[bisect_left(orphans, end, key=_offset) : bisect_left(orphans, begin, key=_offset)],
-        *(one for one in inside if not compacted or cleaning.spared(_offset(one))),
+        *(epoch for epoch in inside if not compacted or cleaning.spared(_offset(epoch))),
     ]
     if witnesses:
         text += f", and {witnesses[0].name.name} shows that one was there"

@@ -74,9 +74,9 @@ def brokers(members: Sequence[Member], kafka: tuple[int, int]) -> list["Ensemble
     another broker's. A log dir with neither belongs to the only broker there is.
     """
     groups: dict[str | None, list[Member]] = {}
-    for one in members:
-        groups.setdefault(one.node, []).append(one)
-    whole = [any(one.has_metadata_log for one in group) for group in groups.values()]
+    for member in members:
+        groups.setdefault(member.node, []).append(member)
+    whole = [any(member.has_metadata_log for member in group) for group in groups.values()]
     if sum(whole) <= 1 and not (len(groups) > 1 and not any(whole)):
         return [Ensemble(members, kafka)] if members else []
     return [Ensemble(group, kafka) for group in groups.values()]
@@ -95,11 +95,11 @@ class Ensemble:
     @cached_property
     def metadata_log(self) -> Member | None:
         """Return the log dir with the metadata log: the fuller one, where there are two."""
-        holders = [one for one in self.members if one.has_metadata_log]
+        holders = [member for member in self.members if member.has_metadata_log]
         if len(holders) < 2:
             return holders[0] if holders else None
         return max(
-            holders, key=lambda one: len(files.list_dir(one.path / metadata_image.DIRECTORY))
+            holders, key=lambda member: len(files.list_dir(member.path / metadata_image.DIRECTORY))
         )
 
     @cached_property
@@ -117,9 +117,9 @@ class Ensemble:
     def node_id(self) -> int | None:
         """Return the broker's id: what stands beside the metadata log, else anywhere."""
         first = [self.metadata_log] if self.metadata_log else []
-        for one in (*first, *self.members):
-            if one.meta and one.meta.node_id is not None:
-                return one.meta.node_id
+        for member in (*first, *self.members):
+            if member.meta and member.meta.node_id is not None:
+                return member.meta.node_id
         return None
 
     @cached_property
@@ -166,7 +166,7 @@ class Ensemble:
     def offline(self) -> frozenset[Path]:
         """Return the log dirs that the broker starts without, and of which it loads nothing."""
         known = self._by_themselves
-        return frozenset(one.log_dir for one in known if one.effect is Effect.OFFLINE)
+        return frozenset(verdict.log_dir for verdict in known if verdict.effect is Effect.OFFLINE)
 
     def needs(self, log_dir: Path) -> bool:
         """Return whether the broker does not start without this log dir: not before 3.7."""
@@ -181,17 +181,17 @@ class Ensemble:
     @cached_property
     def futures(self) -> tuple[Future, ...]:
         """Return the copies that are on their way to another log dir, with what becomes of them."""
-        found = [
-            (one, path, d)
-            for one in self.members
-            if one.path not in self.offline
-            for path, d in one.root.partitions
+        copies = [
+            (member, path, d)
+            for member in self.members
+            if member.path not in self.offline
+            for path, d in member.root.partitions
             if d.kind is DirectoryKind.FUTURE and not (self._has_ids and self.is_stray(path, d))
         ]
         live = {
             (d.topic, d.partition): path
-            for one in self.members
-            for path, d in one.root.partitions
+            for member in self.members
+            for path, d in member.root.partitions
             if d.kind is DirectoryKind.LIVE
         }
         return tuple(
@@ -199,9 +199,9 @@ class Ensemble:
                 (d.topic, d.partition),
                 path,
                 live.get((d.topic, d.partition)),
-                assigned=self._is_assigned_here(one, path, d),
+                assigned=self._is_assigned_here(member, path, d),
             )
-            for one, path, d in found
+            for member, path, d in copies
         )
 
     @property
@@ -237,7 +237,8 @@ class Ensemble:
     @property
     def _is_kraft(self) -> bool:
         return any(
-            one.has_metadata_log or (one.meta and one.meta.version == 1) for one in self.members
+            member.has_metadata_log or (member.meta and member.meta.version == 1)
+            for member in self.members
         )
 
     @cached_property
@@ -246,60 +247,64 @@ class Ensemble:
 
     def _unidentified(self) -> Iterator[Verdict]:
         """Yield what is wrong with each meta.properties by itself."""
-        broken = {one.path: found for one in self.members if (found := self._faults(one))}
+        broken = {
+            member.path: faults for member in self.members if (faults := self._faults(member))
+        }
         nothing_left = len(broken) == len(self.members)
-        for one in self.members:
-            needed = nothing_left or one is self.metadata_log
-            for finding, effect in broken.get(one.path, ()):
+        for member in self.members:
+            needed = nothing_left or member is self.metadata_log
+            for finding, effect in broken.get(member.path, ()):
                 fate = Effect.REFUSE if needed else effect
-                yield Verdict(_told(finding, fate), fate, one.path)
-            is_missing = one.meta is None and not one.is_folder and not one.unread
+                yield Verdict(_told(finding, fate), fate, member.path)
+            is_missing = member.meta is None and not member.is_folder and not member.unread
             if is_missing and self._is_kraft:
                 text = "holds no meta.properties, as the broker's other log dirs do"
-                if one.has_metadata_log:
+                if member.has_metadata_log:
                     text = "holds a metadata log and no meta.properties"
                 yield Verdict(
-                    Finding("meta-properties/missing", text, path=one.path), Effect.REFUSE, one.path
+                    Finding("meta-properties/missing", text, path=member.path),
+                    Effect.REFUSE,
+                    member.path,
                 )
 
-    def _faults(self, one: Member) -> list[tuple[Finding, Effect]]:
-        return faults(one, has_ids=self._has_ids, is_kraft=self._is_kraft)
+    def _faults(self, member: Member) -> list[tuple[Finding, Effect]]:
+        return faults(member, has_ids=self._has_ids, is_kraft=self._is_kraft)
 
     def _identities(self) -> Iterator[Verdict]:
         """Hold the files that can be read against each other."""
         readable = [
-            (one, one.meta)
-            for one in self.members
-            if one.meta and (not self._has_ids or not self._faults(one))
+            (member, member.meta)
+            for member in self.members
+            if member.meta and (not self._has_ids or not self._faults(member))
         ]
         # What stands beside the metadata log is right: that is whom the broker takes itself for.
         readable.sort(key=lambda pair: pair[0] is not self.metadata_log)
         if not readable:
             return
         (first, right), *others = readable
-        for one, meta in others:
+        for member, meta in others:
             for key, value, wanted in differences(right, meta, all_keys=not self._has_ids):
                 text = f"{key} is {value}, but {first.path} says {wanted}"
-                yield _refusal("meta-properties/mismatch", text, one.path / _META)
+                yield _refusal("meta-properties/mismatch", text, member.path / _META)
         if not self._has_ids:
             return
         seen: dict[str, Member] = {}
-        for one, meta in readable:
-            other = seen.setdefault(meta.directory_id, one) if meta.directory_id else one
-            if other is not one:
+        for member, meta in readable:
+            other = seen.setdefault(meta.directory_id, member) if meta.directory_id else member
+            if other is not member:
                 text = f"directory.id {meta.directory_id} is also that of {other.path}"
-                yield _refusal("meta-properties/duplicate-id", text, one.path / _META)
+                yield _refusal("meta-properties/duplicate-id", text, member.path / _META)
 
     def _two_metadata_logs(self) -> Iterator[Verdict]:
-        for one in self.members:
-            if one.has_metadata_log and self.metadata_log and one is not self.metadata_log:
-                path = one.path / metadata_image.DIRECTORY
+        for member in self.members:
+            if member.has_metadata_log and self.metadata_log and member is not self.metadata_log:
+                path = member.path / metadata_image.DIRECTORY
                 text = f"is also in {self.metadata_log.path}; a broker has one metadata log"
                 yield _refusal("data-dir/duplicate-partition", text, path, (CLUSTER_METADATA, 0))
 
     def _unknown_names(self) -> Iterator[Verdict]:
-        for one in self.members:
-            for path, directory in () if self._has_strays else one.root.partitions:
+        for member in self.members:
+            for path, directory in () if self._has_strays else member.root.partitions:
                 if directory.kind is DirectoryKind.STRAY:
                     text = "is a name that releases before 3.6 do not know"
                     yield _refusal("data-dir/stops-broker", text, path)
@@ -307,10 +312,10 @@ class Ensemble:
     def _twice(self) -> Iterator[Verdict]:
         """Yield partitions that lie in the log dirs twice, live or on their way."""
         seen: dict[tuple[TopicPartition, DirectoryKind], Path] = {}
-        for one in self.members:
-            if one.path in self.offline:
+        for member in self.members:
+            if member.path in self.offline:
                 continue
-            for path, directory in one.root.partitions:
+            for path, directory in member.root.partitions:
                 if directory.kind not in OF_TODAY or directory.topic == CLUSTER_METADATA:
                     continue
                 key = directory.topic, directory.partition
@@ -366,7 +371,7 @@ class Ensemble:
         image = self.image
         if not self._has_ids or not image or image.damage or self.node_id is None:
             return set()
-        known = [one.meta.directory_id if one.meta else None for one in self.members]
+        known = [member.meta.directory_id if member.meta else None for member in self.members]
         missing = image.log_dirs(self.node_id) - {*known} - _NO_LOG_DIRS
         # A log dir that has lost its id may be any of them.
         return missing if len(missing) > known.count(None) else set()

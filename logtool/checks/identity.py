@@ -67,10 +67,10 @@ def member(root: DataDir) -> Member:
         is_folder = any(path.name == _META for path, _ in root.bad_directories)
         return Member(root, None, is_folder=is_folder)
     try:
-        value, found = small_files.check_file(file)
+        value, findings = small_files.check_file(file)
     except UnreadableError as error:
         return Member(root, None, unread=error)
-    return Member(root, value, tuple(found))
+    return Member(root, value, tuple(findings))
 
 
 def node_of(meta: MetaProperties) -> str | None:
@@ -87,31 +87,31 @@ def topic_id_of(path: Path) -> str | None:
         return None
 
 
-def faults(one: Member, *, has_ids: bool, is_kraft: bool) -> list[tuple[Finding, Effect]]:
+def faults(member: Member, *, has_ids: bool, is_kraft: bool) -> list[tuple[Finding, Effect]]:
     """Return what makes a file unreadable, and what that does to one log dir of several.
 
     `has_ids` says that the release reads directory ids, `is_kraft` that the broker keeps a
     metadata log.
     """
-    path = one.path / _META
-    if one.is_folder:
+    path = member.path / _META
+    if member.is_folder:
         text = "is a folder, and not a file"
         return [(Finding("meta-properties/malformed", text, path=path), Effect.OFFLINE)]
-    meta = one.meta
+    meta = member.meta
     if meta is None:
         return []
     unread = Effect.OFFLINE if has_ids else Effect.REFUSE
-    found = []
-    for finding in one.wrong:
+    faults = []
+    for finding in member.wrong:
         of_directory_id = _key_at(meta, finding) == "directory.id"
         if of_directory_id and not has_ids:
             continue
         is_reserved = finding.code == "meta-properties/reserved-directory-id"
-        found.append((finding, Effect.REFUSE if is_reserved else unread))
-    if not found and meta.version is not None and meta.version not in _READ_VERSIONS:
+        faults.append((finding, Effect.REFUSE if is_reserved else unread))
+    if not faults and meta.version is not None and meta.version not in _READ_VERSIONS:
         text = f"expected version 0 or 1, found {meta.version}"
-        found.append((Finding("meta-properties/version", text, path=path), unread))
-    if not found and meta.version == 0 and is_kraft:
+        faults.append((Finding("meta-properties/version", text, path=path), unread))
+    if not faults and meta.version == 0 and is_kraft:
         missing = [
             key
             for key, value in (("broker.id", meta.node_id), ("cluster.id", meta.cluster_id))
@@ -120,11 +120,11 @@ def faults(one: Member, *, has_ids: bool, is_kraft: bool) -> list[tuple[Finding,
         if missing:
             text = f"expected {' and '.join(missing)} in a file of version 0, found none"
             finding = Finding("meta-properties/missing-key", text, path=path)
-            found.append((finding, Effect.REFUSE))
+            faults.append((finding, Effect.REFUSE))
         elif not has_ids:
             text = "expected version 1, found 0"
-            found.append((Finding("meta-properties/version", text, path=path), Effect.REFUSE))
-    return found
+            faults.append((Finding("meta-properties/version", text, path=path), Effect.REFUSE))
+    return faults
 
 
 def differences(
@@ -135,10 +135,10 @@ def differences(
     Before 3.7 these are `all_keys`; since then the cluster's and the node's ids.
     """
     if all_keys:
-        one, other = right.properties, meta.properties
-        for key in sorted({*one, *other}):
-            if one.get(key) != other.get(key):
-                yield key, other.get(key), one.get(key)
+        first, second = right.properties, meta.properties
+        for key in sorted({*first, *second}):
+            if first.get(key) != second.get(key):
+                yield key, second.get(key), first.get(key)
         return
     for key, wanted, value in (
         ("cluster.id", right.cluster_id, meta.cluster_id),

@@ -26,9 +26,9 @@ class LogPass:
 
     def feed(self, chunk: Chunk) -> list[Finding]:
         """Take the next chunk; returns what is wrong with its batches."""
-        found = list(self.rules.feed(chunk))
+        findings = list(self.rules.feed(chunk))
         if self._task.level is Level.RECORDS:
-            found += check_records(chunk, self._task.limit)
+            findings += check_records(chunk, self._task.limit)
         misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         self._add_rows(placed, chunk.plain)
@@ -37,7 +37,7 @@ class LogPass:
             trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
             placed = chunk.table[trusted]
         _add_epochs(self._report, placed, chunk.plain)
-        return found
+        return findings
 
     def _add_rows(self, table: BatchTable, plain: Plain | None) -> None:
         """Keep the rows of producers; of plain batches most that `significant` asks is known."""

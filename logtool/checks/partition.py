@@ -93,10 +93,10 @@ def _check(
     values: dict[FileKind, Any] = {}
     for kind, file in partition.fixed.items():
         try:
-            value, found = small_files.check_file(file)
-            yield from found
+            value, findings = small_files.check_file(file)
+            yield from findings
             # What else would be said of an unsound file says the same again.
-            if not found:
+            if not findings:
                 values[kind] = value
         except UnreadableError as error:
             yield vanished(error)
@@ -136,14 +136,14 @@ def _check_epochs(
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if file and checkpoint is None:
         return
-    found = chain.check_epochs(
+    findings = chain.check_epochs(
         file,
         checkpoint or leader_epoch_checkpoint.parse(b""),
         chain.merge_runs(reports),
         log_start=_log_start(partition, request, values, reports),
         log_end=facts.log_end_offset,
     )
-    yield from _placed(file, partition, found)
+    yield from _placed(file, partition, findings)
 
 
 def _grew(log: File) -> bool:
@@ -194,11 +194,11 @@ def _check_producers(
     snapshots = []
     for file in partition.snapshots:
         try:
-            found, entries = producers.check_snapshot_file(file)
+            findings, entries = producers.check_snapshot_file(file)
         except UnreadableError as error:
             yield vanished(error)
             continue
-        yield from found
+        yield from findings
         snapshots.append((file, entries))
     offsets = [file.name.offset or 0 for file, _ in snapshots]
     state = ProducerState()
@@ -292,6 +292,8 @@ def _in_segment(item: Item, report: SegmentReport) -> Item:
     return item.placed(item.path, segment=report.base_offset)
 
 
-def _placed(file: File | None, partition: Partition, found: Iterator[Finding]) -> Iterator[Finding]:
-    for finding in found:
+def _placed(
+    file: File | None, partition: Partition, findings: Iterator[Finding]
+) -> Iterator[Finding]:
+    for finding in findings:
         yield finding.placed(file.path if file else partition.path)

@@ -94,10 +94,10 @@ def check_piece(task: Task, on_bytes: OnBytes, on_chunk: OnChunk | None = None) 
 
     What `on_chunk` was given counts only if the piece does; see `join`.
     """
-    found = PieceReport(SegmentReport(task.segment.base_offset))
+    report = PieceReport(SegmentReport(task.segment.base_offset))
     with suppress(UnreadableError), task.segment.log.open() as log:
-        found.ordinary = _is_ordinary(task, log, found, on_bytes, on_chunk)
-    return found
+        report.ordinary = _is_ordinary(task, log, report, on_bytes, on_chunk)
+    return report
 
 
 def join(task: Task, pieces: Sequence[PieceReport]) -> SegmentReport | None:
@@ -158,13 +158,13 @@ def _add(whole: SegmentReport, part: SegmentReport) -> None:
 
 
 def _is_ordinary(
-    task: Task, log: LogFile, found: PieceReport, on_bytes: OnBytes, on_chunk: OnChunk | None
+    task: Task, log: LogFile, report: PieceReport, on_bytes: OnBytes, on_chunk: OnChunk | None
 ) -> bool:
     segment, piece = task.segment, task.piece or range(0)
     if log.size != segment.log.size:
         return False
-    offsets, times = _joins(segment, log, piece, found)
-    log_pass = LogPass(task, found.report)
+    offsets, times = _joins(segment, log, piece, report)
+    log_pass = LogPass(task, report.report)
     at, payload = piece.start, task.payload or task.level is Level.RECORDS
     chunks = walk.scan(
         log,
@@ -189,31 +189,31 @@ def _is_ordinary(
     if at != piece.stop or log.size_now() != segment.log.size:
         return False
     log_pass.finish()
-    found.last_batch_position = offsets.last_batch_position
-    found.max_timestamp = times.max_timestamp
+    report.last_batch_position = offsets.last_batch_position
+    report.max_timestamp = times.max_timestamp
     return not (offsets.verdicts().any() or times.verdicts().any())
 
 
 def _joins(
-    segment: Segment, log: LogFile, piece: range, found: PieceReport
+    segment: Segment, log: LogFile, piece: range, report: PieceReport
 ) -> tuple[OffsetIndexJoin, TimeIndexJoin]:
     """Return the joins of the entries that point into a piece, and note which these are."""
     offsets, times = offset_index.parse(b""), time_index.parse(b"")
     if file := segment.indexes.get(FileKind.OFFSET_INDEX):
         with file.open() as index:
             entries = Entries.of_offsets(index)
-            found.offset_entries = entries.between(piece.start, piece.stop)
-            offsets = offset_index.parse(entries.read(found.offset_entries))
+            report.offset_entries = entries.between(piece.start, piece.stop)
+            offsets = offset_index.parse(entries.read(report.offset_entries))
     if file := segment.indexes.get(FileKind.TIME_INDEX):
         with file.open() as index:
             entries = Entries.of_times(index)
             start, stop = (
                 _relative_offset(segment, log, position) for position in (piece.start, piece.stop)
             )
-            found.time_entries = entries.between(start, stop)
-            times = time_index.parse(entries.read(found.time_entries))
+            report.time_entries = entries.between(start, stop)
+            times = time_index.parse(entries.read(report.time_entries))
     if len(times):
-        found.first_timestamp = int(times.timestamps[0])
+        report.first_timestamp = int(times.timestamps[0])
     base = segment.base_offset
     return OffsetIndexJoin(offsets, base), TimeIndexJoin(times, base)
 

@@ -99,14 +99,14 @@ def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[st
     """Return the findings of one ``.snapshot``, and its entries by producer id if it has none."""
     snapshot = producer_snapshot.parse(files.read_small(file.path))
     command = f"logtool dump {shell.path(file.path)}"
-    found = [
+    findings = [
         finding.placed(file.path, next_command=command)
         for finding in producer_snapshot.check(snapshot, end_offset=file.name.offset)
     ]
-    if found:
-        return found, None
+    if findings:
+        return findings, None
     names = snapshot.entries.dtype.names or ()
-    return found, {
+    return findings, {
         int(row["producer_id"]): {name: int(row[name]) for name in names}
         for row in snapshot.entries
     }

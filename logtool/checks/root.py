@@ -33,7 +33,7 @@ def check_partition_offsets(
     root: DataDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Hold the checkpointed offsets of one live partition against its log."""
-    rows = {kind: found[key] for kind, found in checkpoints.items() if key in found}
+    rows = {kind: checkpoint[key] for kind, checkpoint in checkpoints.items() if key in checkpoint}
     # A negative offset breaks a rule of the file itself.
     rows = {kind: row for kind, row in rows.items() if row.offset >= 0}
     first, end = facts.first_base_offset, facts.log_end_offset
@@ -88,8 +88,8 @@ def _beyond_end(
 def check_rows(root: DataDir, checkpoints: Checkpoints) -> Iterator[Finding]:
     """Yield rows of partitions that the directory does not hold."""
     there = {(d.topic, d.partition) for _, d in root.partitions}
-    for kind, found in checkpoints.items():
-        for row in found.values():
+    for kind, checkpoint in checkpoints.items():
+        for row in checkpoint.values():
             if (row.topic, row.partition) not in there:
                 text = f"row of {row.topic}-{row.partition}, which is not in this directory"
                 yield _at(root, kind, row, "unknown-partition", text)

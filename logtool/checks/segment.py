@@ -113,7 +113,7 @@ def _read_log(
     segment = task.segment
     log_pass = LogPass(task, report)
     rules = log_pass.rules
-    found: list[Finding] = []
+    findings: list[Finding] = []
     with segment.log.open() as log:
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
@@ -126,7 +126,7 @@ def _read_log(
             payload=payload,
             unpack_limit=task.limit,
         ):
-            found += log_pass.feed(chunk)
+            findings += log_pass.feed(chunk)
             for index in indexes if start == 0 else ():
                 if index:
                     index.feed(chunk, rules.misplaced)
@@ -144,8 +144,8 @@ def _read_log(
             text = f"is listed with {segment.log.size} bytes and ends after {size}"
             report.findings.append(UnreadableError(segment.log.path, text))
     log_pass.finish()
-    found += rules.finish(active=segment.is_active, clean=task.clean)
-    report.findings += _placed(found, segment, changed=report.changed and rules.torn)
+    findings += rules.finish(active=segment.is_active, clean=task.clean)
+    report.findings += _placed(findings, segment, changed=report.changed and rules.torn)
     report.scanned = start == 0 and task.level is not Level.QUICK
     finish_log(report, segment, indexes)
     return report.scanned and not report.changed
@@ -169,9 +169,9 @@ def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) 
     return start if chunk and len(chunk.table) else 0
 
 
-def _placed(found: list[Finding], segment: Segment, *, changed: bool) -> Iterator[Finding]:
+def _placed(findings: list[Finding], segment: Segment, *, changed: bool) -> Iterator[Finding]:
     path = segment.log.path
-    for finding in found:
+    for finding in findings:
         if changed and finding.code in _TAIL_CODES:
             # A broker was in the middle of an append, or has cut the file meanwhile.
             text = "changed while it was read; its tail was not judged"

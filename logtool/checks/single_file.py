@@ -92,10 +92,10 @@ def _segment(file: File, neighbours: Neighbours) -> Segment | None:
 
 def _index_alone(file: File) -> Iterator[Item]:
     data = files.read_small(file.path)
-    found = (
+    findings = (
         offset_index.check(offset_index.parse(data))
         if file.name.kind is FileKind.OFFSET_INDEX
         else time_index.check(time_index.parse(data))
     )
-    for finding in found:
+    for finding in findings:
         yield finding.placed(file.path)

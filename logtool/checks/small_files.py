@@ -55,10 +55,10 @@ def check_file(file: File) -> tuple[Any, list[Finding]]:
     module = _FORMATS[file.name.kind]
     value = module.parse(files.read_small(file.path))
     command = f"logtool dump {shell.path(file.path)}"
-    found = [finding.placed(file.path, next_command=command) for finding in module.check(value)]
+    findings = [finding.placed(file.path, next_command=command) for finding in module.check(value)]
     if file.name.kind in _MAY_BE_EMPTY:
-        found = [finding for finding in found if finding.code != "checkpoint/empty"]
-    return value, found
+        findings = [finding for finding in findings if finding.code != "checkpoint/empty"]
+    return value, findings
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,8 +97,10 @@ class DamagedRange:
 
     def overlaps(self, first: Column, last: Column) -> Column:
         """Return where the offset ranges are among those that may be missing, a bool each."""
-        found: Column = last >= self.first_offset
-        return found if self.last_offset is None else found & (first <= self.last_offset)
+        overlapping: Column = last >= self.first_offset
+        return (
+            overlapping if self.last_offset is None else overlapping & (first <= self.last_offset)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,14 @@ class SegmentCopy:
 
 def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCopy:
     """Read one segment; one that cannot be read is damage as a whole. Work for a thread."""
-    found = _Collector(segment)
+    collector = _Collector(segment)
     with segment.log.open() as log:
         at = 0
         for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-            found.feed(chunk)
+            collector.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
-        return SegmentCopy(found.batches, tuple(found.finish()), log.size)
+        return SegmentCopy(collector.batches, tuple(collector.finish()), log.size)
 
 
 def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCopy | UnreadableError:
@@ -259,8 +261,8 @@ class Copy:
         epochs = self.batches.leader_epoch
         starts = np.flatnonzero(np.diff(epochs, prepend=-2))
         firsts = self.batches.base_offset[starts]
-        found = zip(epochs[starts].tolist(), firsts.tolist(), strict=True)
-        return tuple((epoch, first) for epoch, first in found if epoch >= 0)
+        pairs = zip(epochs[starts].tolist(), firsts.tolist(), strict=True)
+        return tuple((epoch, first) for epoch, first in pairs if epoch >= 0)
 
     @cached_property
     def compaction_hints(self) -> tuple[str, ...]:
@@ -357,5 +359,5 @@ def _again(batches: Batches) -> Column:
     if len(base) and base[0] >= 0 and (base[1:] > last[:-1]).all() and (last >= base).all():
         return np.zeros(len(base), np.bool_)
     highest = np.maximum.accumulate(np.concatenate(([-1], last)))[:-1]
-    found: Column = base <= highest
-    return found
+    again: Column = base <= highest
+    return again

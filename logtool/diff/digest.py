@@ -72,7 +72,7 @@ class Writer:
             raise UnwritableError(self._path, error.strerror or str(error)) from error
         self._partitions.append(
             {name: getattr(copy, name) for name in _FIELDS}
-            | {"epochs": copy.epochs, "damages": [asdict(one) for one in copy.damages]}
+            | {"epochs": copy.epochs, "damages": [asdict(damage) for damage in copy.damages]}
             | {"batches": len(copy.batches)}
         )
 
@@ -146,7 +146,7 @@ class Digest:
                 return Copy(
                     **{name: place[name] for name in _FIELDS},
                     epochs=tuple((int(epoch), int(at)) for epoch, at in place["epochs"]),
-                    damages=tuple(DamagedRange(**one) for one in place["damages"]),
+                    damages=tuple(DamagedRange(**damage) for damage in place["damages"]),
                     batches=batches,
                 )
             except _BROKEN as error:

@@ -235,8 +235,8 @@ def _overlapping(a: Batches, b: Batches) -> Column:
         return a.base_offset[:0]
     behind = np.searchsorted(b.last_offset, a.base_offset)
     there = behind < len(b)
-    found: Column = there & (b.base_offset[np.minimum(behind, len(b) - 1)] <= a.last_offset)
-    return a.base_offset[found]
+    overlapping: Column = there & (b.base_offset[np.minimum(behind, len(b) - 1)] <= a.last_offset)
+    return a.base_offset[overlapping]
 
 
 def _lacks(

@@ -78,18 +78,18 @@ class Comparison:
         return self._save is not None
 
     def __iter__(self) -> Iterator[Verdict | UnreadableError]:
-        found: list[ListedCopy] = []
+        copies: list[ListedCopy] = []
         for source in self._sources:
             try:
                 for one in find(source.path, source.node, self._selection):
                     if isinstance(one, UnreadableError):
                         yield one
                     else:
-                        found.append(one)
+                        copies.append(one)
             except UnreadableError as error:
                 yield error
-        self._run.bytes_total = sum(segment.log.size for one in found for segment in one.segments)
-        groups = _grouped(found)
+        self._run.bytes_total = sum(segment.log.size for one in copies for segment in one.segments)
+        groups = _grouped(copies)
         if not self._save:
             yield from self._all(groups, lambda _: None)
             return
@@ -125,16 +125,16 @@ class Comparison:
                     yield judge(copies)
 
     def _copy(
-        self, found: ListedCopy, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
+        self, listed: ListedCopy, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
     ) -> Generator[UnreadableError, None, Copy | None]:
         """Read one copy; returns None once time is over."""
-        if found.saved:
-            saved, number = found.saved
+        if listed.saved:
+            saved, number = listed.saved
             copy = saved.copy(number)
-            node = copy.node if found.node is None else found.node
-            return replace(copy, topic=found.key[0], partition=found.key[1], node=node)
+            node = copy.node if listed.node is None else listed.node
+            return replace(copy, topic=listed.key[0], partition=listed.key[1], node=node)
         parts = []
-        for segment, result in zip(found.segments, results, strict=True):
+        for segment, result in zip(listed.segments, results, strict=True):
             if isinstance(result, OutOfTimeError):
                 return None
             if isinstance(result, UnreadableError):
@@ -142,7 +142,10 @@ class Comparison:
                 result = unreadable_segment(segment, result.reason)
             parts.append(result)
         return make_copy(
-            _place(found), found.segments, parts, found.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+            _place(listed),
+            listed.segments,
+            parts,
+            listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0),
         )
 
 
@@ -166,7 +169,7 @@ def find(
     elif kind is PathKind.LOG_DIR:
         home = _LogDir(log_dir.read(path), node)
         yield from home.unread
-        for folder, directory in home.found.partitions:
+        for folder, directory in home.root.partitions:
             if directory.kind in OF_TODAY and selection.takes(directory):
                 try:
                     yield home.copy(folder, (directory.topic, directory.partition))
@@ -198,7 +201,7 @@ class _LogDir:
     """A log dir: whose it is, and its checkpoints, as far as they can be read."""
 
     def __init__(self, found: DataDir, node: int | None) -> None:
-        self.found = found
+        self.root = found
         self.unread: list[UnreadableError] = []
         """Its files that could not be read; what they say is taken for not being there."""
         meta = self._read(FileKind.META_PROPERTIES)
@@ -216,7 +219,7 @@ class _LogDir:
         )
 
     def _read(self, kind: FileKind) -> Any:
-        file = self.found.files.get(kind)
+        file = self.root.files.get(kind)
         try:
             return small_files.check_file(file)[0] if file else None
         except UnreadableError as error:
@@ -224,9 +227,9 @@ class _LogDir:
             return None
 
 
-def _place(found: ListedCopy) -> dict[str, Any]:
+def _place(copy: ListedCopy) -> dict[str, Any]:
     """Return what is known of a copy besides its segments."""
-    fixed = found.listed.fixed if found.listed else {}
+    fixed = copy.listed.fixed if copy.listed else {}
     epochs: tuple[tuple[int, int], ...] = ()
     topic_id = None
     if file := fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT):
@@ -234,25 +237,25 @@ def _place(found: ListedCopy) -> dict[str, Any]:
     if file := fixed.get(FileKind.PARTITION_METADATA):
         topic_id = partition_metadata.parse(files.read_small(file.path)).topic_id
     return {
-        "topic": found.key[0],
-        "partition": found.key[1],
-        "path": str(found.path),
-        "node": found.node,
+        "topic": copy.key[0],
+        "partition": copy.key[1],
+        "path": str(copy.path),
+        "node": copy.node,
         "topic_id": topic_id,
-        "high_watermark": found.rows.get(FileKind.REPLICATION_CHECKPOINT),
-        "cleaner_offset": found.rows.get(FileKind.CLEANER_CHECKPOINT),
+        "high_watermark": copy.rows.get(FileKind.REPLICATION_CHECKPOINT),
+        "cleaner_offset": copy.rows.get(FileKind.CLEANER_CHECKPOINT),
         "epochs": epochs,
     }
 
 
-def _grouped(found: Sequence[ListedCopy]) -> list[list[ListedCopy]]:
+def _grouped(copies: Sequence[ListedCopy]) -> list[list[ListedCopy]]:
     """Return the copies of each partition.
 
     Where nothing but partition dirs was given they are copies of one, whatever they are called.
     """
-    if found and all(one.given for one in found):
-        return [[replace(one, key=found[0].key) for one in found]]
+    if copies and all(copy.given for copy in copies):
+        return [[replace(copy, key=copies[0].key) for copy in copies]]
     groups: dict[TopicPartition, list[ListedCopy]] = {}
-    for one in found:
-        groups.setdefault(one.key, []).append(one)
+    for copy in copies:
+        groups.setdefault(copy.key, []).append(copy)
     return [groups[key] for key in sorted(groups)]

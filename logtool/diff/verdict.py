@@ -66,13 +66,15 @@ class Verdict:
     @property
     def diverges_at(self) -> int | None:
         """Return the first offset at which any two copies diverge."""
-        found = [pair.diverges_at for pair in self.pairs if pair.diverges_at is not None]
-        return min(found, default=None)
+        offsets = [pair.diverges_at for pair in self.pairs if pair.diverges_at is not None]
+        return min(offsets, default=None)
 
     @property
     def unfilled(self) -> int:
         """Return how many damaged ranges no copy can fill; an unfinished append is none."""
-        return sum(one.loses and not one.filled_by and not one.damage.tail for one in self.wounds)
+        return sum(
+            wound.loses and not wound.filled_by and not wound.damage.tail for wound in self.wounds
+        )
 
     @property
     def identical(self) -> bool:
@@ -108,14 +110,14 @@ def judge(copies: Sequence[Copy]) -> Verdict:
     copies = _labelled(copies)
     pairs = tuple(compare(left, right) for left, right in combinations(copies, 2))
     wounds = tuple(_wound(copy, damage, pairs) for copy in copies for damage in copy.damages)
-    found = [pair.status for pair in pairs]
+    statuses = [pair.status for pair in pairs]
     if any(copy.real_damages for copy in copies):
-        found.append(Status.DAMAGED)
+        statuses.append(Status.DAMAGED)
     return Verdict(
         copies=copies,
         pairs=pairs,
         wounds=wounds,
-        status=min(found, key=_ORDER.index, default=Status.ALONE),
+        status=min(statuses, key=_ORDER.index, default=Status.ALONE),
         superset=tuple(copy.label for copy in copies if _has_everything(copy, pairs)),
         behind=tuple(
             copy.label for copy in copies if any(one.behind for one in _lacking(copy, pairs))

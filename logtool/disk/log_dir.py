@@ -161,7 +161,7 @@ def classify(path: Path) -> PathKind:
 
 def read(path: Path) -> DataDir:
     """List a log dir; UnreadableError when that is not possible."""
-    good, bad, found, odd = [], [], [], []
+    good, bad, kept, odd = [], [], [], []
     for entry in files.list_dir(path):
         name = names.parse_root_file(entry.name)
         if files.is_dir(entry):
@@ -174,17 +174,17 @@ def read(path: Path) -> DataDir:
                 good.append((path / entry.name, directory))
         elif partition.is_file(entry, name):
             file = partition.describe(path, entry, name)
-            found += [file] if file else []
+            kept += [file] if file else []
         else:
             odd.append(path / entry.name)
-    exact = [f for f in found if f.name.reception is Reception.EXACT]
+    exact = [f for f in kept if f.name.reception is Reception.EXACT]
     return DataDir(
         path,
         partitions=tuple(sorted(good, key=_directory_order)),
         bad_directories=tuple(bad),
         files={f.name.kind: f for f in exact if f.name.state is FileState.LIVE},
         leftovers=tuple(f for f in exact if f.name.state is not FileState.LIVE),
-        strangers=tuple(f for f in found if f.name.reception is not Reception.EXACT),
+        strangers=tuple(f for f in kept if f.name.reception is not Reception.EXACT),
         odd_entries=tuple(odd),
     )
 
@@ -201,7 +201,7 @@ def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, i
 
 def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
     """Return those that are log dirs, where none is a partition's that holds something."""
-    found = []
+    log_dirs = []
     for folder in folders:
         try:
             entries = files.list_dir(folder)
@@ -218,8 +218,8 @@ def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
         if any(
             names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN for entry in entries
         ) or any(_is_like_partition(folder / entry.name) for entry in partitions):
-            found.append(folder)
-    return sorted(found)
+            log_dirs.append(folder)
+    return sorted(log_dirs)
 
 
 def _is_like_partition(path: Path) -> bool:

@@ -108,7 +108,7 @@ def read(path: Path) -> Partition:
     """List a partition directory; UnreadableError when that is not possible."""
     directory = names.parse_directory(_own_name(path))
     metadata_log = getattr(directory, "topic", None) == names.CLUSTER_METADATA
-    found: list[File] = []
+    listed: list[File] = []
     odd = []
     for entry in files.list_dir(path):
         name = names.parse_partition_file(entry.name, metadata_log=metadata_log)
@@ -117,8 +117,8 @@ def read(path: Path) -> Partition:
             continue
         file = describe(path, entry, name)
         if file:
-            found.append(file)
-    return _arrange(path, directory, found, tuple(odd))
+            listed.append(file)
+    return _arrange(path, directory, listed, tuple(odd))
 
 
 def read_or_error(path: Path) -> Partition | UnreadableError:
@@ -190,13 +190,13 @@ def _own_name(path: Path) -> str:
 def _arrange(
     path: Path,
     directory: PartitionDirectory | BadDirectory,
-    found: list[File],
+    listed: list[File],
     odd: tuple[Path, ...],
 ) -> Partition:
     def of(*kinds: FileKind) -> list[File]:
         chosen = [
             f
-            for f in found
+            for f in listed
             if f.name.kind in kinds
             and f.name.state is FileState.LIVE
             and f.name.reception is Reception.EXACT
@@ -227,9 +227,9 @@ def _arrange(
         },
         leftovers=tuple(
             f
-            for f in found
+            for f in listed
             if f.name.state is not FileState.LIVE and f.name.reception is Reception.EXACT
         ),
-        strangers=tuple(f for f in found if f.name.reception is not Reception.EXACT),
+        strangers=tuple(f for f in listed if f.name.reception is not Reception.EXACT),
         odd_entries=odd,
     )

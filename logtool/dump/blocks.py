@@ -114,8 +114,8 @@ def _block(origin: Origin, chunk: Chunk, rows: Column, with_records: bool) -> Bl
     table = chunk.table[rows]
     if not with_records:
         return Block(origin, table, None)
-    found = _payloads(chunk, table)
-    records = _decode(table, *found) if found else None
+    payloads = _payloads(chunk, table)
+    records = _decode(table, *payloads) if payloads else None
     return Block(origin, table, records) if records else None
 
 

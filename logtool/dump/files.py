@@ -34,14 +34,14 @@ def find_inputs(
     With `logs_with` a directory stands for its logs alone, and of these for the ones whose names
     leave room for an offset of that range.
     """
-    found: list[Input] = []
+    inputs: list[Input] = []
     unreadable: list[UnreadableError] = []
     for path in paths:
         try:
-            found += _expand(path, selection, unreadable, logs_with)
+            inputs += _expand(path, selection, unreadable, logs_with)
         except UnreadableError as error:
             unreadable.append(error)
-    return found, unreadable
+    return inputs, unreadable
 
 
 def log_beside(index: Input) -> Path:
@@ -61,34 +61,34 @@ def _expand(
         return [_single(path)]
     if kind is PathKind.PARTITION_DIR:
         return _partition(path, logs_with)
-    found: list[Input] = []
+    inputs: list[Input] = []
     content = log_dir.read(path)
     whole = selection == Selection() and logs_with is None
     if whole:
         root = [*content.files.values(), *content.leftovers, *content.strangers]
-        found += _inputs(root, None, None)
+        inputs += _inputs(root, None, None)
     for place, directory in content.partitions:
         if selection.takes(directory):
             try:
-                found += _partition(place, logs_with)
+                inputs += _partition(place, logs_with)
             except UnreadableError as error:
                 unreadable.append(error)
     cache = path / names.REMOTE_INDEX_CACHE
     if whole and files.has_dir(cache):
-        found += _remote_indexes(cache)
-    return found
+        inputs += _remote_indexes(cache)
+    return inputs
 
 
 def _partition(path: Path, logs_with: Range | None) -> Iterator[Input]:
-    found = partition.read(path)
+    listed = partition.read(path)
     if logs_with is None:
-        return _inputs(found.files(), found.topic, found.number)
+        return _inputs(listed.files(), listed.topic, listed.number)
     logs = [
         segment.log
-        for segment in found.segments
+        for segment in listed.segments
         if logs_with.overlaps(segment.base_offset, (segment.next_base_offset or 2**63) - 1)
     ]
-    return _inputs(logs, found.topic, found.number)
+    return _inputs(logs, listed.topic, listed.number)
 
 
 def _inputs(

@@ -41,13 +41,13 @@ class IndexDump:
 
     def __post_init__(self) -> None:
         """Find the indexes."""
-        found, self._unreadable = find_inputs(self.paths, self.selection)
-        for item in found:
+        inputs, self._unreadable = find_inputs(self.paths, self.selection)
+        for item in inputs:
             if item.name.kind in names.INDEX_KINDS:
                 self._groups.setdefault(log_beside(item), []).append(item)
             elif item.path in self.paths and item.name.kind is not FileKind.LOG:
                 self._unreadable.append(UnreadableError(item.path, "is not an index"))
-        is_empty = not found and self.selection != Selection()
+        is_empty = not inputs and self.selection != Selection()
         if not self._groups and not self._unreadable and not is_empty:
             self._unreadable = [UnreadableError(path, "holds no index") for path in self.paths]
 

@@ -69,11 +69,11 @@ class _Batches:
 
     def get(self, entry: int) -> Object | None:
         """Return the batch of an entry."""
-        found = {name: int(column[entry]) for name, column in self._columns.items()}
-        if found["position"] == ABSENT:
+        row = {name: int(column[entry]) for name, column in self._columns.items()}
+        if row["position"] == ABSENT:
             return None
-        time = or_null(found.pop("max_timestamp"))
-        return {**found, "max_timestamp_ms": time, "max_timestamp": rfc3339(time)}
+        time = or_null(row.pop("max_timestamp"))
+        return {**row, "max_timestamp_ms": time, "max_timestamp": rfc3339(time)}
 
 
 class _Lookup:

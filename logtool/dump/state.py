@@ -105,7 +105,7 @@ def _producers(snapshot: producer_snapshot.ProducerSnapshot) -> Iterator[Object]
 
 
 def _offset_checkpoint(data: bytes) -> Content:
-    found = offset_checkpoint.parse(data)
+    checkpoint = offset_checkpoint.parse(data)
     entries = (
         {
             "position": row.line.position,
@@ -113,62 +113,62 @@ def _offset_checkpoint(data: bytes) -> Content:
             "partition": row.partition,
             "offset": row.offset,
         }
-        for row in found.rows
+        for row in checkpoint.rows
     )
-    return Content(entries, offset_checkpoint.check(found), len(found.rows))
+    return Content(entries, offset_checkpoint.check(checkpoint), len(checkpoint.rows))
 
 
 def _leader_epochs(data: bytes) -> Content:
-    found = leader_epoch_checkpoint.parse(data)
+    checkpoint = leader_epoch_checkpoint.parse(data)
     entries = (
         {
             "position": row.line.position,
             "leader_epoch": row.leader_epoch,
             "start_offset": row.start_offset,
         }
-        for row in found.rows
+        for row in checkpoint.rows
     )
-    return Content(entries, leader_epoch_checkpoint.check(found), len(found.rows))
+    return Content(entries, leader_epoch_checkpoint.check(checkpoint), len(checkpoint.rows))
 
 
 def _partition_metadata(data: bytes) -> Content:
-    found = partition_metadata.parse(data)
-    fields = {"position": 0, "version": found.version, "topic_id": found.topic_id}
-    return Content(iter([fields]), partition_metadata.check(found), 1)
+    metadata = partition_metadata.parse(data)
+    fields = {"position": 0, "version": metadata.version, "topic_id": metadata.topic_id}
+    return Content(iter([fields]), partition_metadata.check(metadata), 1)
 
 
 def _meta_properties(data: bytes) -> Content:
-    found = meta_properties.parse(data)
+    meta = meta_properties.parse(data)
     entries = [
         {"position": element.line.position, "key": element.key, "value": element.value}
-        for element in found.elements
+        for element in meta.elements
         if element.key is not None
     ]
-    return Content(iter(entries), meta_properties.check(found), len(entries))
+    return Content(iter(entries), meta_properties.check(meta), len(entries))
 
 
 def _clean_shutdown(data: bytes) -> Content:
-    found = clean_shutdown.parse(data)
-    fields = {"position": 0, "version": found.version, "broker_epoch": found.broker_epoch}
-    return Content(iter([fields]), clean_shutdown.check(found), 1)
+    marker = clean_shutdown.parse(data)
+    fields = {"position": 0, "version": marker.version, "broker_epoch": marker.broker_epoch}
+    return Content(iter([fields]), clean_shutdown.check(marker), 1)
 
 
 def _quorum_state(data: bytes) -> Content:
-    found = quorum_state.parse(data)
-    content: dict[str, Any] = found.content or {}
+    state = quorum_state.parse(data)
+    content: dict[str, Any] = state.content or {}
     fields = {
         "position": 0,
-        "data_version": found.data_version,
-        "leader_epoch": found.leader_epoch,
-        "leader_id": found.leader_id,
-        "voted_id": found.voted_id,
-        "voted_directory_id": found.voted_directory_id,
-        "current_voters": None if found.current_voters is None else list(found.current_voters),
+        "data_version": state.data_version,
+        "leader_epoch": state.leader_epoch,
+        "leader_id": state.leader_id,
+        "voted_id": state.voted_id,
+        "voted_directory_id": state.voted_directory_id,
+        "current_voters": None if state.current_voters is None else list(state.current_voters),
         "cluster_id": content.get("clusterId"),
         "applied_offset": content.get("appliedOffset"),
     }
-    count = 0 if found.content is None else 1
-    return Content(iter([fields][:count]), quorum_state.check(found), count)
+    count = 0 if state.content is None else 1
+    return Content(iter([fields][:count]), quorum_state.check(state), count)
 
 
 def _lock(data: bytes) -> Content:

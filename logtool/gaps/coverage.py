@@ -100,15 +100,15 @@ class Coverage:
 
 def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
     """Read one segment; UnreadableError where that is not possible."""
-    found = _Pass(task)
+    reading = _Pass(task)
     with LogFile(task.path, task.size) as log:
         at = 0
         for chunk in scan(log, base_offset=task.base_offset, unpack_limit=task.limit):
-            found.feed(chunk)
+            reading.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
-        found.coverage.bytes = log.size
-    return found.finish()
+        reading.coverage.bytes = log.size
+    return reading.finish()
 
 
 class _Pass:
@@ -200,10 +200,12 @@ class _Pass:
         offsets: dict[int, Column] = {}
         wanted = cut | ((counts < room) if self._task.exact else False)
         for row in np.flatnonzero(wanted & (counts > 0)).tolist():
-            found = record_offsets(chunk, int(rows[row]), self._task.limit, coverage.too_large)
-            if found is not None:
-                found = found[(found >= first[row]) & (found <= table.last_offset[row])]
-                offsets[row], counts[row] = found, len(found)
+            offsets_of = record_offsets(chunk, int(rows[row]), self._task.limit, coverage.too_large)
+            if offsets_of is not None:
+                offsets_of = offsets_of[
+                    (offsets_of >= first[row]) & (offsets_of <= table.last_offset[row])
+                ]
+                offsets[row], counts[row] = offsets_of, len(offsets_of)
         self._gaps.append(self._between(table, bases, before, damaged))
         self._gaps.append(self._inside(table, first, room - counts, offsets))
         self._count(table, counts, room)

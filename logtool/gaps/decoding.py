@@ -45,7 +45,7 @@ def counts_and_bases(
     table = chunk.table
     bases = table.base_offset.copy()
     for row in np.flatnonzero(table.is_wrapper).tolist():
-        found = record_offsets(chunk, row, limit, too_large)
-        if found is not None and len(found):
-            bases[row] = found[0]
+        offsets = record_offsets(chunk, row, limit, too_large)
+        if offsets is not None and len(offsets):
+            bases[row] = offsets[0]
     return table.records_of_each, bases

@@ -87,11 +87,11 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[Verdict],
     chosen[below] = len(verdicts) - 1
     inside, damaged = gaps.kind == Kind.RECORDS, gaps.damaged > 0
     for row in np.flatnonzero((gaps.kind == Kind.SEGMENTS) & ~damaged).tolist():
-        found = _between(gaps, row, facts, verdicts[0])
-        if found:
-            if found not in verdicts:
-                verdicts.append(found)
-            chosen[row] = verdicts.index(found)
+        witnesses = _between(gaps, row, facts, verdicts[0])
+        if witnesses:
+            if witnesses not in verdicts:
+                verdicts.append(witnesses)
+            chosen[row] = verdicts.index(witnesses)
     chosen[inside] = 1
     chosen[damaged] = 2
     chosen[inside & damaged] = 3

@@ -103,10 +103,11 @@ def _copy(log: LogFile, start: int, end: int) -> Iterator[bytes]:
 def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
     ledger = result.ledger
     if ledger.overlaps:
-        raise RefusedError(f"{result.subject.found.path}: {ledger.overlaps} batches overlap others")
+        path = result.subject.partition.path
+        raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")
     if ledger.legacy:
         text = f"{ledger.legacy} entries are older than magic 2, beside which no ghost can stand"
-        raise RefusedError(f"{result.subject.found.path}: {text}")
+        raise RefusedError(f"{result.subject.partition.path}: {text}")
     first = min(ledger.log_start, result.first_base)
     if target.name != _name(first):
         raise UsageError(

@@ -33,12 +33,12 @@ def stretches(
     follower that ends below the leader's start begins there anew.
     """
     at = assigned = max(follower_end, leader_start)
-    found: list[Stretch] = []
+    result: list[Stretch] = []
 
     def batches(end: int) -> int:
         """Add the batches from `at` up to `end`."""
         if end > at:
-            found.append(
+            result.append(
                 Stretch(
                     ghost=False,
                     first_offset=at,
@@ -53,7 +53,7 @@ def stretches(
     firsts, lasts = ghosts.first_offset[rows].tolist(), ghosts.last_offset[rows].tolist()
     for first, last in zip(firsts, lasts, strict=True):
         assigned += batches(first)
-        found.append(
+        result.append(
             Stretch(
                 ghost=True,
                 first_offset=max(first, at),
@@ -64,4 +64,4 @@ def stretches(
         )
         at = last + 1
     batches(leader_end)
-    return found
+    return result

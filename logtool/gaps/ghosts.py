@@ -50,8 +50,8 @@ def of(ledger: Ledger, facts: Facts) -> Ghosts:
     gaps = ledger.gaps
     wanted = (gaps.kind <= Kind.SEGMENTS) & (gaps.position >= 0)
     rows = np.flatnonzero(wanted & ~ledger.having([Reason.RETENTION]))
-    found = fill(gaps[rows], facts)
-    return replace(found, gap=rows[found.gap])
+    filled = fill(gaps[rows], facts)
+    return replace(filled, gap=rows[filled.gap])
 
 
 def fill(gaps: GapTable, facts: Facts) -> Ghosts:
@@ -72,10 +72,10 @@ def fill(gaps: GapTable, facts: Facts) -> Ghosts:
     rows = [(first[plain], last[plain], exact[plain], known[plain], plain)]
     for row in np.flatnonzero(several).tolist():
         cuts = _cuts(int(first[row]), int(last[row]), facts if known[row] else Facts())
-        found = np.array(cuts, np.int64)
+        table = np.array(cuts, np.int64)
         of_cut = [exact_epoch(facts, start) if known[row] else following[row] for start, _ in cuts]
         rows.append(
-            (*found.T, np.array(of_cut), np.full(len(cuts), known[row]), np.full(len(cuts), row))
+            (*table.T, np.array(of_cut), np.full(len(cuts), known[row]), np.full(len(cuts), row))
         )
     columns = [np.concatenate(column).astype(np.int64) for column in zip(*rows, strict=True)]
     order = np.argsort(columns[0], kind="stable")

@@ -51,15 +51,15 @@ class Ledger:
 
     def reasons(self) -> dict[Reason, tuple[int, int]]:
         """Return for each reason the number of gaps and of offsets in them."""
-        found: dict[Reason, tuple[int, int]] = {}
+        counts: dict[Reason, tuple[int, int]] = {}
         for number, verdict in enumerate(self.verdicts):
             of_verdict = self.verdict == number
-            gaps, offsets = found.get(verdict.reason, (0, 0))
+            gaps, offsets = counts.get(verdict.reason, (0, 0))
             count = gaps + int(of_verdict.sum())
             if count:
                 missing = int(self.gaps.missing[of_verdict].sum())
-                found[verdict.reason] = count, offsets + missing
-        return found
+                counts[verdict.reason] = count, offsets + missing
+        return counts
 
     def having(self, reasons: Sequence[Reason]) -> Column:
         """Return which gaps have one of the reasons."""
@@ -218,8 +218,12 @@ def _aborted(segments: Sequence[Coverage]) -> Column:
     state = ProducerState()
     chosen = np.zeros(batches.shape[1], np.bool_)
     for one in segments:
-        for found in state.apply(one.producer_rows)[0]:
+        for transaction in state.apply(one.producer_rows)[0]:
             # Offsets rise from batch to batch: those of the transaction are a stretch.
-            span = slice(*np.searchsorted(batches[1], (found.first_offset, found.last_offset + 1)))
-            chosen[span] |= batches[0, span] == found.producer_id
+            span = slice(
+                *np.searchsorted(
+                    batches[1], (transaction.first_offset, transaction.last_offset + 1)
+                )
+            )
+            chosen[span] |= batches[0, span] == transaction.producer_id
     return batches[:, chosen]

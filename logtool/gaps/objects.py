@@ -18,12 +18,12 @@ _SUMS = ("offsets", "visible", "control", "aborted", "missing")
 
 def partition_object(result: Result, ghosts: Ghosts) -> Object:
     """Return the object of a partition: from its log start to its log end."""
-    ledger, found = result.ledger, result.subject.found
+    ledger, listed = result.ledger, result.subject.partition
     return {
         "type": "partition",
-        "path": str(found.path),
-        "topic": found.topic,
-        "partition": found.number,
+        "path": str(listed.path),
+        "topic": listed.topic,
+        "partition": listed.number,
         "log_start_offset": ledger.log_start,
         "log_end_offset": ledger.log_end,
         "first_visible_offset": ledger.first_visible,
@@ -49,7 +49,7 @@ def partition_object(result: Result, ghosts: Ghosts) -> Object:
 
 def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) -> Iterator[Object]:
     """Yield the gaps of a partition by offset: all, or those that may mean loss."""
-    ledger, found = result.ledger, result.subject.found
+    ledger, listed = result.ledger, result.subject.partition
     gaps = ledger.gaps
     filled = np.bincount(ghosts.gap, minlength=len(gaps))
     verdict_of = ledger.verdict
@@ -75,9 +75,9 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
         verdict = ledger.verdicts[number]
         yield {
             "type": "gap",
-            "path": str(found.path),
-            "topic": found.topic,
-            "partition": found.number,
+            "path": str(listed.path),
+            "topic": listed.topic,
+            "partition": listed.number,
             "kind": Kind(kind).label,
             "first_offset": first,
             "last_offset": _known(last),
@@ -100,7 +100,7 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
 
 def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
     """Yield the batches that would fill the gaps of a partition."""
-    found = result.subject.found
+    listed = result.subject.partition
     columns = (
         ghosts.first_offset,
         ghosts.last_offset,
@@ -111,9 +111,9 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
     for first, last, epoch, following, exact in zip(*(c.tolist() for c in columns), strict=True):
         yield {
             "type": "ghost",
-            "path": str(found.path),
-            "topic": found.topic,
-            "partition": found.number,
+            "path": str(listed.path),
+            "topic": listed.topic,
+            "partition": listed.number,
             "first_offset": first,
             "last_offset": last,
             "leader_epoch": epoch,
@@ -125,16 +125,16 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
 
 def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterator[Object]:
     """Yield what a follower whose log ends at an offset would be sent, in order."""
-    found, ledger = result.subject.found, result.ledger
+    listed, ledger = result.subject.partition, result.ledger
     behind = ledger.last_offset + 1
     for one in stretches(
         ghosts, leader_start=ledger.log_start, leader_end=behind, follower_end=follower_end
     ):
         yield {
             "type": "stretch",
-            "path": str(found.path),
-            "topic": found.topic,
-            "partition": found.number,
+            "path": str(listed.path),
+            "topic": listed.topic,
+            "partition": listed.number,
             "ghost": one.ghost,
             "first_offset": one.first_offset,
             "last_offset": one.last_offset,

@@ -75,7 +75,9 @@ class Gaps:
         wanted = [one for one in self._chosen if isinstance(one, Subject)]
         tasks = [task for one in wanted for task in one.looks(self._wanted)]
         sizes = {
-            segment.log.path: segment.log.size for one in wanted for segment in one.found.segments
+            segment.log.path: segment.log.size
+            for one in wanted
+            for segment in one.partition.segments
         }
         self._run.bytes_total = sum(sizes[task.path] for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
@@ -83,9 +85,9 @@ class Gaps:
             # In their order: what is done early waits in memory.
             results = workers.run(tasks, lambda task: turns[id(task)])
             for one in wanted:
-                self._run.path = one.found.path
-                found = [next(results) for _ in one.looks(self._wanted)]
-                yield from self._result(one, found)
+                self._run.path = one.partition.path
+                looked = [next(results) for _ in one.looks(self._wanted)]
+                yield from self._result(one, looked)
 
     def log_end_of(self, path: Path) -> int:
         """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
@@ -102,15 +104,15 @@ class Gaps:
         return ends[0]
 
     def _result(
-        self, subject: Subject, found: list[Coverage | UnreadableError | OutOfTimeError]
+        self, subject: Subject, looked: list[Coverage | UnreadableError | OutOfTimeError]
     ) -> Iterator[Result | UnreadableError]:
-        problems = [one for one in found if isinstance(one, UnreadableError)]
-        segments = [one for one in found if isinstance(one, Coverage)]
+        problems = [one for one in looked if isinstance(one, UnreadableError)]
+        segments = [one for one in looked if isinstance(one, Coverage)]
         yield from problems
-        for one, task in zip(found, subject.looks(self._wanted), strict=True):
+        for one, task in zip(looked, subject.looks(self._wanted), strict=True):
             for position in sorted(one.too_large) if isinstance(one, Coverage) else ():
                 yield BatchTooLargeError(task.path, position, task.limit)
-        if any(isinstance(one, OutOfTimeError) for one in found):
+        if any(isinstance(one, OutOfTimeError) for one in looked):
             self.out_of_time = True
         elif not problems:
             looks = subject.looks(self._wanted)
@@ -121,7 +123,7 @@ class Gaps:
             yield Result(
                 subject=replace(subject, facts=facts),
                 ledger=ledger,
-                segments=len(subject.found.segments),
+                segments=len(subject.partition.segments),
                 records=sum(one.records for one in segments),
                 bytes=sum(one.bytes for one in segments),
                 first_base=next(

@@ -43,7 +43,7 @@ class GapOptions:
 class Subject:
     """One partition before it is read."""
 
-    found: Partition
+    partition: Partition
     facts: Facts
     unread: tuple[UnreadableError, ...] = ()
     """What could not be read of the files that give reasons for gaps."""
@@ -60,7 +60,7 @@ class Subject:
                 limit=wanted.max_batch_memory,
                 size=segment.log.size,
             )
-            for segment in self.found.segments
+            for segment in self.partition.segments
             if segment.next_base_offset is None or segment.next_base_offset > start
         ]
 
@@ -84,14 +84,14 @@ def subjects(
     if kind is PathKind.LOG_DIR:
         chosen = [
             folder
-            for folder, directory in home.found.partitions
+            for folder, directory in home.root.partitions
             if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
         ]
     for folder in chosen:
         try:
-            found = partition.read(folder)
-            epochs, unread = _epochs(found)
-            yield Subject(found, _facts(found, home, wanted, epochs), unread)
+            listed = partition.read(folder)
+            epochs, unread = _epochs(listed)
+            yield Subject(listed, _facts(listed, home, wanted, epochs), unread)
         except UnreadableError as error:
             yield error
 
@@ -102,35 +102,35 @@ def _single(path: Path, wanted: GapOptions) -> Subject:
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not exact:
         raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-    found = partition.read(path.parent)
-    segment = next((one for one in found.segments if one.log.path.name == path.name), None)
+    listed = partition.read(path.parent)
+    segment = next((one for one in listed.segments if one.log.path.name == path.name), None)
     if segment is None:
         raise UnreadableError(path, "No such file or directory", missing=True)
-    alone = replace(found, path=path, segments=(replace(segment, next_base_offset=None),))
+    alone = replace(listed, path=path, segments=(replace(segment, next_base_offset=None),))
     base = segment.base_offset
-    epochs, unread = _epochs(found)
+    epochs, unread = _epochs(listed)
     facts = Facts(base, wanted.policy, "the command line", first_base=base, epochs=epochs)
     return Subject(alone, facts, unread)
 
 
-def _facts(found: Partition, home: Home, wanted: GapOptions, epochs: Epochs) -> Facts:
-    directory = found.directory
-    first = found.segments[0].base_offset if found.segments else 0
+def _facts(listed: Partition, home: Home, wanted: GapOptions, epochs: Epochs) -> Facts:
+    directory = listed.directory
+    first = listed.segments[0].base_offset if listed.segments else 0
     key = None
     if isinstance(directory, PartitionDirectory) and directory.kind in log_dir.OF_TODAY:
         key = directory.topic, directory.partition
     row = home.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
     policy, source = wanted.policy, "the command line"
     if policy is None:
-        policy, source = _policy(home, found), "the metadata log"
+        policy, source = _policy(home, listed), "the metadata log"
     start = first if row is None else max(row, first)
-    if row is not None and row < first and home.clean and not _may_be_remote(home, found):
+    if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
-    witnesses = [(file.name.offset or 0, file.name.name, False) for file in found.orphans]
-    bases = {segment.base_offset for segment in found.segments}
+    witnesses = [(file.name.offset or 0, file.name.name, False) for file in listed.orphans]
+    bases = {segment.base_offset for segment in listed.segments}
     witnesses += [
         (file.name.offset or 0, file.name.name, True)
-        for file in found.snapshots
+        for file in listed.snapshots
         if file.name.offset not in bases
     ]
     cleaner = home.rows(FileKind.CLEANER_CHECKPOINT).get(key) if key else None
@@ -146,29 +146,29 @@ def _facts(found: Partition, home: Home, wanted: GapOptions, epochs: Epochs) -> 
     )
 
 
-def _policy(home: Home, found: Partition) -> str | None:
-    if found.is_metadata_log:
+def _policy(home: Home, listed: Partition) -> str | None:
+    if listed.is_metadata_log:
         return "delete"  # it is never compacted: its snapshots take the place of that
-    topic = found.topic
+    topic = listed.topic
     if not home.image or topic is None:
         return None
     return home.image.topic_config(topic, "cleanup.policy", home.node_id)
 
 
-def _may_be_remote(home: Home, found: Partition) -> bool:
+def _may_be_remote(home: Home, listed: Partition) -> bool:
     """Return whether older segments are in remote storage, or nothing says that they are not."""
-    if not home.image or found.topic not in home.image.topics:
+    if not home.image or listed.topic not in home.image.topics:
         return True
-    return home.image.topic_config(found.topic or "", "remote.storage.enable") == "true"
+    return home.image.topic_config(listed.topic or "", "remote.storage.enable") == "true"
 
 
-def _epochs(found: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
+def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
     """Return the entries of leader-epoch-checkpoint that a broker keeps of those in the file.
 
     There are none where a broker cannot read it, nor where it could not be read here, and then the
     error comes along.
     """
-    file = found.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    file = listed.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if file is None:
         return (), ()
     try:
@@ -189,8 +189,8 @@ def indexed(
     ends = {
         one.base_offset: one.last.offset + 1 if one.last else one.base_offset for one in segments
     }
-    found: list[tuple[int, int]] = []
-    for segment in subject.found.segments:
+    offsets: list[tuple[int, int]] = []
+    for segment in subject.partition.segments:
         end, behind = ends.get(segment.base_offset), segment.next_base_offset
         if end is None or behind is None or end >= behind:
             continue
@@ -205,5 +205,5 @@ def indexed(
                 except UnreadableError as error:
                     if not files.has_vanished(error):
                         on_unreadable(error)
-        found.append((segment.base_offset, highest))
-    return replace(subject.facts, indexed=tuple(found))
+        offsets.append((segment.base_offset, highest))
+    return replace(subject.facts, indexed=tuple(offsets))

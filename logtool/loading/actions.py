@@ -53,12 +53,12 @@ def _place(change: Change) -> tuple[bool, bool, int, int]:
     return change.kind is Kind.RENAME, live, offset, kind
 
 
-def _recover(loaded: Loaded, one: RecoveredSegment) -> Action:
-    log = names.format_partition_file(one.base_offset, FileKind.LOG)
+def _recover(loaded: Loaded, segment: RecoveredSegment) -> Action:
+    log = names.format_partition_file(segment.base_offset, FileKind.LOG)
     done = "supplemented" if loaded.supplemented else "written anew"
-    text = f"is read from its first byte, its indexes are {done}: {one.why}"
+    text = f"is read from its first byte, its indexes are {done}: {segment.why}"
     return Action(
-        "recover", loaded.shadow.path / log, text, segment=one.base_offset, length=one.size
+        "recover", loaded.shadow.path / log, text, segment=segment.base_offset, length=segment.size
     )
 
 
@@ -71,22 +71,22 @@ def _of_file(
 ) -> Action:
     offset = name.offset or 0
     if change.kind is Kind.TRUNCATE and change.size is not None:
-        one = recovered[offset]
-        zeros = _only_zeros(one)
+        segment = recovered[offset]
+        zeros = _only_zeros(segment)
         loss = _loss(
-            one.lost,
-            0 if zeros else one.size - one.valid_size,
+            segment.lost,
+            0 if zeros else segment.size - segment.valid_size,
             high_watermark,
-            _kept_end(one),
-            one.behind.batches,
+            _kept_end(segment),
+            segment.behind.batches,
         )
         loss = replace(loss, only_zeros=zeros)
         return Action(
             change.kind,
             change.path,
-            _why_cut(one),
+            _why_cut(segment),
             position=change.size,
-            length=one.size - one.valid_size,
+            length=segment.size - segment.valid_size,
             loss=loss,
         )
     if change.kind is Kind.RENAME and change.target:
@@ -102,17 +102,17 @@ def _of_file(
     )
 
 
-def _only_zeros(one: RecoveredSegment) -> bool:
+def _only_zeros(segment: RecoveredSegment) -> bool:
     """Return whether nothing but zeros is cut, behind a log that was preallocated."""
-    stop = one.stop
+    stop = segment.stop
     return stop is not None and stop.reason is Reason.ZEROS and not stop.resynchronised
 
 
-def _kept_end(one: RecoveredSegment) -> int:
+def _kept_end(segment: RecoveredSegment) -> int:
     """Return the first offset that goes."""
-    if one.lost.first_offset is None:
-        return one.next_offset
-    return min(one.lost.first_offset, one.next_offset)
+    if segment.lost.first_offset is None:
+        return segment.next_offset
+    return min(segment.lost.first_offset, segment.next_offset)
 
 
 def _loss(lost: Lost, size: int, high_watermark: int | None, first_gone: int, behind: int) -> Loss:
@@ -140,11 +140,11 @@ def _loss(lost: Lost, size: int, high_watermark: int | None, first_gone: int, be
     )
 
 
-def _why_cut(one: RecoveredSegment) -> str:
-    if one.emptied:
-        return f"the whole segment is removed: {one.emptied}"
-    stop = one.stop
-    if stop and _only_zeros(one):
+def _why_cut(segment: RecoveredSegment) -> str:
+    if segment.emptied:
+        return f"the whole segment is removed: {segment.emptied}"
+    stop = segment.stop
+    if stop and _only_zeros(segment):
         return f"the log ends where its last batch does: {stop.message} at byte {stop.position}"
     why = f"{stop.message} at byte {stop.position}" if stop else "no batch begins there"
     return f"the log ends where a batch is unsound: {why}"
@@ -184,7 +184,7 @@ def _why_written(name: FileName, loaded: Loaded) -> str:
     if name.kind is FileKind.LOG:
         parts = {base for bases in loaded.split.values() for base in bases}
         return "part of a segment that is split" if name.offset in parts else "an empty segment"
-    recovered = any(one.base_offset == name.offset for one in loaded.recovered)
+    recovered = any(segment.base_offset == name.offset for segment in loaded.recovered)
     if not recovered:
         return "was missing, and is made empty"
     if loaded.supplemented:

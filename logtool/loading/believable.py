@@ -129,8 +129,8 @@ class Reading:
     def offset_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones from an interval behind them on."""
         rebuilt = np.frombuffer(self.recovery.result.offset_index, offset_index.ENTRY)
-        found = offset_index.check(self._offsets)
-        count = _prefix(found, self._joins[0].verdicts() != 0, offset_index.ENTRY_SIZE)
+        findings = offset_index.check(self._offsets)
+        count = _prefix(findings, self._joins[0].verdicts() != 0, offset_index.ENTRY_SIZE)
         if not count:
             return self.recovery.result.offset_index
         kept = self._files[FileKind.OFFSET_INDEX][: count * offset_index.ENTRY_SIZE]
@@ -146,8 +146,8 @@ class Reading:
         batch that has it.
         """
         rebuilt = np.frombuffer(self.recovery.result.time_index, time_index.ENTRY)
-        found = time_index.check(self._times)
-        count = _prefix(found, self._joins[1].verdicts() != 0, time_index.ENTRY_SIZE)
+        findings = time_index.check(self._times)
+        count = _prefix(findings, self._joins[1].verdicts() != 0, time_index.ENTRY_SIZE)
         if not count:
             return self.recovery.result.time_index
         last = int(self._times.timestamps[count - 1])
@@ -197,9 +197,9 @@ class Reading:
         ]
 
 
-def _prefix(found: Iterable[Finding], wrong: Column, entry_size: int) -> int:
+def _prefix(findings: Iterable[Finding], wrong: Column, entry_size: int) -> int:
     """Return how many entries stand before the first one that breaks a rule or is wrong."""
-    broken = [(finding.position or 0) // entry_size for finding in found]
+    broken = [(finding.position or 0) // entry_size for finding in findings]
     return int(min([len(wrong), *broken, *np.flatnonzero(wrong)[:1].tolist()]))
 
 

@@ -15,9 +15,9 @@ from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
 
 
-def reject_odd_entries(found: Partition) -> None:
+def reject_odd_entries(partition: Partition) -> None:
     """Raise OfflineError for what has the name of an index and is no file."""
-    for path in found.odd_entries:
+    for path in partition.odd_entries:
         kind = names.parse_partition_file(path.name).kind
         if kind in names.INDEX_KINDS:
             raise OfflineError(f"{path.name} is no file")

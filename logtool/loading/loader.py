@@ -31,13 +31,13 @@ _TOPIC_ID = FileKind.PARTITION_METADATA.value
 
 
 def load(
-    found: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
+    partition: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
 ) -> Loaded:
     """Load a log as a broker would; the disk is not touched.
 
     UnreadableError where a file cannot be read: that is no word about what a broker would do.
     """
-    return carry_out(Loader(found=found, start=start, on_bytes=on_bytes, strategy=Rebuild))
+    return carry_out(Loader(partition=partition, start=start, on_bytes=on_bytes, strategy=Rebuild))
 
 
 def carry_out(loader: "Loader") -> Loaded:
@@ -83,16 +83,16 @@ class Loader:
 
     def __init__(
         self,
-        found: Partition,
+        partition: Partition,
         start: Start,
         on_bytes: Callable[[int], None],
         strategy: Callable[["Loader"], Strategy],
     ) -> None:
-        self._found = found
+        self._found = partition
         self.start = start
         self._on_bytes = on_bytes
-        odd = [path.name for path in found.odd_entries]
-        self.shadow = Shadow(found.path, found.files(), odd)
+        odd = [path.name for path in partition.odd_entries]
+        self.shadow = Shadow(partition.path, partition.files(), odd)
         self.segments: list[LoadedSegment] = []
         self.epochs = EpochCache()
         self._aborted = False

@@ -52,11 +52,11 @@ def hindrances(
             _read_bootstrap(files.read_small(bootstrap.path))
         except (StartFailsError, FormatError) as error:
             yield Hindrance(bootstrap.path, str(error))
-    found = partition.read(log_dir / DIRECTORY)
-    loaded = load(found, Start(clean=False, kafka=kafka))
+    listed = partition.read(log_dir / DIRECTORY)
+    loaded = load(listed, Start(clean=False, kafka=kafka))
     if loaded.outcome not in (Outcome.LOADS, Outcome.UNKNOWN):
-        yield Hindrance(found.path, f"the metadata log does not load: {loaded.reason}")
-    state = found.fixed.get(FileKind.QUORUM_STATE)
+        yield Hindrance(listed.path, f"the metadata log does not load: {loaded.reason}")
+    state = listed.fixed.get(FileKind.QUORUM_STATE)
     if not state:
         return
     value = quorum_state.parse(files.read_small(state.path))
@@ -74,8 +74,8 @@ def _read_bootstrap(data: bytes) -> None:
     StartFailsError or FormatError where it cannot, or where no feature level is in it.
     """
     file = ShadowFile(None, len(data), data)
-    found = [kind for header in headers(file, 0, len(data)) for kind in _types(data, header)]
-    if _FEATURE_LEVEL not in found:
+    types = [kind for header in headers(file, 0, len(data)) for kind in _types(data, header)]
+    if _FEATURE_LEVEL not in types:
         raise StartFailsError("no feature level of metadata.version is in it")
 
 

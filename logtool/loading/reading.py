@@ -166,10 +166,10 @@ class IndexedLog:
             low, high = 0, first_hot
         while low < high:
             middle = (low + high + 1) // 2
-            found, position = self._entry(middle)
-            if found > offset:
+            value, position = self._entry(middle)
+            if value > offset:
                 high = middle - 1
-            elif found < offset:
+            elif value < offset:
                 low = middle
             else:
                 return position

@@ -401,23 +401,25 @@ def replay(
             f"{table.producer_id[row]} at offset {table.base_offset[row]}"
         )
     last = before[-1].last_offset if before else _MIN
-    for one in aborted:
-        if before is not None and one.last_offset <= last:
-            raise StartFailsError(f"ABORT marker at offset {one.last_offset} follows {last}")
-        last = one.last_offset
+    for transaction in aborted:
+        if before is not None and transaction.last_offset <= last:
+            raise StartFailsError(
+                f"ABORT marker at offset {transaction.last_offset} follows {last}"
+            )
+        last = transaction.last_offset
     return aborted
 
 
 def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:
     """Return the transaction index of a segment."""
     entries = np.zeros(len(aborted), txn_index.ENTRY)
-    for row, one in enumerate(aborted):
+    for row, transaction in enumerate(aborted):
         entries[row] = (
             txn_index.VERSION,
-            one.producer_id,
-            one.first_offset,
-            one.last_offset,
-            one.last_stable_offset,
+            transaction.producer_id,
+            transaction.first_offset,
+            transaction.last_offset,
+            transaction.last_stable_offset,
         )
     return entries.tobytes()
 

@@ -41,7 +41,7 @@ class Replay:
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._readings = {base: readings[base] for base in self._bases if base in readings}
-        self._inside = set[int]().union(*(one.inside for one in self._readings.values()))
+        self._inside = set[int]().union(*(reading.inside for reading in self._readings.values()))
         """The offsets of snapshots that fall inside a batch."""
         self._sound_end = sound_end
         self._begin: int | None = None
@@ -121,7 +121,7 @@ class Replay:
         """Come to the base of a segment; that in front of it has the base `before`."""
         if base > manager.map_end:
             # Unless segments overlap.
-            if all(one.last_offset < base for one in manager.state.producers.values()):
+            if all(producer.last_offset < base for producer in manager.state.producers.values()):
                 _take_snapshot(base, manager)
             manager.map_end = base
             if {before, base} <= self._readings.keys():
@@ -149,7 +149,7 @@ class Replay:
         self._loaded.bytes_applied += size
         self._loaded.records_applied += records
         aborted = replay(manager.state, rows, ())
-        new = [one for one in aborted if one.last_offset > reading.covered]
+        new = [transaction for transaction in aborted if transaction.last_offset > reading.covered]
         if new:
             name = segment.name(FileKind.TRANSACTION_INDEX)
             self._loaded.shadow.write(name, reading.kept_aborts + encode_aborted(new))

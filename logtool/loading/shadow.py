@@ -165,8 +165,8 @@ class Shadow:
         Where two names say one offset, such as ``1.snapshot``, the last one counts.
         """
         if self._snapshots is None:
-            found = ((_snapshot_offset(name), name) for name in self)
-            self._snapshots = Snapshots({o: name for o, name in found if o is not None})
+            by_offset = ((_snapshot_offset(name), name) for name in self)
+            self._snapshots = Snapshots({o: name for o, name in by_offset if o is not None})
         return self._snapshots.copy()
 
     def _follow(self, name: str) -> None:

@@ -23,17 +23,19 @@ from logtool.loading.segments import LoadedSegment
 
 
 def supplement(
-    found: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
+    partition: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
 ) -> Loaded:
     """Recover a log from what is there; the disk is not touched.
 
     A log that was stopped in order, or that is being deleted, is loaded as by a broker. A recovery
     point that is missing counts as 0, as with a broker. UnreadableError as with `load`.
     """
-    going = getattr(found.directory, "kind", None) is DirectoryKind.DELETE
+    going = getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
     if start.clean or going:
-        return load(found, start, on_bytes)
-    return carry_out(Loader(found=found, start=start, on_bytes=on_bytes, strategy=_Supplement))
+        return load(partition, start, on_bytes)
+    return carry_out(
+        Loader(partition=partition, start=start, on_bytes=on_bytes, strategy=_Supplement)
+    )
 
 
 class _Supplement:

@@ -62,13 +62,13 @@ def find_in_batch(
     )
     try:
         before = 0
-        found = location
+        first = location
         for offsets, stamps in _records(chunk, row, limit):
             numbers = np.flatnonzero(wanted(offsets, stamps))
-            if found is location and len(numbers):
+            if first is location and len(numbers):
                 number = int(numbers[0])
                 stamp = int(stamps[number])
-                found = replace(
+                first = replace(
                     location,
                     record=before + number,
                     offset=int(offsets[number]),
@@ -79,7 +79,7 @@ def find_in_batch(
         raise BatchTooLargeError(segment.log.path, one["position"], limit) from error
     except FormatError as error:
         return replace(location, problem=f"its records cannot be read: {error.reason}")
-    return found
+    return first
 
 
 def _records(chunk: Chunk, row: int, limit: int) -> Iterator[tuple[Column, Column]]:
@@ -93,11 +93,11 @@ def _records(chunk: Chunk, row: int, limit: int) -> Iterator[tuple[Column, Colum
             yield np.array([m.offset for m in some]), np.array([m.timestamp for m in some])
         return
     payload = compression.decompress(int(table.codec[row]), data[HEADER_SIZE:], limit)
-    for found, damage in record.parse_slices(payload, int(table.record_count[row])):
+    for records, damage in record.parse_slices(payload, int(table.record_count[row])):
         if damage:
             raise damage
-        offsets = found.offset_delta + table.base_offset[row]
+        offsets = records.offset_delta + table.base_offset[row]
         if table.is_log_append_time[row]:
-            yield offsets, np.full(len(found), table.max_timestamp[row])
+            yield offsets, np.full(len(records), table.max_timestamp[row])
         else:
-            yield offsets, found.timestamp_delta + table.base_timestamp[row]
+            yield offsets, records.timestamp_delta + table.base_timestamp[row]

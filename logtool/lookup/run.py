@@ -54,7 +54,7 @@ _NO_FURTHER = (
 class Answer:
     """Both places, and the ends of the log."""
 
-    found: Partition
+    partition: Partition
     asked: Asked
     value: int | None
     """The offset or the timestamp in ms that was asked for."""
@@ -89,14 +89,16 @@ class Lookup:
         """List the directory; UnreadableError where it is no partition dir."""
         if log_dir.classify(path) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
-        self._found = partition.read(path)
-        if not self._found.segments:
+        self._partition = partition.read(path)
+        if not self._partition.segments:
             raise UnreadableError(path, "holds no log")
-        self._start = max(_checkpointed_start(self._found), self._found.segments[0].base_offset)
+        self._start = max(
+            _checkpointed_start(self._partition), self._partition.segments[0].base_offset
+        )
         self._summary = summary
         self._limit = limit
         self._progress = progress or Progress()
-        self._progress.bytes_total = sum(segment.log.size for segment in self._found.segments)
+        self._progress.bytes_total = sum(segment.log.size for segment in self._partition.segments)
 
     def find(self, asked: Asked, value: int | None = None) -> Answer:
         """Look for an offset, a timestamp in ms, or an end of the log."""
@@ -115,7 +117,7 @@ class Lookup:
             by_index = Location() if below else _stopped(lambda: self._offset_by_index(offset))
             by_scan = Location() if below else self._offset_by_scan(offset)
         return Answer(
-            found=self._found,
+            partition=self._partition,
             asked=asked,
             value=value,
             log_start=self._start,
@@ -125,14 +127,14 @@ class Lookup:
         )
 
     def _end_by_index(self) -> int:
-        return _reader(self._found.segments[-1]).next_offset()
+        return _reader(self._partition.segments[-1]).next_offset()
 
     def _latest_by_index(self) -> Location:
-        last = self._found.segments[-1]
+        last = self._partition.segments[-1]
         return Location(last.log.path, last.base_offset, offset=self._end_by_index())
 
     def _latest_by_scan(self) -> Location:
-        last = self._found.segments[-1]
+        last = self._partition.segments[-1]
         end = last.base_offset
         for chunk in self._sound([last]):
             end = int(chunk.table.last_offset[-1]) + 1
@@ -160,12 +162,12 @@ class Lookup:
         """Return the segment that an offset belongs to and those behind it."""
         return (
             segment
-            for segment in self._found.segments
+            for segment in self._partition.segments
             if segment.next_base_offset is None or segment.next_base_offset > offset
         )
 
     def _time_by_index(self, stamp: int) -> Location:
-        for segment in self._found.segments:
+        for segment in self._partition.segments:
             reader, index = _reader(segment), _time_index(segment)
             if _largest_timestamp(segment, reader, index) < stamp:
                 continue
@@ -179,10 +181,10 @@ class Lookup:
         return Location()
 
     def _time_by_scan(self, stamp: int) -> Location:
-        for segment in self._found.segments:
-            found = self._first_late(segment, self._sound([segment]), stamp)
-            if found:
-                return found
+        for segment in self._partition.segments:
+            late = self._first_late(segment, self._sound([segment]), stamp)
+            if late:
+                return late
         return Location()
 
     def _first_late(self, segment: Segment, chunks: Iterable[Chunk], stamp: int) -> Location | None:
@@ -261,15 +263,15 @@ def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -
     return largest if largest >= 0 else segment.log.mtime_ns // 1_000_000
 
 
-def _checkpointed_start(found: Partition) -> int:
+def _checkpointed_start(partition: Partition) -> int:
     """Return the log start offset that the log dir around a partition has for it, or 0."""
     try:
-        home = log_dir.read(log_dir_of(found.path)[0])
+        home = log_dir.read(log_dir_of(partition.path)[0])
         file = home.files.get(FileKind.LOG_START_CHECKPOINT)
         rows = root.by_key(small_files.check_file(file)[0]) if file else {}
     except UnreadableError:
         return 0  # a partition dir by itself
-    row = rows.get((found.topic or "", -1 if found.number is None else found.number))
+    row = rows.get((partition.topic or "", -1 if partition.number is None else partition.number))
     return row.offset if row else 0
 
 

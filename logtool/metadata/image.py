@@ -173,8 +173,8 @@ class _Builder:
                     raise FormatError(chunk.damage.message, chunk.damage.position, path)
                 types += chunk.table.control_type.tolist()
                 for row in range(len(chunk.table)):
-                    for _, found in _records(chunk, row, path):
-                        self._apply(found)
+                    for _, change in _records(chunk, row, path):
+                        self._apply(change)
         if types[:1] != [control_record.SNAPSHOT_HEADER]:
             raise FormatError("no snapshot header", 0, path)
         if types[-1] != control_record.SNAPSHOT_FOOTER:
@@ -198,27 +198,27 @@ class _Builder:
         if first > image.offset:
             text = f"the metadata log lacks {wording.offsets(image.offset, first - 1)}"
             raise FormatError(text, int(table.position[row]), path)
-        for offset, found in _records(chunk, row, path):
+        for offset, change in _records(chunk, row, path):
             if offset >= image.offset:
-                self._receive(found)
+                self._receive(change)
         image.offset = max(image.offset, last + 1)
 
-    def _receive(self, found: Record) -> None:
+    def _receive(self, change: Record) -> None:
         """Apply a record, or keep it until its transaction ends."""
-        if found is Transaction.BEGIN:
+        if change is Transaction.BEGIN:
             self._pending = []
-        elif isinstance(found, Transaction):
+        elif isinstance(change, Transaction):
             pending, self._pending = self._pending or [], None
-            for one in pending if found is Transaction.END else ():
+            for one in pending if change is Transaction.END else ():
                 self._apply(one)
         elif self._pending is not None:
-            self._pending.append(found)
+            self._pending.append(change)
         else:
-            self._apply(found)
+            self._apply(change)
 
-    def _apply(self, found: Record) -> None:
+    def _apply(self, change: Record) -> None:
         image = self.image
-        match found:
+        match change:
             case TopicRecord(name, topic_id):
                 image.topics[name] = topic_id
                 image.partitions[topic_id] = {}
@@ -226,17 +226,17 @@ class _Builder:
             case RemoveTopicRecord(topic_id):
                 self._remove(topic_id)
             case PartitionRecord():
-                image.partitions.setdefault(found.topic_id, {})[found.partition_id] = found
+                image.partitions.setdefault(change.topic_id, {})[change.partition_id] = change
             case PartitionChangeRecord():
-                self._change(found)
+                self._change(change)
             case ConfigRecord():
-                self._configure(found)
+                self._configure(change)
             case BrokerLogDirs():
-                if found.directories is not None:
-                    image.broker_log_dirs[found.broker_id] = found.directories
-                if found.metadata_version is not None:
-                    image.metadata_versions[found.broker_id] = found.metadata_version
-            case OtherRecord() if found.type in cluster_metadata.TYPES:
+                if change.directories is not None:
+                    image.broker_log_dirs[change.broker_id] = change.directories
+                if change.metadata_version is not None:
+                    image.metadata_versions[change.broker_id] = change.metadata_version
+            case OtherRecord() if change.type in cluster_metadata.TYPES:
                 image.not_understood += 1
 
     def _remove(self, topic_id: str) -> None:

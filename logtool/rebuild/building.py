@@ -104,15 +104,21 @@ def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
 
 
 def snapshot_actions(
-    found: Partition, key: FileKey, why: str, producers: Producers | None, span: range, *, bad: bool
+    partition: Partition,
+    key: FileKey,
+    why: str,
+    producers: Producers | None,
+    span: range,
+    *,
+    bad: bool,
 ) -> Iterator[Action]:
     """Yield what is to be done with one producer snapshot.
 
     Outside of `span`, the offsets at which a broker keeps one, it goes if it is bad.
     """
     kind, offset = key
-    path = found.path / names.format_partition_file(offset, kind)
-    file = next((file for file in found.snapshots if file.path == path), None)
+    path = partition.path / names.format_partition_file(offset, kind)
+    file = next((file for file in partition.snapshots if file.path == path), None)
     if offset not in span:
         if file and bad:
             text = (

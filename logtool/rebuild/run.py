@@ -123,10 +123,10 @@ class Rebuild:
     def _job(self, home: Home, scope: Scope) -> Job:
         try:
             settings = scopes.partition_settings(home, scope.path, self.indexing)
-            found = scopes.read(scope, settings.log_start)
+            listed = scopes.read(scope, settings.log_start)
         except UnreadableError as error:
             return Job(scope.path, [], error)
-        subject = Subject(found=found, settings=settings, wanted=self.wanted, only=scope.only)
+        subject = Subject(partition=listed, settings=settings, wanted=self.wanted, only=scope.only)
         job = Job(scope.path, subject.tasks(), subject)
         self.run.bytes_total += job.bytes
         return job

@@ -116,7 +116,7 @@ def _chosen(home: Home, selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are selected, without those being deleted."""
     return [
         Scope(path)
-        for path, directory in home.found.partitions
+        for path, directory in home.root.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]
 
@@ -127,27 +127,27 @@ def read(scope: Scope, log_start: int) -> Partition:
     Offset and time indexes need their own log alone. For the others the producers must be known:
     they are from the nearest producer snapshot on.
     """
-    found = partition.read(scope.path)
-    if not scope.only or not found.segments:
-        return found
+    listed = partition.read(scope.path)
+    if not scope.only or not listed.segments:
+        return listed
     wanted = {offset for _, offset in scope.only}
     alone = {kind for kind, _ in scope.only} <= {FileKind.OFFSET_INDEX, FileKind.TIME_INDEX}
     last = max(wanted)
-    first = min(wanted) if alone else _begin(found, scope.only, log_start)
+    first = min(wanted) if alone else _begin(listed, scope.only, log_start)
     segments = tuple(
         segment
-        for segment in found.segments
+        for segment in listed.segments
         if segment.base_offset <= last
         and (segment.next_base_offset is None or segment.next_base_offset > first)
     )
-    snapshots = tuple(file for file in found.snapshots if (file.name.offset or 0) <= last)
-    return replace(found, segments=segments, snapshots=snapshots)
+    snapshots = tuple(file for file in listed.snapshots if (file.name.offset or 0) <= last)
+    return replace(listed, segments=segments, snapshots=snapshots)
 
 
-def _begin(found: Partition, only: frozenset[FileKey], log_start: int) -> int:
+def _begin(listed: Partition, only: frozenset[FileKey], log_start: int) -> int:
     """Return an offset at which the producers are known, below all that is to be built."""
     least = min(offset - (kind is FileKind.PRODUCER_SNAPSHOT) for kind, offset in only)
-    for file in reversed(found.snapshots):
+    for file in reversed(listed.snapshots):
         offset = file.name.offset or 0
         if log_start < offset <= least and states.read(file) is not None:
             return offset

@@ -24,15 +24,15 @@ def read_sound(
 
     Those at or below the start of the log are deleted by a broker before it reads any.
     """
-    found: dict[int, Producers] = {}
+    sound: dict[int, Producers] = {}
     excluded = set(bad)
     for file in snapshots:
         offset = file.name.offset or 0
         if offset > log_start and offset not in excluded:
             producers = read(file)
             if producers is not None:
-                found[offset] = producers
-    return found
+                sound[offset] = producers
+    return sound
 
 
 def read(file: File) -> Producers | None:
@@ -44,7 +44,7 @@ def read(file: File) -> Producers | None:
 
 
 def at(
-    found: Partition,
+    partition: Partition,
     reports: Sequence[SegmentReport],
     sound: Mapping[int, Producers],
     offsets: Iterable[int],
@@ -59,7 +59,7 @@ def at(
     wanted = set(offsets)
     points = sorted(wanted | set(sound))
     told: dict[int, Producers] = {}
-    for segment, report in zip(found.segments, reports, strict=True):
+    for segment, report in zip(partition.segments, reports, strict=True):
         rows, done = report.producer_rows, 0
         end = segment.next_base_offset
         for point in points:

@@ -30,7 +30,7 @@ Build = Callable[[Sequence[Piece]], Iterator[Built]]
 class Subject:
     """A partition to be looked at, and what was found."""
 
-    found: Partition
+    partition: Partition
     settings: PartitionSettings
     wanted: FileChoice
     only: frozenset[FileKey] | None
@@ -40,27 +40,27 @@ class Subject:
     def request(self) -> Request:
         """Return what is asked of `verify`."""
         clean = self.settings.clean
-        cleaning = compaction.beside(self.found.path, clean=clean)
+        cleaning = compaction.beside(self.partition.path, clean=clean)
         return Request(clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning)
 
     def tasks(self) -> list[Task]:
         """Return what is to be looked at in each segment."""
-        return partition_checks.plan(self.found, self.request)
+        return partition_checks.plan(self.partition, self.request)
 
     def actions(
         self, reports: Sequence[SegmentReport], build: Build
     ) -> Iterator[Action | UnreadableError]:
         """Yield what is to be done, and what cannot be; `build` builds indexes."""
-        found = self.found
-        items = partition_checks.check_partition(found, self.request, self.facts, reports)
+        partition = self.partition
+        items = partition_checks.check_partition(partition, self.request, self.facts, reports)
         judged = targets.sort_findings(items, clean=self.settings.clean)
         needed = targets.needed_snapshots(
-            found,
+            partition,
             clean=self.settings.clean,
             log_start=self.settings.log_start,
             log_end=self.facts.log_end_offset,
         )
-        chosen = targets.select(found, judged, self.wanted, self.only, needed)
+        chosen = targets.select(partition, judged, self.wanted, self.only, needed)
         yield from self._hindrances(judged)
         producers = self._producers(reports, judged, chosen)
         for built in build(list(self._pieces(judged, chosen, producers))):
@@ -70,7 +70,7 @@ class Subject:
             if key[0] is _SNAPSHOT:
                 before = producers.get(key[1])
                 for action in building.snapshot_actions(
-                    found, key, why, before, span, bad=key in judged.bad
+                    partition, key, why, before, span, bad=key in judged.bad
                 ):
                     yield self._placed(action)
 
@@ -80,9 +80,9 @@ class Subject:
             if key[0] is FileKind.LOG or self.wanted.takes(key, self.only):
                 yield error
         for base, finding in judged.damage.items():
-            command = f"logtool recover {shell.path(self.found.path)}"
+            command = f"logtool recover {shell.path(self.partition.path)}"
             text = f"{finding.message}; the log is not changed here, that does: {command}"
-            log = self.found.path / names.format_partition_file(base, FileKind.LOG)
+            log = self.partition.path / names.format_partition_file(base, FileKind.LOG)
             yield self._placed(
                 Action(DAMAGED, log, text, position=finding.position, length=finding.length)
             )
@@ -95,13 +95,13 @@ class Subject:
     ) -> dict[int, Producers]:
         """Return the producers before each segment and each snapshot, where they are known."""
         bad = [offset for kind, offset in (*judged.bad, *judged.unread) if kind is _SNAPSHOT]
-        sound = states.read_sound(self.found.snapshots, bad, self.settings.log_start)
-        return states.at(self.found, reports, sound, {offset for _, offset in chosen})
+        sound = states.read_sound(self.partition.snapshots, bad, self.settings.log_start)
+        return states.at(self.partition, reports, sound, {offset for _, offset in chosen})
 
     def _pieces(
         self, judged: Judgement, chosen: dict[FileKey, str], producers: dict[int, Producers]
     ) -> Iterator[Piece]:
-        for segment in self.found.segments:
+        for segment in self.partition.segments:
             base = segment.base_offset
             reasons = {k: chosen[k, base] for k in names.INDEX_KINDS if (k, base) in chosen}
             if reasons and (FileKind.LOG, base) not in judged.unread:
@@ -117,8 +117,8 @@ class Subject:
         """Return the offsets at which a broker may have a producer snapshot."""
         if not reports:
             return range(0)
-        last = self.found.segments[-1]
-        start = max(self.settings.log_start, self.found.segments[0].base_offset)
+        last = self.partition.segments[-1]
+        start = max(self.settings.log_start, self.partition.segments[0].base_offset)
         end = last.next_base_offset
         if end is None:
             # What was not read may reach anywhere.
@@ -132,7 +132,7 @@ class Subject:
         is_segment = action.path.suffix != _SNAPSHOT
         return replace(
             action,
-            topic=self.found.topic,
-            partition=self.found.number,
+            topic=self.partition.topic,
+            partition=self.partition.number,
             segment=offset if is_segment else None,
         )

@@ -63,27 +63,27 @@ def sort_findings(items: Iterable[Item], *, clean: bool) -> Judgement:
     Zeros behind the entries of an active index are normal, unless a broker will take the log as it
     is (`clean`): then they count as entries.
     """
-    found = Judgement()
+    judgement = Judgement()
     for item in items:
         name = names.parse_partition_file(item.path.name) if item.path else None
         if name is None or name.offset is None:
             continue
         key = name.kind, name.offset
         if isinstance(item, UnreadableError):
-            found.unread[key] = item
+            judgement.unread[key] = item
             continue
         area = item.code.partition("/")[0]
         if area in _AREAS:
             padded = clean and item.code.endswith(_PADDED)
             if item.severity is not Severity.INFO or padded or item.code == _BEHIND:
-                found.bad.setdefault((_AREAS[area], name.offset), []).append(item)
+                judgement.bad.setdefault((_AREAS[area], name.offset), []).append(item)
         elif item.code == _ORPHAN and item.path:
-            found.orphans[key] = item.path
+            judgement.orphans[key] = item.path
         elif _ends_log(item):
-            first = found.damage.setdefault(name.offset, item)
+            first = judgement.damage.setdefault(name.offset, item)
             if (item.position or 0) < (first.position or 0):
-                found.damage[name.offset] = item
-    return found
+                judgement.damage[name.offset] = item
+    return judgement
 
 
 def _ends_log(finding: Finding) -> bool:
@@ -94,7 +94,7 @@ def _ends_log(finding: Finding) -> bool:
 
 
 def select(
-    found: Partition,
+    partition: Partition,
     judged: Judgement,
     wanted: FileChoice,
     only: frozenset[FileKey] | None,
@@ -102,13 +102,13 @@ def select(
 ) -> dict[FileKey, str]:
     """Return the files to be built, each with the reason."""
     chosen: dict[FileKey, str] = {key: _why(findings) for key, findings in judged.bad.items()}
-    there = {file.name.offset for file in found.snapshots}
+    there = {file.name.offset for file in partition.snapshots}
     for offset in needed_snapshots:
         if offset not in there:
             text = f"there is no producer snapshot at offset {offset}"
             chosen[FileKind.PRODUCER_SNAPSHOT, offset] = text
     if wanted.everything:
-        for key in _all(found):
+        for key in _all(partition):
             chosen.setdefault(key, "recovery of the log writes it otherwise")
     return {
         key: why
@@ -118,27 +118,27 @@ def select(
 
 
 def needed_snapshots(
-    found: Partition, *, clean: bool, log_start: int, log_end: int | None
+    partition: Partition, *, clean: bool, log_start: int, log_end: int | None
 ) -> list[int]:
     """Return where a broker has producer snapshots: those it would write itself.
 
     These are the bases of the last two segments, and the end of a log that was stopped in order
     (``UnifiedLog.rebuildProducerState``, Kafka 3.9 and 4.3). At the start of the log none is kept.
     """
-    if not found.segments:
+    if not partition.segments:
         return []
-    start = max(log_start, found.segments[0].base_offset)
-    offsets = [segment.base_offset for segment in found.segments[-2:]]
+    start = max(log_start, partition.segments[0].base_offset)
+    offsets = [segment.base_offset for segment in partition.segments[-2:]]
     if clean and log_end is not None:
         offsets.append(log_end)
     return [offset for offset in dict.fromkeys(offsets) if offset > start]
 
 
-def _all(found: Partition) -> Iterator[FileKey]:
-    for segment in found.segments:
+def _all(partition: Partition) -> Iterator[FileKey]:
+    for segment in partition.segments:
         for kind in names.INDEX_KINDS:
             yield kind, segment.base_offset
-    for file in found.snapshots:
+    for file in partition.snapshots:
         yield FileKind.PRODUCER_SNAPSHOT, file.name.offset or 0
 
 

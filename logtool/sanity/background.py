@@ -24,8 +24,8 @@ Check = Callable[[Segment, Cost], list[Item]]
 class GuardedPartition:
     """A partition whose segments are checked when somebody wants them, each once."""
 
-    def __init__(self, found: Partition, check: Check) -> None:
-        self._segments = found.segments
+    def __init__(self, partition: Partition, check: Check) -> None:
+        self._segments = partition.segments
         self._check = check
         self._lock = threading.Lock()
         self._checked: set[int] = set()
@@ -72,9 +72,12 @@ def run(
     pace: Pace,
 ) -> Run:
     """Do all of it, readers at the same time as the threads; OutOfTimeError when time is over."""
-    guarded = {found.path: GuardedPartition(found, opener.check_segment) for found in partitions}
+    guarded = {
+        partition.path: GuardedPartition(partition, opener.check_segment)
+        for partition in partitions
+    }
     everyone = list(guarded.values())
-    wanted = [(guarded[found.path], at) for found, at in readers(partitions, reader_count)]
+    wanted = [(guarded[partition.path], at) for partition, at in readers(partitions, reader_count)]
 
     def check_active(one: GuardedPartition, on_bytes: Callable[[int], None]) -> None:
         one.access_active()

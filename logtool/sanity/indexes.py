@@ -67,26 +67,26 @@ class Opener:
             # A broker asks for this file alone, and makes all three anew.
             return [replace(missing(segment), segment=segment.base_offset)]
         opened = cost.files
-        found: list[Item] = []
+        items: list[Item] = []
         for kind in kinds:
             file = segment.indexes.get(kind)
             if file:
-                found += self.check(file, segment, cost)
-            if found and isinstance(found[-1], Finding):
+                items += self.check(file, segment, cost)
+            if items and isinstance(items[-1], Finding):
                 break  # the broker recovers the segment, which makes the others anew too
         cost.segments += cost.files > opened
-        return found
+        return items
 
     def open_segment(self, segment: Segment, cost: Cost) -> list[Item]:
         """Open the offset and the time index without a check."""
         opened = cost.files
-        found: list[Item] = []
+        items: list[Item] = []
         for kind in MAPPED_KINDS:
             file = segment.indexes.get(kind)
             if file:
-                found += self.check(file, segment, cost, judge=False)
+                items += self.check(file, segment, cost, judge=False)
         cost.segments += cost.files > opened
-        return found
+        return items
 
     def check(self, file: File, segment: Segment, cost: Cost, *, judge: bool = True) -> list[Item]:
         """Open one index and check it, or only open it; count and time that."""

@@ -45,24 +45,24 @@ def seen_by(finding: Finding) -> SeenBy:
     return SeenBy.LAZY if lazy else SeenBy.EAGER
 
 
-def passed_over(found: Partition, failed: set[int], *, clean: bool) -> Iterator[Item]:
+def passed_over(partition: Partition, failed: set[int], *, clean: bool) -> Iterator[Item]:
     """Yield what the rules find in the segments whose base offsets are not among the `failed`."""
-    for segment in found.segments:
+    for segment in partition.segments:
         if segment.base_offset not in failed:
             for item in _rules(segment, clean=clean):
-                yield placed(item, found) if isinstance(item, Finding) else item
+                yield placed(item, partition) if isinstance(item, Finding) else item
 
 
-def placed(finding: Finding, found: Partition) -> Finding:
+def placed(finding: Finding, partition: Partition) -> Finding:
     """Return a finding with its place and the command that shows more."""
-    path = finding.path or found.path
+    path = finding.path or partition.path
     command = f"logtool dump-index {shell.path(path)}"
     if path.suffix == FileKind.LOG.value:
-        command = f"logtool verify {shell.path(found.path)}"
+        command = f"logtool verify {shell.path(partition.path)}"
     return finding.placed(
         path,
-        topic=found.topic,
-        partition=found.number,
+        topic=partition.topic,
+        partition=partition.number,
         segment=finding.segment,
         next_command=command,
     )

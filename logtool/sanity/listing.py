@@ -33,11 +33,11 @@ class Listing:
     @property
     def segments(self) -> int:
         """Return the number of segments."""
-        return sum(len(found.segments) for found in self.partitions)
+        return sum(len(partition.segments) for partition in self.partitions)
 
     def described(self) -> Directory:
         """Return what there is to check."""
-        segments = [segment for found in self.partitions for segment in found.segments]
+        segments = [segment for partition in self.partitions for segment in partition.segments]
         files = [
             segment.indexes[kind]
             for segment in segments
@@ -67,19 +67,19 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         holder = broker.holder(Path(path.resolve()).parent)
         return Listing(path, [partition.read(path)], [], clean=False, in_use=holder is not None)
     root = log_dir.read(path)
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     unread: list[UnreadableError] = []
     for folder, directory in root.partitions:
         if not selection.takes(directory):
             continue
         pace.spend(0)
         try:
-            found.append(partition.read(folder))
+            partitions.append(partition.read(folder))
         except UnreadableError as error:
             unread.append(error)
     return Listing(
         path=path,
-        partitions=found,
+        partitions=partitions,
         unread=unread,
         clean=root.is_clean,
         in_use=broker.holder(path) is not None,

@@ -133,10 +133,12 @@ class Stopwatch:
 def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace) -> Run:
     """Do `start` with each partition in so many threads; OutOfTimeError when time is over."""
 
-    def one(found: Partition, on_bytes: Callable[[int], None]) -> tuple[Cost, list[Item], float]:
+    def one(
+        partition: Partition, on_bytes: Callable[[int], None]
+    ) -> tuple[Cost, list[Item], float]:
         cost = Cost()
         began = time.perf_counter()
-        items = start(found, cost)
+        items = start(partition, cost)
         return cost, items, time.perf_counter() - began
 
     with Workers(one, threads, pace) as workers:
@@ -144,20 +146,20 @@ def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace)
         results = list(workers.run(partitions, order=lambda _: 0))
         done = watch.stop()
     done.service_seconds = done.seconds
-    for found, result in zip(partitions, results, strict=True):
+    for partition, result in zip(partitions, results, strict=True):
         if isinstance(result, OutOfTimeError):
             raise result
         cost, items, seconds = result
         done.cost.add(cost)
         done.found += items
-        done.samples.append(Sample(len(found.segments), cost.bytes, seconds))
+        done.samples.append(Sample(len(partition.segments), cost.bytes, seconds))
     return done
 
 
 def drop_cache(partitions: Iterable[Partition]) -> None:
     """Ask the system to forget the indexes; what was not yet written to the disk it keeps."""
-    for found in partitions:
-        for segment in found.segments:
+    for partition in partitions:
+        for segment in partition.segments:
             for file in segment.indexes.values():
                 with suppress(UnreadableError):  # whoever opens it to check it says so
                     fd = files.open_readonly(file.path)

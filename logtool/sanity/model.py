@@ -127,9 +127,9 @@ def fit(path: Path, mode: Mode, run: Run) -> Model | None:
     left = float(((seconds - rows[:, chosen] @ terms) ** 2).sum())
     # Threads take less than the sum of what the partitions took, and a start more than that.
     pace = run.seconds / float(seconds.sum())
-    found = dict(zip(chosen, (terms * pace).tolist(), strict=True))
+    coefficients = dict(zip(chosen, (terms * pace).tolist(), strict=True))
     size = Size(len(samples), *(float(total) for total in rows[:, 1:].sum(axis=0)))
-    told_apart = (found.get(0), found.get(1), found.get(2))
+    told_apart = (coefficients.get(0), coefficients.get(1), coefficients.get(2))
     # Without a constant the sum may explain less than the mean does.
     r_squared = max(0.0, 1 - left / spread) if spread and 0 in chosen and len(chosen) > 1 else None
     return Model(

@@ -143,21 +143,21 @@ class Sanity:
 
     def _judged(self, listed: Listing, runs: dict[Mode, Run]) -> list[Seen | UnreadableError]:
         """Return what each start sees, and after an eager one what neither sees."""
-        by_path = {found.path: found for found in listed.partitions}
+        by_path = {partition.path: partition for partition in listed.partitions}
         said: dict[tuple[Path | None, str], Seen | UnreadableError] = {}
         failed: dict[Path, set[int]] = {}
         for item in (item for run in runs.values() for item in run.found):
             if isinstance(item, UnreadableError):
                 said.setdefault((item.path, "unreadable"), item)
             elif item.path and item.segment is not None:
-                found = by_path[item.path.parent]
-                failed.setdefault(found.path, set()).add(item.segment)
-                seen = Seen(judging.placed(item, found), judging.seen_by(item))
+                partition = by_path[item.path.parent]
+                failed.setdefault(partition.path, set()).add(item.segment)
+                seen = Seen(judging.placed(item, partition), judging.seen_by(item))
                 said.setdefault((item.path, item.code), seen)
-        for found in listed.partitions if Mode.EAGER in runs else ():
+        for partition in listed.partitions if Mode.EAGER in runs else ():
             self._pace.spend(0)
-            bad = failed.get(found.path, set())
-            for item in judging.passed_over(found, bad, clean=listed.clean):
+            bad = failed.get(partition.path, set())
+            for item in judging.passed_over(partition, bad, clean=listed.clean):
                 if isinstance(item, Finding):
                     said[(item.path, f"{item.code} {item.position}")] = Seen(item, SeenBy.NEITHER)
                 else:

@@ -24,10 +24,10 @@ class Eager:
 
     opener: Opener
 
-    def __call__(self, found: Partition, cost: Cost) -> list[Item]:
+    def __call__(self, partition: Partition, cost: Cost) -> list[Item]:
         """Check every index of every segment."""
         items: list[Item] = []
-        for segment in found.segments:
+        for segment in partition.segments:
             items += self.opener.check_segment(segment, cost)
         return items
 
@@ -38,10 +38,10 @@ class Lazy:
 
     opener: Opener
 
-    def __call__(self, found: Partition, cost: Cost) -> list[Item]:
+    def __call__(self, partition: Partition, cost: Cost) -> list[Item]:
         """Check the transaction indexes, and open the indexes of the active segment."""
         items: list[Item] = []
-        for segment in found.segments:
+        for segment in partition.segments:
             items += self.opener.check_segment(segment, cost, (FileKind.TRANSACTION_INDEX,))
             if segment.is_active:
                 items += self.opener.open_segment(segment, cost)
@@ -51,15 +51,15 @@ class Lazy:
 def first_access(opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace) -> Run:
     """Check, as the first readers one after the other, what a lazy start has left to them."""
     wanted = readers(partitions, count)
-    cost, found, waits = Cost(), list[Item](), list[float]()
+    cost, items, waits = Cost(), list[Item](), list[float]()
     watch = Stopwatch()
     for one, at in wanted:
         pace.spend(0)
         began = time.perf_counter()
-        found += opener.check_segment(one.segments[at], cost, MAPPED_KINDS)
+        items += opener.check_segment(one.segments[at], cost, MAPPED_KINDS)
         waits.append(time.perf_counter() - began)
     done = watch.stop()
-    done.cost, done.found = cost, found
+    done.cost, done.found = cost, items
     done.readers = Readers(len(waits), sum(waits), max(waits)) if waits else None
     return done
 

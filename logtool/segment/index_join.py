@@ -103,22 +103,22 @@ class OffsetIndexJoin:
         """Return int8 `Verdict`s, one an entry."""
         if not len(self.batch_base):
             return np.zeros(0, np.int8)
-        found = self.batch_base != ABSENT
+        there = self.batch_base != ABSENT
         # An append reaches up to the batch before the next entry's, or the end of the log.
-        reach = np.full(len(found), self._highest, np.int64)
-        rows = np.flatnonzero(found)
+        reach = np.full(len(there), self._highest, np.int64)
+        rows = np.flatnonzero(there)
         reach[rows[:-1]] = self._before[rows[1:]]
-        wrong = found & (
+        wrong = there & (
             (self._offsets <= self._before)
             | (self._offsets < self._first)
             | (self._offsets > np.maximum(reach, self.batch_last))
         )
         verdicts = np.where(wrong, Verdict.OFFSET, Verdict.RIGHT)
-        verdicts[~found] = Verdict.NO_BATCH
+        verdicts[~there] = Verdict.NO_BATCH
         # A position beyond the log breaks a rule of the file itself.
-        beyond = np.zeros(len(found), np.bool_)
+        beyond = np.zeros(len(there), np.bool_)
         beyond[self._order] = self._positions >= self._end
-        verdicts[~found & (self._in_damage | beyond)] = Verdict.UNKNOWN
+        verdicts[~there & (self._in_damage | beyond)] = Verdict.UNKNOWN
         return verdicts.astype(np.int8)
 
 
@@ -189,12 +189,12 @@ class TimeIndexJoin:
 
     def verdicts(self) -> Column:
         """Return int8 `Verdict`s, one an entry."""
-        found = self.batch_base != ABSENT
-        verdicts = np.full(len(found), Verdict.RIGHT, np.int8)
-        verdicts[found & (self._before > self._timestamps)] = Verdict.LATER
-        verdicts[found & (self.batch_timestamp != self._timestamps)] = Verdict.TIMESTAMP
+        there = self.batch_base != ABSENT
+        verdicts = np.full(len(there), Verdict.RIGHT, np.int8)
+        verdicts[there & (self._before > self._timestamps)] = Verdict.LATER
+        verdicts[there & (self.batch_timestamp != self._timestamps)] = Verdict.TIMESTAMP
         # Behind damage an offset may have stood in what is lost.
-        verdicts[~found] = Verdict.UNKNOWN if self._damaged else Verdict.NO_BATCH
+        verdicts[~there] = Verdict.UNKNOWN if self._damaged else Verdict.NO_BATCH
         return verdicts
 
 

@@ -210,14 +210,14 @@ class _Scanner:
     def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
         """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
         first = self._count
-        found, stop, why = kernels.walk_batches(data, 0, len(data), position, self._rows, first)
-        self._count += found
+        count, stop, why = kernels.walk_batches(data, 0, len(data), position, self._rows, first)
+        self._count += count
         self._rows[-kernels.CONTROL_COLUMNS :, first : self._count] = -1
-        if found and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
+        if count and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
             table = BatchTable(*self._rows[:, first : self._count])
             legacy_batch.count(table, data, position, self._unpack_limit)
         if (
-            found
+            count
             and int(np.bitwise_or.reduce(self._rows[_ATTRIBUTES, first : self._count])) & CONTROL
         ):
             table = BatchTable(*self._rows[:, first : self._count])
@@ -293,8 +293,8 @@ class _Scanner:
         behind = at + size if size and reason is not Reason.INCOMPLETE else self._end + 1
         framed = behind == self._end or self._begins_batch(behind)
         # A wrong size can lead to a batch too; sound batches up to there tell it apart.
-        found = self._search(at + 1, behind if framed else self._end, to_stop=framed)
-        if framed and size and found is None:
+        next_batch = self._search(at + 1, behind if framed else self._end, to_stop=framed)
+        if framed and size and next_batch is None:
             if head[16] != MAGIC and self._holds(at, size, magic=MAGIC):
                 message += "; the CRC is that of a sound magic 2 batch"
             return Damage(
@@ -305,20 +305,20 @@ class _Scanner:
                 resynchronised=behind < self._end,
                 framed=True,
             )
-        length = (self._end if found is None else found) - at
+        length = (self._end if next_batch is None else next_batch) - at
         if length >= LOG_OVERHEAD and not any(head[:LOG_OVERHEAD]) and self._zeros(at, length):
             reason, message = (
                 Reason.ZEROS,
                 f"{wording.count(length, 'zero byte')} where a batch should begin",
             )
-        elif found is not None and reason is Reason.INCOMPLETE:
+        elif next_batch is not None and reason is Reason.INCOMPLETE:
             reason = Reason.SIZE
         return Damage(
             position=at,
             length=length,
             reason=reason,
             message=message,
-            resynchronised=found is not None,
+            resynchronised=next_batch is not None,
         )
 
     def _zeros(self, position: int, length: int) -> bool:

@@ -45,8 +45,12 @@ class Duration:
 
 def measured_rate(forecasts: Iterable[PartitionForecast]) -> float | None:
     """Return the bytes a second at which logs were loaded here; None where too little was read."""
-    read = [one for one in forecasts if one.bytes_read >= _WORTH_TIMING]
-    return sum(one.bytes_read for one in read) / sum(one.seconds for one in read) if read else None
+    read = [forecast for forecast in forecasts if forecast.bytes_read >= _WORTH_TIMING]
+    return (
+        sum(forecast.bytes_read for forecast in read) / sum(forecast.seconds for forecast in read)
+        if read
+        else None
+    )
 
 
 def duration(
@@ -58,11 +62,11 @@ def duration(
     """
     busy = [0.0] * threads
     total, critical, longest = 0, None, 0.0
-    for one in forecasts:
-        seconds = one.bytes_read / bytes_per_second + one.batches_scanned * BATCH_SECONDS
-        total += one.bytes_read
+    for forecast in forecasts:
+        seconds = forecast.bytes_read / bytes_per_second + forecast.batches_scanned * BATCH_SECONDS
+        total += forecast.bytes_read
         if seconds > longest:
-            critical, longest = one.request.path, seconds
+            critical, longest = forecast.request.path, seconds
         busy[busy.index(min(busy))] += seconds
     probe = math.ceil(2 * max(busy) + 60)
     return Duration(

@@ -105,7 +105,7 @@ class Forecast:
             is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
             if copy and is_kept and not future.is_blocked:
                 yield from _future(future, copy, live)
-        homes = {home.found.path: home for home in self.homes}
+        homes = {home.root.path: home for home in self.homes}
         gone = {
             path
             for path, home in homes.items()
@@ -133,7 +133,7 @@ class Forecast:
             rows = home.rows(FileKind.CLEANER_CHECKPOINT)
             twice = seen & rows.keys()
             if twice:
-                path = home.found.path / FileKind.CLEANER_CHECKPOINT.value
+                path = home.root.path / FileKind.CLEANER_CHECKPOINT.value
                 topic, number = min(twice)
                 text = (
                     f"has a row of {topic}-{number} that another log dir has too: the broker "
@@ -157,24 +157,24 @@ class Forecast:
             try:
                 if isinstance(one, UnreadableError):
                     raise one
-                found, chosen = one.read(), one.chosen(self._selection)
-                if found.path not in members.keys() | known:
-                    members[found.path] = member(found)
+                root, chosen = one.read(), one.chosen(self._selection)
+                if root.path not in members.keys() | known:
+                    members[root.path] = member(root)
             except UnreadableError as error:
                 yield error
                 continue
-            opened.append((found, chosen))
+            opened.append((root, chosen))
         if self._given is None:
             self.ensemble = Ensemble(list(members.values()), self._assumed.kafka)
         homes: dict[Path, Home] = {}
-        for found, chosen in opened:
+        for root, chosen in opened:
             try:
-                home = homes.get(found.path) or Home(found, self._assumed, self.ensemble)
+                home = homes.get(root.path) or Home(root, self._assumed, self.ensemble)
             except UnreadableError as error:
                 yield error
                 continue
-            if found.path not in homes:
-                homes[found.path] = home
+            if root.path not in homes:
+                homes[root.path] = home
                 self.homes.append(home)
                 yield from home.unread
                 yield from home.notes
@@ -188,15 +188,16 @@ class Forecast:
 def _with_copies(requests: list[Request]) -> list[Request]:
     """Return the requests of a broker that deletes a partition by its name, wherever it lies."""
     fates = {
-        (one.topic, one.partition): one.fate
-        for one in requests
-        if one.fate and one.fate.action == "delete"
+        (request.topic, request.partition): request.fate
+        for request in requests
+        if request.fate and request.fate.action == "delete"
     }
     return [
-        replace(one, fate=one.fate or fates.get((one.topic, one.partition)))
-        if one.path.name == f"{one.topic}-{one.partition}" or one.path.name.endswith("-future")
-        else one
-        for one in requests
+        replace(request, fate=request.fate or fates.get((request.topic, request.partition)))
+        if request.path.name == f"{request.topic}-{request.partition}"
+        or request.path.name.endswith("-future")
+        else request
+        for request in requests
     ]
 
 
@@ -290,10 +291,10 @@ def _prepared(requests: Sequence[Request], *, hold: bool) -> list[_Load]:
     return loads
 
 
-def _bytes_ahead(request: Request, found: Partition) -> int:
+def _bytes_ahead(request: Request, listed: Partition) -> int:
     point = 0 if request.assumed.verify else request.start.recovery_point
     return sum(
         segment.log.size
-        for segment in found.segments
+        for segment in listed.segments
         if segment.next_base_offset is None or segment.next_base_offset > point
     )

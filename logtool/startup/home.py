@@ -36,10 +36,12 @@ class Home:
     What the metadata log says comes from the log dir of the broker that holds it.
     """
 
-    def __init__(self, found: DataDir, assumed: Assumed, ensemble: Ensemble | None = None) -> None:
-        self.found = found
-        self.ensemble = ensemble or Ensemble([member(found)], assumed.kafka)
-        self.clean = found.is_clean if assumed.clean is None else assumed.clean
+    def __init__(
+        self, root_dir: DataDir, assumed: Assumed, ensemble: Ensemble | None = None
+    ) -> None:
+        self.root = root_dir
+        self.ensemble = ensemble or Ensemble([member(root_dir)], assumed.kafka)
+        self.clean = root_dir.is_clean if assumed.clean is None else assumed.clean
         self.notes: list[Action] = []
         """What happens to the log dir as a whole."""
         self.unread: list[UnreadableError] = []
@@ -48,21 +50,21 @@ class Home:
         self._now_ms = time.time_ns() // 1_000_000
         self._rows = {kind: self._read(kind) for kind in log_dirs.OFFSET_CHECKPOINTS}
         self.image, self.node_id = self.ensemble.image, self.ensemble.node_id
-        here = (one for one in self.ensemble.members if one.path == found.path)
+        here = (one for one in self.ensemble.members if one.path == root_dir.path)
         self.unread += [one.unread for one in here if one.unread]
         self._tell_of_metadata()
-        for finding in root.check_in_use(found):
-            self.notes.append(Action("in-use", found.path, finding.message))
+        for finding in root.check_in_use(root_dir):
+            self.notes.append(Action("in-use", root_dir.path, finding.message))
         if self.is_offline:
             return  # a broker does not list it
-        for finding in inventory.check_root_names(found):
+        for finding in inventory.check_root_names(root_dir):
             if finding.broker is Broker.REFUSES:
-                self.notes.append(Action("refuse", finding.path or found.path, finding.message))
+                self.notes.append(Action("refuse", finding.path or root_dir.path, finding.message))
 
     @property
     def is_offline(self) -> bool:
         """Return whether the broker starts without the log dir, and loads nothing of it."""
-        return self.found.path in self.ensemble.offline
+        return self.root.path in self.ensemble.offline
 
     def rows(self, kind: FileKind) -> dict[TopicPartition, int]:
         """Return the rows of one checkpoint; none where a broker, or this run, cannot read it."""
@@ -121,10 +123,10 @@ class Home:
 
         What could not be read here may be sound for the broker: nothing is said of that.
         """
-        file = self.found.files.get(kind)
+        file = self.root.files.get(kind)
         if not file:
             return {}
-        needed = self.ensemble.needs(self.found.path)
+        needed = self.ensemble.needs(self.root.path)
         try:
             offsets = small_files.read_offsets(file, beside_metadata_log=needed)
         except UnreadableError as error:
@@ -141,18 +143,18 @@ class Home:
         """Note what the log dir, beside the others of its broker, does to a start."""
         for verdict in self.ensemble.verdicts:
             finding = verdict.finding
-            if verdict.log_dir != self.found.path:
+            if verdict.log_dir != self.root.path:
                 continue
             path, text = finding.path or verdict.log_dir, finding.message
             if verdict.effect is Effect.OFFLINE:
                 path, text = verdict.log_dir, f"{path.name}: {text}"
             self.notes.append(Action(str(verdict.effect), path, text))
         holder, image = self.ensemble.metadata_log, self.image
-        if holder and holder.path == self.found.path:
+        if holder and holder.path == self.root.path:
             if self.ensemble.unread:
                 self.unread.append(self.ensemble.unread)
                 return
-            bootstrap = self.found.files.get(FileKind.BOOTSTRAP_CHECKPOINT)
+            bootstrap = self.root.files.get(FileKind.BOOTSTRAP_CHECKPOINT)
             try:
                 for one in metadata_log.hindrances(holder.path, bootstrap, self.ensemble.kafka):
                     action = "refuse" if one.stops else "ignore"
@@ -161,7 +163,7 @@ class Home:
                 self.unread.append(error)
             if image and image.damage:
                 text = f"which logs are put aside as stray is not known: {image.damage}"
-                path = self.found.path / metadata_image.DIRECTORY
+                path = self.root.path / metadata_image.DIRECTORY
                 self.notes.append(Action("unknown", path, text))
 
     def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:

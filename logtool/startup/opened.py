@@ -17,14 +17,14 @@ class Opened:
     log_dir: Path
     name: str | None
     """Of the one partition dir that is meant; None: the whole log dir is."""
-    found: DataDir | UnreadableError
+    contents: DataDir | UnreadableError
     """What the log dir holds, or why that cannot be read."""
 
     def read(self) -> DataDir:
         """Return what the log dir holds; UnreadableError where that cannot be read."""
-        if isinstance(self.found, UnreadableError):
-            raise self.found
-        return self.found
+        if isinstance(self.contents, UnreadableError):
+            raise self.contents
+        return self.contents
 
     def chosen(self, selection: Selection) -> list[tuple[Path, PartitionDirectory]]:
         """Return the partitions that are meant; UnreadableError as for `read`."""
@@ -38,7 +38,7 @@ class Opened:
 
     def again(self) -> "Opened":
         """Return it with what the log dir holds now."""
-        return replace(self, found=_read(self.log_dir))
+        return replace(self, contents=_read(self.log_dir))
 
 
 def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:

@@ -120,15 +120,15 @@ def forecast_partition(
     """
     begun = time.perf_counter()
     try:
-        found = partition.read(request.path) if listed is None else listed
+        listed = partition.read(request.path) if listed is None else listed
         strategy = supplement if request.assumed.supplement else load
-        loaded = strategy(found, request.start, on_bytes)
+        loaded = strategy(listed, request.start, on_bytes)
         done = list(actions(loaded, request.high_watermark))
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
-            done += _unnoticed(found, recovered, request)
+            done += _unnoticed(listed, recovered, request)
             done += _lacking(loaded, request, done)
-        other_end = _other_end(found, loaded, request)
+        other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:
         return error
     if loaded.outcome is Outcome.LOADS and request.fate:
@@ -140,7 +140,7 @@ def forecast_partition(
         log_start=loaded.log_start,
         log_end=loaded.log_end,
         recovery_point=loaded.recovery_point,
-        segments=len(found.segments),
+        segments=len(listed.segments),
         recovered=len(loaded.recovered),
         bytes_scanned=loaded.bytes_scanned,
         bytes_replayed=loaded.bytes_replayed,
@@ -166,12 +166,12 @@ def _lacking(loaded: Loaded, request: Request, done: Sequence[Action]) -> Iterat
     yield Action("lacks", request.path, text)
 
 
-def _other_end(found: partition.Partition, loaded: Loaded, request: Request) -> int:
+def _other_end(listed: partition.Partition, loaded: Loaded, request: Request) -> int:
     """Return where the log would end if offsets out of order were cut the other way."""
-    if not any(one.emptied or one.precise for one in loaded.recovered):
+    if not any(segment.emptied or segment.precise for segment in loaded.recovered):
         return loaded.log_end
     start = replace(request.start, cut_precisely=not request.start.cut_precisely)
-    return load(found, start, lambda _: None).log_end
+    return load(listed, start, lambda _: None).log_end
 
 
 def _placed(action: Action, request: Request) -> Action:
@@ -182,11 +182,11 @@ def _placed(action: Action, request: Request) -> Action:
 
 
 def _unnoticed(
-    found: partition.Partition, recovered: set[int], request: Request
+    listed: partition.Partition, recovered: set[int], request: Request
 ) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
     level = Level.BATCHES if request.assumed.verify else Level.QUICK
-    for segment in found.segments:
+    for segment in listed.segments:
         if segment.base_offset in recovered:
             continue
         for item in check_segment(Task(segment, level, request.start.clean)).findings:

@@ -89,48 +89,48 @@ class Recover:
         opened = list(open_each(self.paths))
         self._check(opened)
         self._ensemble = self._gather(opened)
-        for one in opened:
-            if isinstance(one, UnreadableError):
-                yield one
+        for given in opened:
+            if isinstance(given, UnreadableError):
+                yield given
                 continue
             try:
-                with apply.locked(one.log_dir) if self.consent.apply else nullcontext():
-                    yield from self._log_dir(one)
+                with apply.locked(given.log_dir) if self.consent.apply else nullcontext():
+                    yield from self._log_dir(given)
             except (UnreadableError, UnwritableError, RefusedError) as error:
                 yield error
 
     def _gather(self, opened: Sequence[Opened | UnreadableError]) -> Ensemble:
         """Take the log dirs together, as the start of their broker does."""
         members: dict[Path, Member] = {}
-        for one in opened:
-            if isinstance(one, Opened) and one.log_dir not in members:
+        for given in opened:
+            if isinstance(given, Opened) and given.log_dir not in members:
                 with suppress(UnreadableError):  # which is told in its turn
-                    members[one.log_dir] = member(one.read())
+                    members[given.log_dir] = member(given.read())
         return Ensemble(list(members.values()), self.assumed.kafka)
 
     def _check(self, opened: Sequence[Opened | UnreadableError]) -> None:
         """UsageError for what makes no sense, before anything is done to any log dir."""
         if self.consent.undo_dir and len(self.paths) > 1:
             raise UsageError("--undo-dir is for one log dir; give one PATH")
-        found: set[TopicPartition] = set()
+        selected: set[TopicPartition] = set()
         unread = False
-        for one in opened:
+        for given in opened:
             # Which is told in its turn.
-            if isinstance(one, UnreadableError) or isinstance(one.found, UnreadableError):
+            if isinstance(given, UnreadableError) or isinstance(given.contents, UnreadableError):
                 unread = True
                 continue
-            in_part = one.name is not None or self.selection != Selection()
+            in_part = given.name is not None or self.selection != Selection()
             if self.consent.mark_clean and in_part:
                 raise UsageError(
                     "--mark-clean is for a whole log dir; it cannot be combined with a selection"
                 )
-            chosen = one.chosen(self.selection)
-            found |= {(directory.topic, directory.partition) for _, directory in chosen}
-        for key in found:
+            chosen = given.chosen(self.selection)
+            selected |= {(directory.topic, directory.partition) for _, directory in chosen}
+        for key in selected:
             self.points(key, None)
         named = (("--accept-loss", self.consent.accepted), ("--from-offset", self.selection.keys))
         for option, keys in named:
-            for topic, number in sorted(keys - found):
+            for topic, number in sorted(keys - selected):
                 if not unread:
                     raise UsageError(f"{option} {topic}-{number}: no such partition is selected")
 
@@ -262,7 +262,7 @@ class _LogDirPlan:
             what = "recovery point is that" if changed == 1 else "recovery points are those"
             text = f"{changed} {what} of the recovered logs"
             yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text)
-        if self._consent.mark_clean and not home.found.is_clean:
+        if self._consent.mark_clean and not home.root.is_clean:
             text = "a broker then takes the logs as they are and recovers nothing"
             yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text)
 
@@ -276,7 +276,7 @@ class _LogDirPlan:
 
 def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:
     """Yield what takes a log dir offline, or stops the broker, be it in another log dir of it."""
-    here = {home.found.path for home in homes}
+    here = {home.root.path for home in homes}
     for home in homes:
         for note in home.notes:
             # Recovery points that are not read are written anew with the mark.
@@ -289,8 +289,8 @@ def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:
 
 
 def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:
-    file: File | None = home.found.files.get(kind)
-    path = home.found.path / kind.value
+    file: File | None = home.root.files.get(kind)
+    path = home.root.path / kind.value
     seen = Stamp(file.size, file.mtime_ns) if file else None
     change = Change(
         kind=Kind.REPLACE if file else Kind.CREATE, path=path, seen=seen, content=content

@@ -58,9 +58,9 @@ def _id_by_name(ensemble: Ensemble, directory: PartitionDirectory) -> str | None
     image, node_id = ensemble.image, ensemble.node_id
     if not image or node_id is None or directory.kind is not DirectoryKind.LIVE:
         return None
-    found = image.topics.get(directory.topic)
-    stray = image.is_stray(directory.topic, directory.partition, found, node_id)
-    return None if stray else found
+    topic_id = image.topics.get(directory.topic)
+    stray = image.is_stray(directory.topic, directory.partition, topic_id, node_id)
+    return None if stray else topic_id
 
 
 def _without_any_id(ensemble: Ensemble) -> Path | None:
@@ -68,8 +68,8 @@ def _without_any_id(ensemble: Ensemble) -> Path | None:
     return next(
         (
             path
-            for one in ensemble.members
-            for path, directory in one.root.partitions
+            for member in ensemble.members
+            for path, directory in member.root.partitions
             if directory.kind in OF_TODAY
             and ensemble.is_stray(path, directory)
             and topic_id_of(path) is None

@@ -21,7 +21,7 @@ from logtool.times import rfc3339
 class Surveyed:
     """The statistics of one partition."""
 
-    found: Partition
+    partition: Partition
     segments: tuple[tuple[Segment, Statistics], ...]
     """Those that were meant: all, unless a path named a log."""
 
@@ -61,15 +61,15 @@ class Survey:
         with self._run.workers(measure) as workers:
             # One thread goes on in order, so that what is done is printed.
             results = workers.run(tasks, lambda t: -t.segment.log.size if workers.jobs > 1 else 0)
-            for found, segments in chosen:
-                self._run.path = found.path
-                yield from self._partition(found, segments, islice(results, len(segments)))
+            for partition, segments in chosen:
+                self._run.path = partition.path
+                yield from self._partition(partition, segments, islice(results, len(segments)))
                 if self.out_of_time:
                     return
 
     def _partition(
         self,
-        found: Partition,
+        listed: Partition,
         segments: Sequence[Segment],
         results: Iterator[Statistics | UnreadableError | OutOfTimeError],
     ) -> Iterator[Surveyed | UnreadableError]:
@@ -82,7 +82,7 @@ class Survey:
             self.out_of_time |= isinstance(result, OutOfTimeError)
             known = result if isinstance(result, Statistics) else unread(segment)
             measured.append((segment, known))
-        yield Surveyed(found, tuple(measured))
+        yield Surveyed(listed, tuple(measured))
 
     def _choose(self, path: Path) -> Iterator[tuple[Partition, tuple[Segment, ...]]]:
         """Yield the partitions that a path stands for, and which of their segments are meant."""
@@ -90,16 +90,16 @@ class Survey:
         if kind is PathKind.LOG_DIR:
             for folder, directory in log_dir.read(path).partitions:
                 if self._selection.takes(directory):
-                    found = partition.read(folder)
-                    yield found, found.segments
+                    listed = partition.read(folder)
+                    yield listed, listed.segments
             return
-        found = partition.read(path if kind is PathKind.PARTITION_DIR else path.parent)
-        meant = found.segments
+        listed = partition.read(path if kind is PathKind.PARTITION_DIR else path.parent)
+        meant = listed.segments
         if kind is PathKind.FILE:
             meant = tuple(one for one in meant if one.log.path.name == path.name)
             if not meant:
                 raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-        yield found, meant
+        yield listed, meant
 
 
 def as_json(kind: str, one: Statistics, place: dict[str, Any], *, unpacked: bool) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class PartitionTransactions:
 
 
 def audit(
-    found: Partition,
+    partition: Partition,
     reports: Sequence[SegmentReport],
     findings: list[Finding],
     high_watermark: int | None,
@@ -101,7 +101,7 @@ def audit(
     """Return what the reports of all segments of a partition tell together."""
     start = reports[0].base_offset if reports else 0
     committed: list[CommittedTransaction] = []
-    state = ProducerState(_remembered(found, start), committed)
+    state = ProducerState(_remembered(partition, start), committed)
     rows = concat([report.producer_rows for report in reports])
     aborted, _ = state.apply(rows)
     begun = _Beginnings(rows)
@@ -133,9 +133,9 @@ def audit(
     aged = [_aged(one, now_ms, max_age_ms, pins=number == 0) for number, one in enumerate(still)]
     ended.sort(key=lambda one: one.last_offset or 0)
     return PartitionTransactions(
-        path=found.path,
-        topic=found.topic,
-        partition=found.number,
+        path=partition.path,
+        topic=partition.topic,
+        partition=partition.number,
         segments=len(reports),
         start_offset=start,
         end_offset=max((report.next_offset for report in reports), default=start),
@@ -182,9 +182,9 @@ def _aged(one: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Tran
     return replace(one, state=State.HANGING if hangs else State.OPEN, age_ms=age, pins=pins)
 
 
-def _remembered(found: Partition, first_known: int) -> dict[int, Producer]:
+def _remembered(partition: Partition, first_known: int) -> dict[int, Producer]:
     """Return what the newest sound snapshot knows of batches that the log has no more."""
-    for file in reversed(found.snapshots):
+    for file in reversed(partition.snapshots):
         try:
             entries = producers.check_snapshot_file(file)[1]
         except UnreadableError:

@@ -29,7 +29,7 @@ _CODES = frozenset({"batch/plain-in-transaction"})
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    found: Partition
+    partition: Partition
     request: Request
     high_watermark: int | None
     one_of_many: bool
@@ -82,8 +82,8 @@ class Audit:
                         problems.append(error)
             return
         folder = path if kind is PathKind.PARTITION_DIR else path.parent
-        found = partition.read(folder)
-        chosen = found if kind is PathKind.PARTITION_DIR else _only(found, path)
+        listed = partition.read(folder)
+        chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
         try:
             home = log_dir.read(log_dir_of(folder)[0])
         except UnreadableError:
@@ -95,7 +95,7 @@ class Audit:
     ) -> Iterator[PartitionTransactions | UnreadableError]:
         findings: list[Finding] = []
         facts = PartitionFacts()
-        for item in check_partition(subject.found, subject.request, facts, reports):
+        for item in check_partition(subject.partition, subject.request, facts, reports):
             if isinstance(item, UnreadableError):
                 yield item
             elif subject.one_of_many and item.code == "producer-snapshot/beyond-end":
@@ -104,19 +104,24 @@ class Audit:
                 findings.append(item)
         self.summary.count(facts)
         yield audit(
-            subject.found, reports, findings, subject.high_watermark, self.now_ms, self.max_age_ms
+            subject.partition,
+            reports,
+            findings,
+            subject.high_watermark,
+            self.now_ms,
+            self.max_age_ms,
         )
 
 
-def _job(found: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:
+def _job(listed: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:
     clean = home is not None and home.is_clean
-    request = Request(clean=clean, cleaning=compaction.beside(found.path, clean=clean))
-    key = (found.topic or "", found.number if found.number is not None else NONE)
-    many = bool(found.segments) and not found.segments[-1].is_active
+    request = Request(clean=clean, cleaning=compaction.beside(listed.path, clean=clean))
+    key = (listed.topic or "", listed.number if listed.number is not None else NONE)
+    many = bool(listed.segments) and not listed.segments[-1].is_active
     subject = _Subject(
-        found=found, request=request, high_watermark=watermarks.get(key), one_of_many=many
+        partition=listed, request=request, high_watermark=watermarks.get(key), one_of_many=many
     )
-    return Job(found.path, plan(found, request), subject)
+    return Job(listed.path, plan(listed, request), subject)
 
 
 def _watermarks(home: DataDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
@@ -131,16 +136,16 @@ def _watermarks(home: DataDir, problems: list[UnreadableError]) -> dict[TopicPar
     return {key: row.offset for key, row in rows.items()}
 
 
-def _only(found: Partition, path: Path) -> Partition:
+def _only(listed: Partition, path: Path) -> Partition:
     """Return the partition as if it had one log only; UnreadableError for what is none."""
-    for segment in found.segments:
+    for segment in listed.segments:
         if segment.log.path.name == path.name:
             end = segment.next_base_offset
             beside = [
                 file
-                for file in found.snapshots
+                for file in listed.snapshots
                 if segment.base_offset <= (file.name.offset or 0)
                 and (end is None or (file.name.offset or 0) <= end)
             ]
-            return replace(found, segments=(segment,), snapshots=tuple(beside))
+            return replace(listed, segments=(segment,), snapshots=tuple(beside))
     raise UnreadableError(path, "expected a log dir, a partition dir or a .log file")

@@ -127,22 +127,22 @@ def measure(
 ) -> Replica | UnreadableError:
     """Load one replica as its broker would, on a shadow; work for a thread."""
     try:
-        found = partition.read(request.path)
-        loaded = load(found, request.start, on_bytes)
-        tail = _tail(found, clean=request.start.clean)
+        listed = partition.read(request.path)
+        loaded = load(listed, request.start, on_bytes)
+        tail = _tail(listed, clean=request.start.clean)
         broken = [item.code for item in tail if isinstance(item, Finding)]
         start, end = loaded.log_start, loaded.log_end
         watermark = max(start, min(request.high_watermark or 0, end))
         usable = loaded.outcome is Outcome.LOADS
-        topic_id = _topic_id(found)
-        stable, uncommitted = _stable(found, watermark, end, on_bytes) if usable else (0, 0)
+        topic_id = _topic_id(listed)
+        stable, uncommitted = _stable(listed, watermark, end, on_bytes) if usable else (0, 0)
     except UnreadableError as error:
         return error
     outcome, reason = str(loaded.outcome), loaded.reason
     if usable and request.fate and request.fate.action in ("stray", "delete"):
         outcome, reason = STRAY, request.fate.text
-    first = found.segments[0].base_offset if found.segments else None
-    made = found.fixed.get(FileKind.PARTITION_METADATA)
+    first = listed.segments[0].base_offset if listed.segments else None
+    made = listed.fixed.get(FileKind.PARTITION_METADATA)
     return Replica(
         path=request.path,
         topic=request.topic or "",
@@ -163,7 +163,7 @@ def measure(
         uncommitted_records=uncommitted,
         topic_id=topic_id,
         findings=tuple(tail),
-        newest_log=max((one.log for one in found.segments), key=_written, default=None),
+        newest_log=max((segment.log for segment in listed.segments), key=_written, default=None),
         made_ns=_written(made) if made else 0,
     )
 
@@ -172,44 +172,44 @@ def _written(file: File) -> int:
     return file.mtime_ns
 
 
-def _tail(found: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
+def _tail(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
     """Return what is wrong at the end of the log, where a broker appends."""
-    if not found.segments:
+    if not listed.segments:
         return []
-    active = found.segments[-1]
+    active = listed.segments[-1]
     # The indexes of a segment are no part of its tail.
     return [
         item
         if isinstance(item, UnreadableError)
         else item.placed(
-            active.log.path, topic=found.topic, partition=found.number, segment=active.base_offset
+            active.log.path, topic=listed.topic, partition=listed.number, segment=active.base_offset
         )
         for item in check_segment(Task(active, Level.QUICK, clean)).findings
         if item.path == active.log.path
     ]
 
 
-def _topic_id(found: Partition) -> str | None:
-    file = found.fixed.get(FileKind.PARTITION_METADATA)
+def _topic_id(listed: Partition) -> str | None:
+    file = listed.fixed.get(FileKind.PARTITION_METADATA)
     return partition_metadata.parse(files.read_small(file.path)).topic_id if file else None
 
 
 def _lost(loaded: Loaded) -> int:
-    recovered = sum(one.lost.records for one in loaded.recovered)
+    recovered = sum(segment.lost.records for segment in loaded.recovered)
     return recovered + sum(lost.records for lost in loaded.removed.values())
 
 
 def _stable(
-    found: Partition, watermark: int, end: int, on_bytes: Callable[[int], None]
+    listed: Partition, watermark: int, end: int, on_bytes: Callable[[int], None]
 ) -> tuple[int, int]:
     """Return the last stable offset, and how many records lie from the high watermark on.
 
     A transaction is unstable as long as its marker is not below the high watermark: so the producer
     state just there decides, whatever was committed behind it.
     """
-    start, state = _newest_snapshot(found.snapshots, watermark)
+    start, state = _newest_snapshot(listed.snapshots, watermark)
     records = 0
-    for segment in found.segments:
+    for segment in listed.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start:
             continue
         with segment.log.open() as log:

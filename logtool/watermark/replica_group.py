@@ -101,13 +101,13 @@ class Group:
     @property
     def acknowledged_lost(self) -> int:
         """Return how many acknowledged offsets go if the assumed leader leads."""
-        cut = (one.acknowledged_lost for one in self.truncations)
+        cut = (truncation.acknowledged_lost for truncation in self.truncations)
         return max([self.assumed.acknowledged_gone, *cut])
 
     @property
     def not_looked_at(self) -> tuple[int | None, ...]:
         """Return the nodes in sync of which there is no replica to look at."""
-        here = [one.node for one in self.replicas]
+        here = [replica.node for replica in self.replicas]
         return tuple(node for node in self.in_sync if node not in here)
 
     @property
@@ -122,15 +122,15 @@ class Group:
         if is_safe or not self.in_question:
             return 0
         ends = [
-            one.committed_at_most(self.high_watermark)
-            for one in self.truncations
-            if one.follower.node in self.in_sync
+            truncation.committed_at_most(self.high_watermark)
+            for truncation in self.truncations
+            if truncation.follower.node in self.in_sync
         ]
         return max(ends, default=None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
-        here = [one.node for one in self.replicas]
+        here = [replica.node for replica in self.replicas]
         return {
             "type": "group",
             "topic": self.topic,
@@ -147,7 +147,7 @@ class Group:
             "assumed_leader": self.assumed.node,
             "acknowledged_lost": self.acknowledged_lost,
             "may_be_lost": self.may_be_lost,
-            "other_topic": [one.node for one in self.other_topic],
+            "other_topic": [replica.node for replica in self.other_topic],
         }
 
 
@@ -163,27 +163,33 @@ def group_replicas(
     metadata log, or the furthest in sync. Where a metadata log names nobody in sync, as 4.x does
     once all of them are gone, everyone counts.
     """
-    loading = [one for one in replicas if one.usable]
+    loading = [replica for replica in replicas if replica.usable]
     if not loading:
         return None
     topic_id = _topic_id(loading, known)
-    usable = tuple(one for one in loading if one.topic_id in (None, topic_id))
+    usable = tuple(replica for replica in loading if replica.topic_id in (None, topic_id))
     if known and known.topic_id != topic_id and topic_id:
         known = None  # it speaks of another topic
-    in_sync = known.isr if known and known.isr else tuple(one.node for one in usable)
+    in_sync = known.isr if known and known.isr else tuple(replica.node for replica in usable)
     leader = known.leader if known and known.leader != NO_LEADER else None
-    here = [one for one in usable if one.node in in_sync]
+    here = [replica for replica in usable if replica.node in in_sync]
     named = [
-        one for node in (wanted, leader) if node is not None for one in usable if one.node == node
+        replica
+        for node in (wanted, leader)
+        if node is not None
+        for replica in usable
+        if replica.node == node
     ]
     assumed = named[0] if named else _furthest(here or usable)
-    epoch = max([one.last_epoch for one in usable] + [known.leader_epoch if known else -1]) + 1
+    epoch = (
+        max([replica.last_epoch for replica in usable] + [known.leader_epoch if known else -1]) + 1
+    )
     enough = len(in_sync) >= least_in_sync
     watermark = _agreed(here, epoch) if enough else _checkpointed(here)
-    committed = {one.path: one.committed for one in usable}
+    committed = {replica.path: replica.committed for replica in usable}
     if known and known.isr and len(here) == len(in_sync):
         # All in sync have it: so it was committed, however old the checkpoints are.
-        committed |= {one.path: max(one.committed, watermark or 0) for one in here}
+        committed |= {replica.path: max(replica.committed, watermark or 0) for replica in here}
     return Group(
         topic=usable[0].topic,
         partition=usable[0].partition,
@@ -197,17 +203,17 @@ def group_replicas(
         assumed=assumed,
         furthest=_furthest(usable),
         truncations=tuple(_truncations(usable, assumed, epoch, committed)),
-        other_topic=tuple(one for one in loading if one not in usable),
-        unusable=tuple(one.node for one in replicas if not one.usable),
+        other_topic=tuple(replica for replica in loading if replica not in usable),
+        unusable=tuple(replica.node for replica in replicas if not replica.usable),
     )
 
 
 def _topic_id(replicas: Sequence[Replica], known: PartitionRecord | None) -> str | None:
     """Return the topic id that the metadata log has, if any replica has it, else that of most."""
-    found = [one.topic_id for one in replicas if one.topic_id]
-    if known and known.topic_id in found:
+    topic_ids = [replica.topic_id for replica in replicas if replica.topic_id]
+    if known and known.topic_id in topic_ids:
         return known.topic_id
-    return max(found, key=found.count, default=None)
+    return max(topic_ids, key=topic_ids.count, default=None)
 
 
 def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:
@@ -216,14 +222,14 @@ def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:
         return None
     furthest = _furthest(replicas)
     ends = [
-        one.follower.log_end if one.unknown else one.by_leader_epoch
-        for one in _truncations(replicas, furthest, epoch, {})
+        truncation.follower.log_end if truncation.unknown else truncation.by_leader_epoch
+        for truncation in _truncations(replicas, furthest, epoch, {})
     ]
     return min([furthest.log_end, *ends])
 
 
 def _checkpointed(replicas: Sequence[Replica]) -> int | None:
-    return max((one.high_watermark for one in replicas), default=None)
+    return max((replica.high_watermark for replica in replicas), default=None)
 
 
 def _furthest(replicas: Sequence[Replica]) -> Replica:
@@ -231,7 +237,7 @@ def _furthest(replicas: Sequence[Replica]) -> Replica:
 
     What is longer and of an older epoch ends in records that a leader change has taken back.
     """
-    return max(replicas, key=lambda one: (one.last_epoch, one.log_end))
+    return max(replicas, key=lambda replica: (replica.last_epoch, replica.log_end))
 
 
 def _truncations(
@@ -242,14 +248,14 @@ def _truncations(
     leading = LogState(epochs, leader.log_end, leader.high_watermark)
     # Without its older epochs a leader takes whatever a follower has for its own.
     blind = leader.log_end > 0 and not leader.epochs
-    for one in replicas:
-        if one is not leader:
-            cut = by_leader_epoch(one.log, leading)
-            old = by_high_watermark(one.log).offset
+    for replica in replicas:
+        if replica is not leader:
+            cut = by_leader_epoch(replica.log, leading)
+            old = by_high_watermark(replica.log).offset
             unknown = cut.unknown or blind
-            done = committed.get(one.path, one.committed)
+            done = committed.get(replica.path, replica.committed)
             yield Truncation(
-                follower=one,
+                follower=replica,
                 leader=leader,
                 by_high_watermark=old,
                 by_leader_epoch=cut.offset,

@@ -121,20 +121,20 @@ class Watermarks:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         name = place.path.resolve().name
-        found = log_dir.read(place.path if whole else place.path.resolve().parent)
-        home = Home(found, self._settings)
+        root_dir = log_dir.read(place.path if whole else place.path.resolve().parent)
+        home = Home(root_dir, self._settings)
         node = home.node_id if place.node is None else place.node
         self._images += [home.image] if home.image else []
         chosen = [
             home.request(path, directory, lambda _, row: row or 0)
-            for path, directory in found.partitions
+            for path, directory in root_dir.partitions
             # Its high watermark is not checkpointed: the controllers agree on it.
             if directory.topic != CLUSTER_METADATA
             and directory.kind is DirectoryKind.LIVE
             and self._selection.takes(directory)
             and (whole or path.name == name)
         ]
-        return _Broker(home, node, _checkpoints(found)), chosen, home.notes
+        return _Broker(home, node, _checkpoints(root_dir)), chosen, home.notes
 
     def _partition(
         self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
@@ -185,12 +185,12 @@ class Watermarks:
         log of a broker that went before tells, unless more has changed since.
         """
         newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
-        found = [(image, state) for image in newest_first if (state := _state(image, replica))]
-        if not found:
+        states = [(image, state) for image in newest_first if (state := _state(image, replica))]
+        if not states:
             return None, 1
-        image, state = found[0]
+        image, state = states[0]
         before = (state.topic_id, state.partition_epoch - 1)
-        older = (one.isr for _, one in found if (one.topic_id, one.partition_epoch) == before)
+        older = (one.isr for _, one in states if (one.topic_id, one.partition_epoch) == before)
         in_sync = state.isr or next(older, ())
         least = least_in_sync(
             image, state, replica.topic, state.leader, self._settings.kafka or releases.KNOWN[-1]
@@ -228,17 +228,17 @@ def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
             newest_log=replica.newest_log,
             made_ns=replica.made_ns,
         )
-        found = work.broker.home.found
-        yield from root.check_partition_offsets(found, work.key, facts, work.broker.rows)
+        root_dir = work.broker.home.root
+        yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
 
 
-def _checkpoints(found: DataDir) -> root.Checkpoints:
+def _checkpoints(root_dir: DataDir) -> root.Checkpoints:
     """Return the rows with their lines; what is wrong with a file as such, `Home` says."""
     rows = {}
     for kind in log_dir.OFFSET_CHECKPOINTS:
-        if kind in found.files:
+        if kind in root_dir.files:
             with suppress(UnreadableError):
-                rows[kind] = root.by_key(small_files.check_file(found.files[kind])[0])
+                rows[kind] = root.by_key(small_files.check_file(root_dir.files[kind])[0])
     return rows
 
 

@@ -24,7 +24,7 @@ def local(log_dir: Path) -> list[tuple]:
     for result in Gaps([log_dir], GapOptions()):
         if isinstance(result, UnreadableError):
             continue
-        ledger, folder = result.ledger, result.subject.found.path
+        ledger, folder = result.ledger, result.subject.partition.path
         for row, number in enumerate(ledger.verdict.tolist()):
             gap, verdict = ledger.gaps[row : row + 1], ledger.verdicts[number]
             kind = Kind(int(gap.kind[0]))

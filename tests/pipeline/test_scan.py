@@ -49,7 +49,7 @@ def test_the_tables_add_up_to_what_stat_and_verify_say(spark, scenario, tmp_path
     job = scan(spark, tmp_path / "out", *paths, wanted=("segments", "batches", "findings"))
     local = verify(*paths, level=Level.BATCHES)
 
-    known = [(one.found.path, segment, of) for one in surveyed(*paths)
+    known = [(one.partition.path, segment, of) for one in surveyed(*paths)
              for segment, of in one.segments]  # fmt: skip
     segments = table(tmp_path / "out", "segments")
     assert len(segments) == len(known) == local.summary.segments

@@ -42,7 +42,7 @@ def facts_of(log_dir: Path | str) -> Any:
     for one in subjects(path, GapOptions(), Selection()):
         if isinstance(one, UnreadableError):
             continue  # the pass over the bytes says so
-        known, folder = one.facts, one.found.path
+        known, folder = one.facts, one.partition.path
         columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
         rows.append(
             {name: getattr(known, name, None) for name in FACTS.names}

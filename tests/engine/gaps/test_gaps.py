@@ -368,7 +368,7 @@ def test_each_offset_of_each_partition_is_visible_or_control_or_missing(scenario
         exact = list(Gaps([home], GapOptions(exact=True)))
         for one, other in zip(plain, exact, strict=True):
             ledger = one.ledger
-            data, control = offsets_on_disk(one.subject.found.path, ledger.log_start)
+            data, control = offsets_on_disk(one.subject.partition.path, ledger.log_start)
             assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
             assert (ledger.visible, ledger.control) == (len(data), len(control))
             if data:
@@ -446,7 +446,7 @@ def assert_filled(result, target):
         )
         if (int(first), int(last)) not in spans
     ]
-    folder = result.subject.found.path
+    folder = result.subject.partition.path
     kept = [raw for raw in raw_batches(folder) if last_offset(raw) >= result.ledger.log_start]
     assert real == kept
 
@@ -459,7 +459,7 @@ def last_offset(raw):
 def test_the_filled_log_of_each_real_partition_has_no_gap_and_every_batch(scenario, tmp_path, name):
     for number, home in enumerate(log_dirs(scenario(name))):
         for result in Gaps([home], GapOptions()):
-            folder = result.subject.found.path
+            folder = result.subject.partition.path
             if result.ledger.batches and (name.endswith("clean") or result.ledger.missing):
                 target = tmp_path / f"{number}-{folder.name}"
                 if "/magic-" in name:
