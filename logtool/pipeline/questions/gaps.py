@@ -1,6 +1,6 @@
 """Missing offsets of one partition: the gaps inside its stretches, and those between them.
 
-As `logtool gaps` tells them without ``--exact``, from the log start on, but for two kinds: holes
+As `logtool gaps` tells them at ``--level batches``, from the log start on, but for two kinds: holes
 inside a batch, which only decoding can list, and an end that cannot be told. A partition with a
 segment that could not be read has no rows, as it has no ledger there. Reasons come from the same
 function, `logtool.gaps.evidence.decide`.
