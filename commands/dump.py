@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,41 @@ if TYPE_CHECKING:
 SCHEMA = "logtool.dump/2"
 
 
+class DumpFormat(StrEnum):
+    """As `Format`, the lines of Kafka's own tool, and a file of columns."""
+
+    _ignore_ = "members each"
+    members = vars()
+    for each in options.Format:
+        members[each.name] = each.value
+    KAFKA = "kafka"
+    PARQUET = "parquet"
+
+
+_AS_TABLE = DumpFormat(options.Format.TABLE)
+
+
+class ValuesChoice(StrEnum):
+    """How bytes of a log are printed; see `logtool.dump.values.Values`."""
+
+    UTF8 = "utf8"
+    HEX = "hex"
+    BASE64 = "base64"
+    LEN = "len"
+
+
+FormatOption = Annotated[
+    DumpFormat,
+    typer.Option(
+        "-f",
+        "--format",
+        help="Format of standard output; kafka prints the lines of kafka-dump-log.sh, parquet "
+        "writes --output and prints nothing.",
+        show_default=True,
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What of the files is printed, and how their bytes look."""
@@ -32,13 +68,13 @@ class Shown:
         False
     )
     values: Annotated[
-        options.ValuesChoice,
+        ValuesChoice,
         typer.Option(
             "--values",
             help="How keys, values and headers are printed; utf8 falls back to base64 where bytes "
             "are not UTF-8, len prints sizes alone.",
         ),
-    ] = options.ValuesChoice.UTF8
+    ] = ValuesChoice.UTF8
     offset: Annotated[
         str | None,
         typer.Option(
@@ -94,7 +130,7 @@ def dump(
     *,
     inputs: options.Inputs,
     shown: Shown,
-    format: options.DumpFormatOption = options.DUMP_TABLE,
+    format: FormatOption = _AS_TABLE,
     output_file: Output = None,
     printing: Annotated[options.Printing, Without("format")],
 ) -> None:

@@ -53,7 +53,7 @@ def dump_index(
     from logtool.formats import names
 
     given = inputs.resolved()
-    job = IndexDump(given.paths, given.selection, join_log)
+    job = IndexDump(paths=given.paths, selection=given.selection, join_log=join_log)
     layouts = dump.Layouts(joined=join_log)
     view = View(
         schema=SCHEMA,

@@ -57,7 +57,7 @@ def explain(
         lines=lines,
         row_types=_ROW_TYPES,
     )
-    with Report(printing.settings(), view, Summary()) as report:
+    with Report(settings=printing.settings(), view=view, summary=Summary()) as report:
         for rule in rules:
             report.item(_as_json(rule))
     raise typer.Exit(report.exit_status())

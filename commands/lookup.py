@@ -86,10 +86,12 @@ def lookup(
             )
     (path,) = options.Inputs([partition_dir]).given()
     summary = ActionSummary()
-    with Report(settings, lookup.make(settings), summary) as report:
+    with Report(settings=settings, view=lookup.make(settings), summary=summary) as report:
         limit = parsing.parse_batch_memory(max_batch_memory)
         progress = Progress(on_progress=report.show)
-        answer = Lookup(path, summary, progress, limit=limit).find(asked, value)
+        answer = Lookup(path=path, summary=summary, progress=progress, limit=limit).find(
+            asked, value
+        )
         summary.to_do = not (answer.is_there and answer.agree)
         for obj in lookup.objects(answer):
             report.item(obj)

@@ -50,29 +50,6 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
-class DumpFormat(StrEnum):
-    """As `Format`, the lines of Kafka's own tool, and a file of columns."""
-
-    _ignore_ = "members each"
-    members = vars()
-    for each in Format:
-        members[each.name] = each.value
-    KAFKA = "kafka"
-    PARQUET = "parquet"
-
-
-DUMP_TABLE = DumpFormat(Format.TABLE)
-
-
-class ValuesChoice(StrEnum):
-    """How bytes of a log are printed; see `logtool.dump.values.Values`."""
-
-    UTF8 = "utf8"
-    HEX = "hex"
-    BASE64 = "base64"
-    LEN = "len"
-
-
 class Color(StrEnum):
     """When to use colour."""
 
@@ -125,16 +102,6 @@ Partitions = Annotated[
 ]
 FormatOption = Annotated[
     Format, typer.Option("-f", "--format", help="Format of standard output.", show_default=True)
-]
-DumpFormatOption = Annotated[
-    DumpFormat,
-    typer.Option(
-        "-f",
-        "--format",
-        help="Format of standard output; kafka prints the lines of kafka-dump-log.sh, parquet "
-        "writes --output and prints nothing.",
-        show_default=True,
-    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 CsvSafe = Annotated[
@@ -450,7 +417,7 @@ class StartingBroker:
         from logtool.startup.assumed import Assumed
 
         return Assumed(
-            parsing.kafka_version(self.kafka_version),
-            self.index_interval_bytes,
-            self.index_size_max_bytes,
+            kafka=parsing.kafka_version(self.kafka_version),
+            index_interval=self.index_interval_bytes,
+            index_size=self.index_size_max_bytes,
         )

@@ -260,7 +260,12 @@ class Report:
             return JsonWriter(self._emit, view.schema)
         if chosen in ("csv", "tsv"):
             delimiter = "," if chosen == "csv" else "\t"
-            return DelimitedWriter(self._emit, view.columns, delimiter, safe=self.settings.csv_safe)
+            return DelimitedWriter(
+                emit=self._emit,
+                chosen=view.columns,
+                delimiter=delimiter,
+                safe=self.settings.csv_safe,
+            )
         return TableWriter(self._emit, view.layout, markdown=chosen == "markdown", width=width)
 
     def _progress_wanted(self) -> bool:

@@ -312,7 +312,9 @@ def _runs(settings: "OutputSettings", output: str, written: Written, runs: Runs)
     if runs.history:
         return _history(settings, output)
     of_files = runs.list_runs and bool(written.tables)
-    with Report(settings, scan.make("file" if of_files else "run"), Summary()) as report:
+    with Report(
+        settings=settings, view=scan.make("file" if of_files else "run"), summary=Summary()
+    ) as report:
         needed_for_runs()
         if of_files:
             _list_files(report, output, written.names(), written.run_id)
@@ -370,7 +372,9 @@ def _compare(chosen: "OutputSettings", output: str, runs: tuple[str, str]) -> "E
     from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
 
-    with Report(chosen, scan_runs.comparison(verbose=chosen.verbose), Summary()) as report:
+    with Report(
+        settings=chosen, view=scan_runs.comparison(verbose=chosen.verbose), summary=Summary()
+    ) as report:
         needed_for_runs()
         from logtool.pipeline import comparing
 
@@ -392,7 +396,7 @@ def _history(chosen: "OutputSettings", output: str) -> "Exit":
     from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
 
-    with Report(chosen, scan_runs.history(), Summary()) as report:
+    with Report(settings=chosen, view=scan_runs.history(), summary=Summary()) as report:
         needed_for_runs()
         from logtool.pipeline import history
 

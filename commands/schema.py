@@ -102,8 +102,8 @@ def schema(
     row_types = frozenset({"table" if table is None else "column"})
     chosen = _TABLES if table is None else _COLUMNS_CSV
     layout = _TABLES if table is None else _COLUMNS
-    view = View(SCHEMA, chosen, lambda _: layout, row_types=row_types)
-    with Report(settings, view, Summary()) as report:
+    view = View(schema=SCHEMA, columns=chosen, layout=lambda _: layout, row_types=row_types)
+    with Report(settings=settings, view=view, summary=Summary()) as report:
         for obj in objects:
             report.item(obj)
     raise typer.Exit(report.exit_status())

@@ -73,7 +73,7 @@ def undo(
     settings = printing.settings()
     summary = ActionSummary()
     view = replace(actions.make(settings), lines={"table": _line})
-    report = Report(settings, view, summary)
+    report = Report(settings=settings, view=view, summary=summary)
     journal, count = None, 0
     with report:
         try:

@@ -234,7 +234,7 @@ def _play(settings: "OutputSettings", chosen: "Scenario", rule: "TruncationRule 
         states += list(step.states())
     outcome = verdict(step.replicas)
     summary = ActionSummary(to_do=bool(outcome["lost_offsets"] or outcome["diverged"]))
-    report = Report(settings, watermark.of_states(), summary)
+    report = Report(settings=settings, view=watermark.of_states(), summary=summary)
     if settings.verbose:
         report.note(f"{chosen.title}\n{chosen.about}")
     with report:

@@ -42,9 +42,9 @@ _KEYS = {
 def make(of: str = "table") -> View:
     """Return the view of `scan`: of the tables of a run, of its files, or of runs."""
     return View(
-        SCHEMA,
-        columns(*_KEYS[of]),
-        lambda obj: _LAYOUTS.get(obj["type"]),
+        schema=SCHEMA,
+        columns=columns(*_KEYS[of]),
+        layout=lambda obj: _LAYOUTS.get(obj["type"]),
         row_types=frozenset({of}),
         sparse=True,
     )

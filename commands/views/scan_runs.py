@@ -69,15 +69,15 @@ def comparison(*, verbose: bool) -> View:
         return {"replica": _REPLICA}.get(obj["type"])
 
     rows = frozenset({"finding", "growth", "replica"})
-    return View(SCHEMA, columns(*_KEYS), layout, row_types=rows, sparse=True)
+    return View(schema=SCHEMA, columns=columns(*_KEYS), layout=layout, row_types=rows, sparse=True)
 
 
 def history() -> View:
     """Return the view of the history of all runs."""
     return View(
-        SCHEMA,
-        columns(*_HISTORY_KEYS),
-        lambda obj: {"history": _HISTORY}.get(obj["type"]),
+        schema=SCHEMA,
+        columns=columns(*_HISTORY_KEYS),
+        layout=lambda obj: {"history": _HISTORY}.get(obj["type"]),
         row_types=frozenset({"history"}),
         sparse=True,
     )

@@ -4,7 +4,8 @@ Everything is written ahead. `Journal.begin` makes an undo directory outside of 
 `stage` saves there what going back and going on will need, `commit` makes it durable, and only then
 does `carry_out` touch the log dir. A kill before the commit leaves the log dir as it was; after it,
 what is found on disk says how far it came, so that `finish` and `undo` can be run any number of
-times. All of it stands inside of `locked`.
+times. All of it stands inside of `locked`. A `PendingJournal` is begun with the first change that
+there is for it.
 
 ``disk.py`` has every call that changes a file. Changes of one file are put together into a `Step`,
 and ``states.py`` tells from the file alone how far a step has come: there is no progress record

@@ -83,16 +83,7 @@ def write_new(
 
 def cut(home: HeldDir, path: Path, size: int, mtime_ns: int) -> bool:
     """Cut a file in place to `size` bytes, durably; False for one that has other names too."""
-    fd = _open(home, path, _WRITE)
-    try:
-        if not _is_alone(path, fd):
-            return False
-        change(path, os.ftruncate, fd, size)
-        _set_time(path, fd, mtime_ns)
-        change(path, os.fsync, fd)
-    finally:
-        os.close(fd)
-    return True
+    return append(home, path, size, (), mtime_ns)
 
 
 def append(

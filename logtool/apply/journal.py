@@ -304,7 +304,7 @@ def finish_earlier(
     """
     for journal in find_unfinished(log_dir, undo_dir):
         text = f"was not finished, which is done first: {journal.command}"
-        yield Action("finish", journal.undo_dir, text)
+        yield Action(action="finish", path=journal.undo_dir, reason=text)
         if not dry_run:
             journal.finish()
 

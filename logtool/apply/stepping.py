@@ -129,9 +129,9 @@ def _told(
     is_root = names.parse_root_file(step.path.name).kind is not FileKind.UNKNOWN
     of_partition = None if is_root or not isinstance(home, PartitionDirectory) else home
     return Action(
-        action,
-        path,
-        reason,
+        action=action,
+        path=path,
+        reason=reason,
         topic=of_partition.topic if of_partition else None,
         partition=of_partition.partition if of_partition else None,
         segment=names.parse_partition_file(step.path.name).offset if of_partition else None,

@@ -114,7 +114,12 @@ def remove(path: Path) -> Edit | None:
     if stamp is None:
         _expect_directory(path)
         return None
-    return _edit(Change(Kind.REMOVE, path, stamp), data, [f"without it {_WITHOUT[kind]}"], None)
+    return _edit(
+        Change(kind=Kind.REMOVE, path=path, seen=stamp),
+        data,
+        [f"without it {_WITHOUT[kind]}"],
+        None,
+    )
 
 
 def set_row(path: Path, key: str, value: str | None) -> Edit | None:
@@ -193,9 +198,9 @@ def _edit(change: Change, before: bytes, reasons: list[str], length: int | None)
     inside = kind_of(change.path) is FileKind.LEADER_EPOCH_CHECKPOINT
     known = inside and isinstance(directory, PartitionDirectory)
     action = Action(
-        change.kind,
-        change.path,
-        f"{reasons[0]}{more}",
+        action=change.kind,
+        path=change.path,
+        reason=f"{reasons[0]}{more}",
         topic=getattr(directory, "topic", None) if known else None,
         partition=getattr(directory, "partition", None) if known else None,
         length=length,

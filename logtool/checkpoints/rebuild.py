@@ -89,7 +89,7 @@ class Rebuild:
             self.summary.partitions += 1
             key = root.key_of(directory) if isinstance(directory, PartitionDirectory) else None
             row = start_rows.get(key, 0) if key else 0
-            request = Request(level, home.is_clean, max(row, 0))
+            request = Request(level=level, clean=home.is_clean, log_start_offset=max(row, 0))
             try:
                 listed: Partition | UnreadableError = partition.read(path)
             except UnreadableError as error:

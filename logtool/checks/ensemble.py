@@ -196,9 +196,9 @@ class Ensemble:
         }
         return tuple(
             Future(
-                (d.topic, d.partition),
-                path,
-                live.get((d.topic, d.partition)),
+                key=(d.topic, d.partition),
+                path=path,
+                live=live.get((d.topic, d.partition)),
                 assigned=self._is_assigned_here(member, path, d),
             )
             for member, path, d in copies

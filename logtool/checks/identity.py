@@ -70,7 +70,7 @@ def member(root: DataDir) -> Member:
         value, findings = small_files.check_file(file)
     except UnreadableError as error:
         return Member(root, None, unread=error)
-    return Member(root, value, tuple(findings))
+    return Member(root=root, meta=value, wrong=tuple(findings))
 
 
 def node_of(meta: MetaProperties) -> str | None:

@@ -1,5 +1,6 @@
 """What the batches of a log add up to, chunk after chunk."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from logtool.checks.batches import BatchRules
 from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, Task
+from logtool.disk.files import LogFile
 from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.segment import producer_state
@@ -50,6 +52,14 @@ class LogPass:
             self._rows.append(producer_state.significant(table, cuts))
         if len(self._rows) >= _CHUNKS_OF_ROWS:
             self._rows = [producer_state.significant(concat(self._rows), cuts)]
+
+    def leave(self, log: LogFile, at: int, chunk: Chunk, on_bytes: Callable[[int], None]) -> int:
+        """Tell that the bytes from `at` to the end of a chunk are done with; returns that end."""
+        end = chunk.end_position
+        if self._task.drop_cache:
+            log.forget(at, end - at)
+        on_bytes(end - at)
+        return end
 
     def finish(self) -> None:
         """Complete the report, but for the findings."""

@@ -181,11 +181,7 @@ def _is_ordinary(
         times.feed(chunk)
         if on_chunk:
             on_chunk(chunk, log_pass.rules.misplaced)
-        end = chunk.end_position
-        if task.drop_cache:
-            log.forget(at, end - at)
-        on_bytes(end - at)
-        at = end
+        at = log_pass.leave(log, at, chunk, on_bytes)
     if at != piece.stop or log.size_now() != segment.log.size:
         return False
     log_pass.finish()

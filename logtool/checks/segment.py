@@ -132,11 +132,7 @@ def _read_log(
                     index.feed(chunk, rules.misplaced)
             if on_chunk:
                 on_chunk(chunk, rules.misplaced)
-            end = chunk.end_position
-            if task.drop_cache:
-                log.forget(at, end - at)
-            on_bytes(end - at)
-            at = end
+            at = log_pass.leave(log, at, chunk, on_bytes)
         size = log.size_now()
         report.changed = size != segment.log.size
         report.bytes = max(min(log.size, size) - start, 0)

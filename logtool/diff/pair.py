@@ -156,7 +156,7 @@ def _shown(batch: dict[str, int] | None) -> dict[str, int] | None:
 def compare(left: Copy, right: Copy) -> Pair:
     """Compare two copies of a partition."""
     if left.topic_id and right.topic_id and left.topic_id != right.topic_id:
-        return Pair(left, right, Status.OTHER_TOPIC)
+        return Pair(left=left, right=right, status=Status.OTHER_TOPIC)
     start = max(left.log_start, right.log_start)
     end = min(left.log_end, right.log_end)
     a, b = (_within(copy.batches, start, end) for copy in (left, right))

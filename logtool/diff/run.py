@@ -165,7 +165,7 @@ def find(
             key = place["topic"], place["partition"]
             directory = PartitionDirectory("", DirectoryKind.LIVE, *key, None, exact=True)
             if selection.takes(directory):
-                yield ListedCopy(key, node, path, saved=(saved, number))
+                yield ListedCopy(key=key, node=node, path=path, saved=(saved, number))
     elif kind is PathKind.LOG_DIR:
         home = _LogDir(log_dir.read(path), node)
         yield from home.unread

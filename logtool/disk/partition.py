@@ -213,9 +213,9 @@ def _arrange(
         for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
     )
     return Partition(
-        path,
-        directory,
-        segments,
+        path=path,
+        directory=directory,
+        segments=segments,
         orphans=tuple(file for _, group in sorted(indexes.items()) for file in group.values()),
         snapshots=tuple(of(FileKind.PRODUCER_SNAPSHOT)),
         kraft_snapshots=tuple(of(FileKind.KRAFT_SNAPSHOT)),

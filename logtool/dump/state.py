@@ -79,7 +79,7 @@ def read_state(kind: FileKind, data: bytes, end_offset: int | None) -> Content:
     if kind is FileKind.PRODUCER_SNAPSHOT:
         snapshot = producer_snapshot.parse(data)
         findings = producer_snapshot.check(snapshot, end_offset=end_offset)
-        return Content(_producers(snapshot), findings, len(snapshot))
+        return Content(entries=_producers(snapshot), findings=findings, count=len(snapshot))
     return _READERS.get(kind, _offset_checkpoint)(data)
 
 
@@ -115,7 +115,9 @@ def _offset_checkpoint(data: bytes) -> Content:
         }
         for row in checkpoint.rows
     )
-    return Content(entries, offset_checkpoint.check(checkpoint), len(checkpoint.rows))
+    return Content(
+        entries=entries, findings=offset_checkpoint.check(checkpoint), count=len(checkpoint.rows)
+    )
 
 
 def _leader_epochs(data: bytes) -> Content:
@@ -128,13 +130,17 @@ def _leader_epochs(data: bytes) -> Content:
         }
         for row in checkpoint.rows
     )
-    return Content(entries, leader_epoch_checkpoint.check(checkpoint), len(checkpoint.rows))
+    return Content(
+        entries=entries,
+        findings=leader_epoch_checkpoint.check(checkpoint),
+        count=len(checkpoint.rows),
+    )
 
 
 def _partition_metadata(data: bytes) -> Content:
     metadata = partition_metadata.parse(data)
     fields = {"position": 0, "version": metadata.version, "topic_id": metadata.topic_id}
-    return Content(iter([fields]), partition_metadata.check(metadata), 1)
+    return Content(entries=iter([fields]), findings=partition_metadata.check(metadata), count=1)
 
 
 def _meta_properties(data: bytes) -> Content:
@@ -144,13 +150,13 @@ def _meta_properties(data: bytes) -> Content:
         for element in meta.elements
         if element.key is not None
     ]
-    return Content(iter(entries), meta_properties.check(meta), len(entries))
+    return Content(entries=iter(entries), findings=meta_properties.check(meta), count=len(entries))
 
 
 def _clean_shutdown(data: bytes) -> Content:
     marker = clean_shutdown.parse(data)
     fields = {"position": 0, "version": marker.version, "broker_epoch": marker.broker_epoch}
-    return Content(iter([fields]), clean_shutdown.check(marker), 1)
+    return Content(entries=iter([fields]), findings=clean_shutdown.check(marker), count=1)
 
 
 def _quorum_state(data: bytes) -> Content:
@@ -168,11 +174,11 @@ def _quorum_state(data: bytes) -> Content:
         "applied_offset": content.get("appliedOffset"),
     }
     count = 0 if state.content is None else 1
-    return Content(iter([fields][:count]), quorum_state.check(state), count)
+    return Content(entries=iter([fields][:count]), findings=quorum_state.check(state), count=count)
 
 
 def _lock(data: bytes) -> Content:
-    return Content(iter(()), iter(()), 0)
+    return Content(entries=iter(()), findings=iter(()), count=0)
 
 
 _READERS: dict[FileKind, Callable[[bytes], Content]] = {

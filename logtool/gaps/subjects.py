@@ -109,7 +109,13 @@ def _single(path: Path, wanted: GapOptions) -> Subject:
     alone = replace(listed, path=path, segments=(replace(segment, next_base_offset=None),))
     base = segment.base_offset
     epochs, unread = _epochs(listed)
-    facts = Facts(base, wanted.policy, "the command line", first_base=base, epochs=epochs)
+    facts = Facts(
+        log_start=base,
+        policy=wanted.policy,
+        policy_source="the command line",
+        first_base=base,
+        epochs=epochs,
+    )
     return Subject(alone, facts, unread)
 
 

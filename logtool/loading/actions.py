@@ -25,7 +25,9 @@ def actions(loaded: Loaded, high_watermark: int | None) -> Iterator[Action]:
     """
     path = loaded.shadow.path
     if loaded.outcome is not Outcome.LOADS:
-        yield Action(_STOPS[loaded.outcome], path, loaded.reason, segment=loaded.segment)
+        yield Action(
+            action=_STOPS[loaded.outcome], path=path, reason=loaded.reason, segment=loaded.segment
+        )
         return
     recovered: dict[int, RecoveredSegment] = {}
     for one in loaded.recovered:
@@ -58,7 +60,11 @@ def _recover(loaded: Loaded, segment: RecoveredSegment) -> Action:
     done = "supplemented" if loaded.supplemented else "written anew"
     text = f"is read from its first byte, its indexes are {done}: {segment.why}"
     return Action(
-        "recover", loaded.shadow.path / log, text, segment=segment.base_offset, length=segment.size
+        action="recover",
+        path=loaded.shadow.path / log,
+        reason=text,
+        segment=segment.base_offset,
+        length=segment.size,
     )
 
 
@@ -82,23 +88,32 @@ def _of_file(
         )
         loss = replace(loss, only_zeros=zeros)
         return Action(
-            change.kind,
-            change.path,
-            _why_cut(segment),
+            action=change.kind,
+            path=change.path,
+            reason=_why_cut(segment),
             position=change.size,
             length=segment.size - segment.valid_size,
             loss=loss,
         )
     if change.kind is Kind.RENAME and change.target:
         text = "belongs to a cleaning or a split that was committed, and takes its place"
-        return Action(change.kind, change.path, text, target=change.target)
+        return Action(action=change.kind, path=change.path, reason=text, target=change.target)
     if change.kind is Kind.REMOVE:
         size = change.seen.size if change.seen else 0
         lost = loaded.removed.get(offset) if name.kind is FileKind.LOG else None
         loss = _loss(lost, size, high_watermark, offset, lost.batches) if lost else Loss()
-        return Action(change.kind, change.path, _why_gone(name, loaded), length=size, loss=loss)
+        return Action(
+            action=change.kind,
+            path=change.path,
+            reason=_why_gone(name, loaded),
+            length=size,
+            loss=loss,
+        )
     return Action(
-        change.kind, change.path, _why_written(name, loaded), length=len(change.content or b"")
+        action=change.kind,
+        path=change.path,
+        reason=_why_written(name, loaded),
+        length=len(change.content or b""),
     )
 
 

@@ -53,7 +53,9 @@ def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: Start) -> None:
         file = names.parse_partition_file(name)
         if file.kind is not FileKind.LOG:
             continue
-        segment = LoadedSegment(shadow, file.offset or 0, FileState.SWAP, kafka=start.kafka)
+        segment = LoadedSegment(
+            shadow=shadow, base_offset=file.offset or 0, state=FileState.SWAP, kafka=start.kafka
+        )
         index = segment.name(FileKind.OFFSET_INDEX)
         low = min(low, segment.base_offset)
         high = max(high, segment.next_offset())

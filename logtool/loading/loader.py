@@ -163,7 +163,9 @@ class Loader:
                 self.segments.sort(key=lambda one: one.base_offset)
 
     def _segment(self, base_offset: int, state: FileState = FileState.LIVE) -> LoadedSegment:
-        return LoadedSegment(self.shadow, base_offset, state, kafka=self.start.kafka)
+        return LoadedSegment(
+            shadow=self.shadow, base_offset=base_offset, state=state, kafka=self.start.kafka
+        )
 
     def _read_epochs(self) -> None:
         if _EPOCHS not in self.shadow:

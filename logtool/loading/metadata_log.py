@@ -63,9 +63,9 @@ def hindrances(
     refusal = quorum_state.refusal(value, any_version=kafka <= _TAKES_ANY_VERSION)
     if refusal and refusal.is_io_error and kafka < _KEEPS_BAD_STATE:
         text = f"is deleted, and the node forgets its vote: {refusal.message}"
-        yield Hindrance(state.path, text, refusal.position, stops=False)
+        yield Hindrance(path=state.path, text=text, position=refusal.position, stops=False)
     elif refusal:
-        yield Hindrance(state.path, refusal.message, refusal.position)
+        yield Hindrance(path=state.path, text=refusal.message, position=refusal.position)
 
 
 def _read_bootstrap(data: bytes) -> None:

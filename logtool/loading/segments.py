@@ -41,7 +41,7 @@ class LoadedSegment:
         files = self._shadow.files
         index = files.get(self.name(FileKind.OFFSET_INDEX))
         log = files[self.name(FileKind.LOG)]
-        return IndexedLog(self.base_offset, log, index, by_base=self._by_base)
+        return IndexedLog(base_offset=self.base_offset, log=log, index=index, by_base=self._by_base)
 
     def next_offset(self) -> int:
         """Return the offset behind its last batch as a broker finds it."""

@@ -186,7 +186,7 @@ class Shadow:
         """Return what turns the directory on disk into this one, in an order that can be done."""
         stays = {f.origin.path.name: name for name, f in self.files.items() if f.origin}
         gone = [
-            Change(Kind.REMOVE, file.path, _stamp(file))
+            Change(kind=Kind.REMOVE, path=file.path, seen=_stamp(file))
             for name, file in sorted(self.before.items())
             if name not in stays and not self._is_rewritten(name, stays)
         ]
@@ -202,11 +202,15 @@ class Shadow:
                 writes.append(Change(kind=kind, path=path, seen=seen, content=file.content or b""))
                 continue
             if file.size < origin.size:
-                cuts.append(Change(Kind.TRUNCATE, origin.path, _stamp(origin), size=file.size))
+                cuts.append(
+                    Change(
+                        kind=Kind.TRUNCATE, path=origin.path, seen=_stamp(origin), size=file.size
+                    )
+                )
             if origin.path.name != name:
                 # A cut before it leaves another stamp.
                 seen = _stamp(origin) if file.size == origin.size else None
-                renames.append(Change(Kind.RENAME, origin.path, seen, target=path))
+                renames.append(Change(kind=Kind.RENAME, path=origin.path, seen=seen, target=path))
         return [*gone, *cuts, *renames, *writes]
 
     def _is_rewritten(self, name: str, stays: Mapping[str, str]) -> bool:

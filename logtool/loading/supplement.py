@@ -128,9 +128,9 @@ class _Supplement:
         }
         start = self._loader.start
         return Reading(
-            segment.base_offset,
-            indexes,
-            cuts,
+            base_offset=segment.base_offset,
+            indexes=indexes,
+            cuts=cuts,
             epochs=self._loader.epochs if recover else None,
             interval=start.index_interval,
             max_index_size=start.max_index_size,

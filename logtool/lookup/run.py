@@ -234,7 +234,9 @@ def _reader(segment: Segment) -> IndexedLog:
     log = ShadowFile(segment.log, segment.log.size)
     # An active index is as long as it may grow: what is not used yet is no entry.
     used = _used(file) if file else None
-    return IndexedLog(segment.base_offset, log, used, by_base=NEWEST >= (4, 1))
+    return IndexedLog(
+        base_offset=segment.base_offset, log=log, index=used, by_base=NEWEST >= (4, 1)
+    )
 
 
 def _used(file: File) -> ShadowFile:

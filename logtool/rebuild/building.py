@@ -74,13 +74,13 @@ def build(piece: Piece, on_bytes: Callable[[int], None]) -> Built:
     if aborted is None and FileKind.TRANSACTION_INDEX in piece.segment.indexes:
         aborted = b""
     return Built(
-        piece,
-        {
+        piece=piece,
+        files={
             FileKind.OFFSET_INDEX: result.offset_index,
             FileKind.TIME_INDEX: result.time_index,
             FileKind.TRANSACTION_INDEX: aborted,
         },
-        note,
+        note=note,
     )
 
 
@@ -93,10 +93,10 @@ def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
     for kind, why in built.piece.reasons.items():
         path = segment.log.path.with_name(names.format_partition_file(segment.base_offset, kind))
         if built.error is not None:
-            yield Action(IMPOSSIBLE, path, built.error)
+            yield Action(action=IMPOSSIBLE, path=path, reason=built.error)
         elif kind is FileKind.TRANSACTION_INDEX and built.piece.producers is None:
             text = "damage before this segment hides which transactions were open at its start"
-            yield Action(IMPOSSIBLE, path, text)
+            yield Action(action=IMPOSSIBLE, path=path, reason=text)
         else:
             content = built.files[kind]
             if content is not None:
@@ -125,11 +125,13 @@ def snapshot_actions(
                 f"{why}; nothing reads it, as the log starts at {span.start - 1} "
                 f"and ends at {span.stop - 1}"
             )
-            change = Change(Kind.REMOVE, path, _stamp(file))
-            yield Action(Kind.REMOVE, path, text, length=file.size, change=change)
+            change = Change(kind=Kind.REMOVE, path=path, seen=_stamp(file))
+            yield Action(
+                action=Kind.REMOVE, path=path, reason=text, length=file.size, change=change
+            )
     elif producers is None:
         text = "damage before this offset hides what the producers were"
-        yield Action(IMPOSSIBLE, path, text)
+        yield Action(action=IMPOSSIBLE, path=path, reason=text)
     else:
         old = snapshots.decode(ShadowFile(file, file.size).read()) if file and not bad else None
         # The order of the entries means nothing: what says the same stays.
@@ -142,11 +144,11 @@ def _written(path: Path, file: File | None, content: bytes, why: str) -> Iterato
     if file and file.size == len(content) and ShadowFile(file, file.size).read() == content:
         return
     if file is None and os.path.lexists(path):
-        yield Action(IMPOSSIBLE, path, "what has this name is no file")
+        yield Action(action=IMPOSSIBLE, path=path, reason="what has this name is no file")
         return
     kind = Kind.REPLACE if file else Kind.CREATE
     change = Change(kind=kind, path=path, seen=_stamp(file) if file else None, content=content)
-    yield Action(kind, path, why, length=len(content), change=change)
+    yield Action(action=kind, path=path, reason=why, length=len(content), change=change)
 
 
 def _stamp(file: File) -> Stamp:

@@ -84,11 +84,21 @@ class Subject:
             text = f"{finding.message}; the log is not changed here, that does: {command}"
             log = self.partition.path / names.format_partition_file(base, FileKind.LOG)
             yield self._placed(
-                Action(DAMAGED, log, text, position=finding.position, length=finding.length)
+                Action(
+                    action=DAMAGED,
+                    path=log,
+                    reason=text,
+                    position=finding.position,
+                    length=finding.length,
+                )
             )
         for key, path in judged.orphans.items():
             if self.wanted.takes(key, self.only):
-                yield self._placed(Action(IMPOSSIBLE, path, "there is no log of that base offset"))
+                yield self._placed(
+                    Action(
+                        action=IMPOSSIBLE, path=path, reason="there is no log of that base offset"
+                    )
+                )
 
     def _producers(
         self, reports: Sequence[SegmentReport], judged: Judgement, chosen: dict[FileKey, str]

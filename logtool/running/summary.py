@@ -118,14 +118,6 @@ class ActionSummary(Summary):
     to_do: bool = False
     """Whether a dry run found something to do, or a forecast something grave."""
 
-    def count(self, facts: "PartitionFacts", partitions: int = 1) -> None:
-        """Count what was read of a partition, or of `partitions` that are one to the caller."""
-        self.partitions += partitions
-        self.segments += facts.segments
-        self.batches += facts.batches
-        self.records += facts.records
-        self.bytes += facts.bytes
-
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""
         if self.interrupted:

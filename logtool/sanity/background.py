@@ -87,7 +87,7 @@ def run(
         one.access_all()
 
     watch = Stopwatch()
-    with Workers(check_active, threads, pace) as workers:
+    with Workers(function=check_active, jobs=threads, pace=pace) as workers:
         for result in workers.run(everyone, order=lambda _: 0):
             if isinstance(result, OutOfTimeError):
                 raise result

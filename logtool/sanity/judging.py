@@ -70,7 +70,7 @@ def placed(finding: Finding, partition: Partition) -> Finding:
 
 def _rules(segment: Segment, *, clean: bool) -> Iterator[Item]:
     report = SegmentReport(segment.base_offset)
-    task = Task(segment, Level.QUICK, clean)
+    task = Task(segment=segment, level=Level.QUICK, clean=clean)
     judge_indexes(task, report, open_indexes(segment, report), judged=False)
     for item in (*report.findings, *indexes.missing(segment), *_transactions(segment)):
         if isinstance(item, Finding):

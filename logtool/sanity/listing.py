@@ -65,7 +65,13 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     if kind is PathKind.PARTITION_DIR:
         holder = broker.holder(Path(path.resolve()).parent)
-        return Listing(path, [partition.read(path)], [], clean=False, in_use=holder is not None)
+        return Listing(
+            path=path,
+            partitions=[partition.read(path)],
+            unread=[],
+            clean=False,
+            in_use=holder is not None,
+        )
     root = log_dir.read(path)
     partitions: list[Partition] = []
     unread: list[UnreadableError] = []

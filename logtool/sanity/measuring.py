@@ -141,7 +141,7 @@ def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace)
         items = start(partition, cost)
         return cost, items, time.perf_counter() - began
 
-    with Workers(one, threads, pace) as workers:
+    with Workers(function=one, jobs=threads, pace=pace) as workers:
         watch = Stopwatch()
         results = list(workers.run(partitions, order=lambda _: 0))
         done = watch.stop()

@@ -117,14 +117,14 @@ class Forecast:
         needed = next((path for path in sorted(gone) if whole.needs(path)), None)
         if needed:
             text = "goes offline with the metadata log: the broker does not start"
-            yield Action("refuse", needed, text)
+            yield Action(action="refuse", path=needed, reason=text)
         elif homes and gone >= {one.path for one in whole.members}:
             text = "every log dir given goes offline: a broker that has no other does not start"
-            yield Action("refuse", next(iter(homes)), text)
+            yield Action(action="refuse", path=next(iter(homes)), reason=text)
         holder = whole.metadata_log or next(iter(whole.members), None)
         if holder:
             for text in whole.limits:
-                yield Action("limits", holder.path, text)
+                yield Action(action="limits", path=holder.path, reason=text)
 
     def _cleaned_twice(self) -> Iterator[Action]:
         """Yield a row that two log dirs have for the cleaner of 4.x, which does not survive it."""

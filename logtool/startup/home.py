@@ -54,12 +54,16 @@ class Home:
         self.unread += [one.unread for one in here if one.unread]
         self._tell_of_metadata()
         for finding in root.check_in_use(root_dir):
-            self.notes.append(Action("in-use", root_dir.path, finding.message))
+            self.notes.append(Action(action="in-use", path=root_dir.path, reason=finding.message))
         if self.is_offline:
             return  # a broker does not list it
         for finding in inventory.check_root_names(root_dir):
             if finding.broker is Broker.REFUSES:
-                self.notes.append(Action("refuse", finding.path or root_dir.path, finding.message))
+                self.notes.append(
+                    Action(
+                        action="refuse", path=finding.path or root_dir.path, reason=finding.message
+                    )
+                )
 
     @property
     def is_offline(self) -> bool:
@@ -135,7 +139,12 @@ class Home:
         if isinstance(offsets, dict):
             return offsets
         self.notes.append(
-            Action(offsets.action, file.path, offsets.text, position=offsets.position)
+            Action(
+                action=offsets.action,
+                path=file.path,
+                reason=offsets.text,
+                position=offsets.position,
+            )
         )
         return {}
 
@@ -148,7 +157,7 @@ class Home:
             path, text = finding.path or verdict.log_dir, finding.message
             if verdict.effect is Effect.OFFLINE:
                 path, text = verdict.log_dir, f"{path.name}: {text}"
-            self.notes.append(Action(str(verdict.effect), path, text))
+            self.notes.append(Action(action=str(verdict.effect), path=path, reason=text))
         holder, image = self.ensemble.metadata_log, self.image
         if holder and holder.path == self.root.path:
             if self.ensemble.unread:
@@ -158,13 +167,15 @@ class Home:
             try:
                 for one in metadata_log.hindrances(holder.path, bootstrap, self.ensemble.kafka):
                     action = "refuse" if one.stops else "ignore"
-                    self.notes.append(Action(action, one.path, one.text, position=one.position))
+                    self.notes.append(
+                        Action(action=action, path=one.path, reason=one.text, position=one.position)
+                    )
             except UnreadableError as error:
                 self.unread.append(error)
             if image and image.damage:
                 text = f"which logs are put aside as stray is not known: {image.damage}"
                 path = self.root.path / metadata_image.DIRECTORY
-                self.notes.append(Action("unknown", path, text))
+                self.notes.append(Action(action="unknown", path=path, reason=text))
 
     def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:
         """Return what becomes of a directory that the metadata log does not know."""

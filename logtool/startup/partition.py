@@ -132,7 +132,7 @@ def forecast_partition(
     except UnreadableError as error:
         return error
     if loaded.outcome is Outcome.LOADS and request.fate:
-        done.append(Action(request.fate.action, request.path, request.fate.text))
+        done.append(Action(action=request.fate.action, path=request.path, reason=request.fate.text))
     return PartitionForecast(
         request=request,
         outcome=loaded.outcome,
@@ -163,7 +163,7 @@ def _lacking(loaded: Loaded, request: Request, done: Sequence[Action]) -> Iterat
         f"the log ends at {end}, below its high watermark {watermark}: {watermark - end} "
         "acknowledged offsets are not in this replica; look for them in the others before it leads"
     )
-    yield Action("lacks", request.path, text)
+    yield Action(action="lacks", path=request.path, reason=text)
 
 
 def _other_end(listed: partition.Partition, loaded: Loaded, request: Request) -> int:
@@ -189,15 +189,17 @@ def _unnoticed(
     for segment in listed.segments:
         if segment.base_offset in recovered:
             continue
-        for item in check_segment(Task(segment, level, request.start.clean)).findings:
+        for item in check_segment(
+            Task(segment=segment, level=level, clean=request.start.clean)
+        ).findings:
             if isinstance(item, UnreadableError):
                 raise item
             if item.severity is not Severity.INFO and item.path:
                 text = f"stays as it is, no broker notices: {item.message}"
                 yield Action(
-                    "unnoticed",
-                    item.path,
-                    text,
+                    action="unnoticed",
+                    path=item.path,
+                    reason=text,
                     segment=segment.base_offset,
                     position=item.position,
                     length=item.length,

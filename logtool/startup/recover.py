@@ -295,4 +295,4 @@ def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:
     change = Change(
         kind=Kind.REPLACE if file else Kind.CREATE, path=path, seen=seen, content=content
     )
-    return Action(change.kind, path, reason, length=len(content), change=change)
+    return Action(action=change.kind, path=path, reason=reason, length=len(content), change=change)

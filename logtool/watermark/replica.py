@@ -184,7 +184,7 @@ def _tail(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
         else item.placed(
             active.log.path, topic=listed.topic, partition=listed.number, segment=active.base_offset
         )
-        for item in check_segment(Task(active, Level.QUICK, clean)).findings
+        for item in check_segment(Task(segment=active, level=Level.QUICK, clean=clean)).findings
         if item.path == active.log.path
     ]
 
