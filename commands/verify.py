@@ -86,8 +86,9 @@ def verify(
 ) -> None:
     """Check log dirs, partition dirs or files; the verdict is the exit status.
 
-    Prints a line for each error and warning as soon as it is found. Findings of severity info are
-    counted, and -v prints them too. Every format other than table prints all findings.
+    Prints a line for each error as soon as it is found, and for the first three warnings of each
+    code. Other warnings, and findings of severity info, are counted; -v prints them too. Every
+    format other than table prints all findings.
 
     With --engine spark the executors of a Spark cluster do the work, and find the same in the same
     order. It needs pip install 'kafka-logtool[spark]' and Java 17.
@@ -113,7 +114,9 @@ def verify(
 
     """
     from logtool.commands.output import Report
+    from logtool.commands.printing import text
     from logtool.commands.views import findings
+    from logtool.disk import shell
     from logtool.disk.log_dir import Inputs
     from logtool.verify import Level, Verification
 
@@ -138,6 +141,13 @@ def verify(
     )
     printer = findings.Printer(report, max_findings)
     _run(job, report, printer, spark if engine is EngineChoice.SPARK else None)
+    for log in job.too_large:
+        command = f"logtool verify {shell.path(log.path)}"
+        report.note(
+            f"{log.path} ({text.size(log.size)}): the whole time of this run was too short for it. "
+            "The next runs look at others first; check it alone, without a limit:"
+        )
+        report.note(f"  {command}")
     printer.conclude(fail_on)
     raise typer.Exit(report.exit_status(fail_on))
 

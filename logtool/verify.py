@@ -12,7 +12,7 @@ from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.disk import files, log_dir, partition
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.partition import Partition
+from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, names
@@ -88,6 +88,11 @@ class Verification:
     def progress(self) -> Progress:
         """Return how far it is."""
         return self._run
+
+    @property
+    def too_large(self) -> Sequence[File]:
+        """Return the logs for which the whole time of the run was too short, at the end of it."""
+        return self._schedule.too_large
 
     def __iter__(self) -> Iterator[Item]:
         with self._schedule:

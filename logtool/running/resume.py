@@ -2,9 +2,11 @@
 
 A JSON file outside the log dirs, written anew at the end of a run::
 
-    {"schema": "logtool.resume/1", "checked": {"<path of the .log>": [size, mtime_ns, time_s]}}
+    {"schema": "logtool.resume/1", "checked": {"<path of the .log>": [size, mtime_ns, time_s]},
+     "begun": {"<path of the .log>": [size, mtime_ns, time_s]}}
 
-A segment that is not any more what it was counts as never checked.
+A segment that is not any more what it was counts as never checked. One for which the whole time of a
+run was too short goes behind all others, so that it keeps nothing else from its turn.
 """
 
 import json
@@ -13,6 +15,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from logtool.disk.partition import File
 from logtool.errors import LogtoolError, RefusedError, UsageError
@@ -20,6 +23,8 @@ from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
 
 SCHEMA = "logtool.resume/1"
+Seen = tuple[int, int, float]
+"""Size, mtime_ns, and seconds since 1970."""
 
 
 @dataclass(slots=True)
@@ -27,27 +32,33 @@ class Memory:
     """When each segment was checked last."""
 
     path: Path
-    checked: dict[str, tuple[int, int, float]] = field(default_factory=dict)
-    """(size, mtime_ns, seconds since 1970) by the path of the log."""
+    checked: dict[str, Seen] = field(default_factory=dict)
+    """By the path of the log."""
+    begun: dict[str, Seen] = field(default_factory=dict)
+    """The same for those for which the whole time of a run was too short."""
 
     def age_key(self, log: File) -> float:
-        """Return when the log was checked as it is now, in seconds since 1970; 0 for never."""
-        known = self.checked.get(str(log.path.absolute()))
-        return known[2] if known and known[:2] == (log.size, log.mtime_ns) else 0.0
+        """Return when the log had its last turn as it is now, in s since 1970; 0 for never."""
+        return max(_when(self.checked, log), _when(self.begun, log))
 
     def remember(self, log: File) -> None:
         """Note that the log was checked now."""
+        self.begun.pop(str(log.path.absolute()), None)
         self.checked[str(log.path.absolute())] = (log.size, log.mtime_ns, time.time())
+
+    def give_up(self, log: File) -> None:
+        """Note that the log was begun now, and that the time of a whole run is too short for it."""
+        self.begun[str(log.path.absolute())] = (log.size, log.mtime_ns, time.time())
 
     def save(self) -> None:
         """Write the file: the old one or the new one is there at any moment."""
-        checked = {path: list(known) for path, known in self.checked.items()}
+        content = {"schema": SCHEMA, "checked": self.checked, "begun": self.begun}
         temporary = self.path.with_name(self.path.name + ".tmp")
         try:
             # Not through a link that somebody put there.
             temporary.unlink(missing_ok=True)
             with temporary.open("x", encoding="utf-8") as out:
-                json.dump({"schema": SCHEMA, "checked": checked}, out)
+                json.dump(content, out)
                 out.flush()
                 os.fsync(out.fileno())
             temporary.replace(self.path)
@@ -67,12 +78,7 @@ def load(path: Path) -> Memory:
         content = json.loads(path.read_text("utf-8"))
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']!r}")
-        checked = {
-            str(log): (int(size), int(mtime_ns), float(when))
-            for log, (size, mtime_ns, when) in content["checked"].items()
-        }
-        if not all(math.isfinite(when) for _, _, when in checked.values()):
-            raise ValueError("a time is no number")
+        checked, begun = _seen(content["checked"]), _seen(content.get("begun", {}))
     except (
         OSError,
         ValueError,
@@ -83,4 +89,19 @@ def load(path: Path) -> Memory:
         RecursionError,
     ) as error:
         raise UsageError(f"{path}: was not written by --resume: {error}") from error
-    return Memory(path, checked)
+    return Memory(path, checked, begun)
+
+
+def _seen(rows: Any) -> dict[str, Seen]:
+    found = {
+        str(log): (int(size), int(mtime_ns), float(when))
+        for log, (size, mtime_ns, when) in rows.items()
+    }
+    if not all(math.isfinite(when) for _, _, when in found.values()):
+        raise ValueError("a time is no number")
+    return found
+
+
+def _when(rows: dict[str, Seen], log: File) -> float:
+    known = rows.get(str(log.path.absolute()))
+    return known[2] if known and known[:2] == (log.size, log.mtime_ns) else 0.0

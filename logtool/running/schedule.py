@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from logtool.checks.pieces import PieceReport, check_tasks, cut, join
 from logtool.checks.report import SegmentReport, Task
-from logtool.disk.partition import Partition
+from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.running.resume import Memory
 from logtool.running.workers import OnBytes, OutOfTimeError, Pace, Workers
@@ -113,6 +113,12 @@ class Schedule:
         self._piece_bytes: int | None = None
         self.out_of_time = False
         """Whether some segment was not looked at because time was over."""
+        self._finished = 0
+        """With a memory: segments that were looked at to their end."""
+        self._left: list[Task] = []
+        """With a memory: what there was no time for, of the jobs that were begun."""
+        self.too_large: list[File] = []
+        """With a memory, at the end: the logs for which the whole time of the run was too short."""
 
     def __enter__(self) -> "Schedule":
         self._stack.__enter__()
@@ -120,8 +126,13 @@ class Schedule:
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
-        if self._budget.memory:
-            self._budget.memory.save()
+        if memory := self._budget.memory:
+            if not self._finished:
+                first = sorted(self._left, key=lambda task: self._order([task]))
+                self.too_large = [task.segment.log for task in first[: self._budget.jobs]]
+            for log in self.too_large:
+                memory.give_up(log)
+            memory.save()
 
     def spend(self, count: int, path: Path) -> None:
         """Count bytes read outside of a job; OutOfTimeError once time is over."""
@@ -247,19 +258,27 @@ class Schedule:
         """Return the report of a task, and note whether there was time for it."""
         if not isinstance(report, SegmentReport):
             self.out_of_time = True
+            if self._budget.memory:
+                self._left.append(task)
             return SegmentReport(task.segment.base_offset, skipped=True)
         if self._budget.memory and report.scanned:
             self._budget.memory.remember(task.segment.log)
+            self._finished += 1
         if self._budget.earlier:
             self._budget.earlier.remember(task, report)
         return report
 
-    def _order(self, unit: Sequence[Task]) -> tuple[float, int]:
-        """Return the turn of a unit: the least recently checked first, then the largest."""
-        if not self._parallel and not self._budget.memory:
-            return 0.0, 0
-        size = sum(task.segment.log.size for task in unit)
-        return min(map(self._age, unit)), -size
+    def _order(self, unit: Sequence[Task]) -> tuple[float, str, int]:
+        """Return the turn of a unit: the largest first.
+
+        With a memory it is the least recently checked first, segment by segment: a segment counts
+        as checked once all of its pieces are.
+        """
+        if self._budget.memory:
+            first = min(unit, key=self._age)
+            start = first.piece.start if first.piece else 0
+            return self._age(first), str(first.segment.log.path), start
+        return 0.0, "", -sum(task.segment.log.size for task in unit) if self._parallel else 0
 
     def _age(self, task: Task) -> float:
         memory = self._budget.memory

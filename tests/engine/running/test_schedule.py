@@ -3,14 +3,20 @@
 import json
 import re
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from processes import wait_until_caught
 
+from logtool.checks import pieces
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.running import schedule
@@ -129,6 +135,61 @@ def test_runs_with_a_memory_get_through_everything(partition, tmp_path):
     assert runs > 1
     assert "batch/crc" in codes
     assert len(json.loads(memory.read_text())["checked"]) == 20
+
+
+class BytesLeft(Pace):
+    """A time that is over after a number of bytes, however busy the machine is."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self._left = left
+
+    def spend(self, count: int) -> None:
+        with self._lock:
+            self._left -= count
+        if self._left < 0:
+            raise OutOfTimeError
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=8), st.integers(1, 10))
+def test_what_does_not_fit_into_a_run_keeps_nothing_else_from_its_turn(jobs, sizes, budget):
+    """Sizes of segments and of runs in batches of 2 KiB; the large segments are cut in pieces."""
+    with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schedule, "WORTH_A_POOL", 0)
+        patch.setattr(pieces, "PIECE_BYTES", 5000)
+        partition, memory = Path(home) / "t-0", Path(home) / "memory.json"
+        logs = write_segments(partition, sizes)
+        room = budget * len(batch(0, 2048))
+        too_large: set[Path] = set()
+        done: set[str] = set()
+        for _ in range(3 * len(sizes) + 1):
+            job = Verification(
+                [partition], budget=Budget(jobs, BytesLeft(room), memory=load(memory))
+            )
+            assert not [one for one in job if one.code.startswith("batch/")]
+            too_large |= {log.path for log in job.too_large}
+            before, done = done, set(json.loads(memory.read_text())["checked"])
+            assert before <= done
+        fitting = {log for log in logs if jobs == 1 and log.stat().st_size <= room}
+        assert {str(log) for log in fitting} <= done
+        assert {str(log) for log in logs} == done | {str(log) for log in too_large}
+
+
+def write_segments(partition: Path, sizes: Sequence[int]) -> list[Path]:
+    """Write segments of so many batches of 2 KiB, with indexes; returns the logs."""
+    partition.mkdir()
+    offset, logs = 0, []
+    for size in sizes:
+        log = partition / f"{offset:020d}.log"
+        log.write_bytes(b"".join(batch(offset + n, 2048) for n in range(size)))
+        at = [(n, n * len(batch(0, 2048))) for n in range(1, size)]
+        index = b"".join(struct.pack(">ii", *entry) for entry in at)
+        log.with_suffix(".index").write_bytes(index)
+        offset += size
+        logs.append(log)
+    return logs
 
 
 def test_what_was_checked_least_recently_comes_first(partition, tmp_path, monkeypatch):
