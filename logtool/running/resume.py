@@ -5,8 +5,8 @@ A JSON file outside the log dirs, written anew at the end of a run::
     {"schema": "logtool.resume/1", "checked": {"<path of the .log>": [size, mtime_ns, time_s]},
      "begun": {"<path of the .log>": [size, mtime_ns, time_s]}}
 
-A segment that is not any more what it was counts as never checked. One for which the whole time of a
-run was too short goes behind all others, so that it keeps nothing else from its turn.
+A segment that is not any more what it was counts as never checked. One for which the whole time of
+a run was too short goes behind all others, so that it keeps nothing else from its turn.
 """
 
 import json

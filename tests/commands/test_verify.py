@@ -36,6 +36,7 @@ class Fake:
     """An engine that finds what it is told to."""
 
     found: tuple[object, ...] = ()
+    too_large: tuple[object, ...] = ()
 
     def __init__(self, paths, *, level, selection, budget, limit, on_progress):
         self.arguments = paths, level, selection
@@ -212,3 +213,14 @@ def test_a_flipped_bit_is_found(run, scenario, tmp_path):
     assert result.lines[0].startswith(f"ERROR    batch/crc  {log} @")
     (command,) = re.findall(r"^  logtool (.*)$", result.stderr, re.M)
     assert run(*command.split()).status == 1, "the command that is proposed works"
+
+
+def test_what_needs_more_than_a_whole_run_is_named_with_the_command_for_it(copy_of, run, tmp_path):
+    home = copy_of("4.3.1/killed") / "codec-none-0"
+    memory = tmp_path / "memory.json"
+    result = run("verify", "--max-duration", "0.000001s", "--resume", memory, home)
+    log = home / "00000000000000000000.log"
+    assert result.status == 6
+    assert f"{log} (" in result.stderr
+    assert "the whole time of this run was too short for it" in result.stderr
+    assert f"  logtool verify {log}\n" in result.stderr
