@@ -263,6 +263,6 @@ def test_a_signal_asks_for_a_status_line(partition):
         while not re.fullmatch(r".*KiB of 1\.3 MiB.*; so far \d+ (error|warning)s?.*\n", line):
             running.send_signal(signal.SIGUSR1)
             line = running.stderr.readline()
-            assert re.search(r" of 1\.3 MiB \(\d+ %\), .*; so far ", line)
+            assert "; so far " in line
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
