@@ -105,7 +105,7 @@ def diff(
         raise UsageError("--identical compares copies, --digest saves the scan of one")
     summary = ActionSummary()
     sources = inputs.node_dirs()
-    given = Inputs([one.path for one in sources], inputs.selection, files_select=True)
+    given = Inputs([source.path for source in sources], inputs.selection, files_select=True)
     report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
     job = Comparison(
         sources,

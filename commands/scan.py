@@ -359,8 +359,8 @@ def _remove(report: "Report", output: str, run_id: str | None) -> None:
         report.item({**scan.run_object(known), "state": "removed"})
         return
     left = runs.clean(output)
-    for one in left:
-        report.item(scan.staged_object(one, removed=True))
+    for run in left:
+        report.item(scan.staged_object(run, removed=True))
     if not left:
         report.note("nothing to remove")
 

@@ -145,9 +145,9 @@ class _Printer:
             "partition": surveyed.partition.number,
         }
         objects = []
-        for segment, one in surveyed.segments if self._with_segments else ():
+        for segment, statistics in surveyed.segments if self._with_segments else ():
             where = {"path": str(segment.log.path), **place, "segment": segment.base_offset}
-            objects.append(as_json("segment", one, where, unpacked=self._unpacked))
+            objects.append(as_json("segment", statistics, where, unpacked=self._unpacked))
         where = {"path": str(surveyed.partition.path), **place}
         obj = as_json("partition", whole, where, unpacked=self._unpacked)
         if self._sort is SortBy.PATH:
@@ -166,8 +166,10 @@ class _Printer:
             self._print(obj, objects)
         topics = {name: (len(parts), merged(parts)) for name, parts in self._topics.items()}
         rows = [
-            as_json("topic", one, {"topic": name, "partitions": count}, unpacked=self._unpacked)
-            for name, (count, one) in topics.items()
+            as_json(
+                "topic", statistics, {"topic": name, "partitions": count}, unpacked=self._unpacked
+            )
+            for name, (count, statistics) in topics.items()
         ]
         table = self._report.settings.format == "table"
         if key:
@@ -175,7 +177,7 @@ class _Printer:
         for row in () if table and len(rows) == 1 else rows:
             self._report.item(_without_offsets(row))
         place = {"topics": len(topics), "partitions": sum(count for count, _ in topics.values())}
-        whole = merged([one for _, one in topics.values()])
+        whole = merged([statistics for _, statistics in topics.values()])
         total = as_json("total", whole, place, unpacked=self._unpacked)
         self._report.item(_without_offsets(total))
         if table:

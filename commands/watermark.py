@@ -124,7 +124,7 @@ def watermark(
     from logtool.watermark.run import Watermarks
 
     settings, dirs = printing.settings(), inputs.node_dirs()
-    given = Inputs([one.path for one in dirs], inputs.selection)
+    given = Inputs([source.path for source in dirs], inputs.selection)
     job = Watermarks(
         dirs,
         Assumed(parsing.parse_kafka_version(kafka_version)),

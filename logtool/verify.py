@@ -132,12 +132,12 @@ class Verification:
         """Find out which log dirs are of one broker, which a start takes together."""
         members = []
         for home in homes:
-            one = identity.member(home)
-            if not one.unread:  # which is told when its files are checked
-                members.append(one)
+            member = identity.member(home)
+            if not member.unread:  # which is told when its files are checked
+                members.append(member)
         for broker in ensemble.brokers(members, NEWEST):
             topic_ids: root.TopicIds = {}
-            self._topic_ids |= {one.path: topic_ids for one in broker.members}
+            self._topic_ids |= {member.path: topic_ids for member in broker.members}
             for verdict in broker.verdicts:
                 self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
 
@@ -187,7 +187,7 @@ class Verification:
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
 
         def jobs() -> Iterator[Job]:
-            chosen = [one for one in home.partitions if self._selection.takes(one[1])]
+            chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
             engine = self._run.budget.engine
             paths = [path for path, _ in chosen]
             listed = engine.partitions(paths) if engine else partition.read_each(paths)
@@ -215,7 +215,7 @@ class Verification:
         yield from self._partitions(jobs(), judged)
         yield from root.check_topic_ids(home, facts, self._topic_ids.setdefault(home.path, {}))
         # The metadata log is closed after the marker is written, and recovered at every start.
-        logs = [one for directory, one in facts.items() if root.key_of(directory)]
+        logs = [entry for directory, entry in facts.items() if root.key_of(directory)]
         yield from root.check_marker(home, logs)
 
     def _request(

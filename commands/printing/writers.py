@@ -38,7 +38,7 @@ Columns = Sequence[Column]
 
 def keep(chosen: Columns, *titles: str) -> Columns:
     """Return the same columns, of which those with these titles stay on a narrow terminal."""
-    return tuple(replace(one, kept=one.title in titles) for one in chosen)
+    return tuple(replace(column, kept=column.title in titles) for column in chosen)
 
 
 def columns(*keys: str) -> tuple[Column, ...]:
@@ -196,7 +196,7 @@ class TableWriter:
     def _fitted(self, titles: list[str], rows: list[list[str]]) -> list[str]:
         """Return what fits the terminal."""
         assert self._width is not None
-        chosen = fitting.fit(titles, rows, [one.kept for one in self._columns], self._width)
+        chosen = fitting.fit(titles, rows, [column.kept for column in self._columns], self._width)
         if chosen.as_records:
             found = [fitting.record(titles, row, self._width) for row in rows]
             return [*([""] if self._started else []), "\n\n".join(found)]

@@ -146,15 +146,15 @@ def _collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
     yield from shown
 
 
-def _same_fate(one: Object, other: Object) -> bool:
+def _same_fate(first: Object, second: Object) -> bool:
     keys = ("action", "reason", "below_high_watermark")
-    same = all(one[key] == other[key] for key in keys)
-    return same and one["action"] == Kind.REMOVE and other["path"].endswith(".log")
+    same = all(first[key] == second[key] for key in keys)
+    return same and first["action"] == Kind.REMOVE and second["path"].endswith(".log")
 
 
-def _merged(one: Object, other: Object) -> Object:
+def _merged(first: Object, second: Object) -> Object:
     """Return the object of two: their sums, from the first to the last."""
-    merged = dict(one)
+    merged = dict(first)
     for key in (
         "length",
         "lost_bytes",
@@ -164,14 +164,14 @@ def _merged(one: Object, other: Object) -> Object:
         "lost_bad_records",
         "lost_behind_damage",
     ):
-        merged[key] = (one[key] or 0) + (other[key] or 0)
-    firsts = [obj["first_offset"] for obj in (one, other) if obj["first_offset"] is not None]
-    lasts = [obj["last_offset"] for obj in (one, other) if obj["last_offset"] is not None]
+        merged[key] = (first[key] or 0) + (second[key] or 0)
+    firsts = [obj["first_offset"] for obj in (first, second) if obj["first_offset"] is not None]
+    lasts = [obj["last_offset"] for obj in (first, second) if obj["last_offset"] is not None]
     merged["first_offset"], merged["last_offset"] = (
         min(firsts, default=None),
         max(lasts, default=None),
     )
-    merged["to"] = other["path"].rpartition("/")[2]
+    merged["to"] = second["path"].rpartition("/")[2]
     return merged
 
 
@@ -184,7 +184,7 @@ def last_lines(
     """Yield what a forecast says in the end, for people."""
     if printer.withheld:
         yield printer.withheld_line()
-    read = [one for one in forecasts if one.bytes_read]
+    read = [forecast for forecast in forecasts if forecast.bytes_read]
     if time and read:
         longest = ""
         if len(read) > 1 and time.critical:
@@ -195,11 +195,11 @@ def last_lines(
             f"{text.rate(time.bytes_per_second, 1)} each{longest}; "
             f"let probes wait {time.probe_timeout_s} s"
         )
-    stops = sum(one.outcome != "loads" for one in forecasts)
+    stops = sum(forecast.outcome != "loads" for forecast in forecasts)
     parts = [text.count(len(forecasts), "partition")]
-    recovered = sum(one.recovered for one in forecasts)
+    recovered = sum(forecast.recovered for forecast in forecasts)
     if recovered:
-        segments = text.count(sum(one.segments for one in forecasts), "segment")
+        segments = text.count(sum(forecast.segments for forecast in forecasts), "segment")
         parts.append(f"{recovered:,} of {segments} recovered")
     if stops:
         parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
@@ -242,7 +242,7 @@ def recovered_lines(
         yield printer.withheld_line()
     for log_dir in _stopped_in_order(forecasts):
         yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
-    stopped = sum(one.outcome != "loads" for one in forecasts)
+    stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
     if stopped:
         what = "it" if stopped == 1 else "them"
         partitions = text.count(stopped, "partition")
@@ -283,10 +283,10 @@ def _losses(printer: Printer, verb: str) -> Iterator[str]:
 def _stopped_in_order(forecasts: Sequence["PartitionForecast"]) -> "Iterator[Path]":
     """Yield the log dirs whose logs a broker takes as they are."""
     recovered: dict[Path, int] = {}
-    for one in forecasts:
-        if one.request.start.clean:
-            log_dir = one.request.path.parent
-            recovered[log_dir] = recovered.get(log_dir, 0) + one.recovered
+    for forecast in forecasts:
+        if forecast.request.start.clean:
+            log_dir = forecast.request.path.parent
+            recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered
     return (log_dir for log_dir, count in recovered.items() if not count)
 
 

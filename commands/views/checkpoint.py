@@ -94,8 +94,8 @@ class Job:
             if self.apply and edits and summary.complete:
                 undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)
                 report.item(actions.undo_object(undo_dir))
-        for one in edits:
-            self._explain(report, one)
+        for edit in edits:
+            self._explain(report, edit)
         self._conclude(report, edits, undo_dir)
         return report.exit_status()
 

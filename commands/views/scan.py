@@ -77,18 +77,20 @@ def file_objects(run: "Manifest", output: str, wanted: Sequence[str]) -> Iterato
             }
 
 
-def staged_object(one: "Staged", *, removed: bool) -> Object:
+def staged_object(staged: "Staged", *, removed: bool) -> Object:
     """Return the object of a run that is not complete."""
-    state = "under way" if one.lives else "removed" if removed else "killed"
-    began = one.owner and datetime.fromtimestamp(one.owner.began, UTC).isoformat("T", "seconds")
+    state = "under way" if staged.lives else "removed" if removed else "killed"
+    began = staged.owner and datetime.fromtimestamp(staged.owner.began, UTC).isoformat(
+        "T", "seconds"
+    )
     return {
         "type": "run",
-        "run_id": one.staging.run_id,
+        "run_id": staged.staging.run_id,
         "state": state,
         "rows": None,
         "bytes": None,
         "began": began,
-        "process": None if one.owner is None else str(one.owner),
+        "process": None if staged.owner is None else str(staged.owner),
     }
 
 

@@ -47,12 +47,12 @@ def sparkline(values: Sequence[int], width: int = _SPARK_WIDTH) -> str:
 
 def histogram(sizes: Sequence[Mapping[str, int]]) -> str:
     """Return the batch sizes as lines of bars."""
-    most = max((one["batches"] for one in sizes), default=0)
+    most = max((size["batches"] for size in sizes), default=0)
     lines = []
-    for one in sizes:
-        count = one["batches"]
+    for size in sizes:
+        count = size["batches"]
         bar = "█" * -(-count * _BAR_WIDTH // most) if count else ""
-        lines.append(f"  < {text.size(one['below']):>9}  {count:>12,}  {bar}".rstrip())
+        lines.append(f"  < {text.size(size['below']):>9}  {count:>12,}  {bar}".rstrip())
     return "\n".join(["batches by size", *lines])
 
 
@@ -113,7 +113,7 @@ def _over_time(obj: Object) -> str:
 
 
 def _by_size(obj: Object) -> str:
-    return sparkline([one["batches"] for one in obj["batch_sizes"]])
+    return sparkline([size["batches"] for size in obj["batch_sizes"]])
 
 
 def _damage(obj: Object) -> str:

@@ -62,19 +62,19 @@ class Printer:
         self.states: Counter[str] = Counter()
         self.damaged = 0
 
-    def show(self, one: "PartitionTransactions") -> None:
+    def show(self, audited: "PartitionTransactions") -> None:
         """Print one partition: its findings, transactions and producers."""
-        self.damaged += one.damaged
-        self._report.item(_partition(one))
-        for finding in one.findings:
+        self.damaged += audited.damaged
+        self._report.item(_partition(audited))
+        for finding in audited.findings:
             self._report.summary.add(finding)
             self._report.item(finding.as_json())
-        for transaction in one.transactions:
+        for transaction in audited.transactions:
             self.states[transaction.state] += 1
             if self._every or transaction.last_offset is None:
-                self._report.item(_transaction(one, transaction, self._bootstrap))
-        for producer_id, producer in one.producers.items():
-            self._report.item(_producer(one, producer_id, producer))
+                self._report.item(_transaction(audited, transaction, self._bootstrap))
+        for producer_id, producer in audited.producers.items():
+            self._report.item(_producer(audited, producer_id, producer))
 
     def last_lines(self) -> Iterator[tuple[str, str | None]]:
         """Yield what is said in the end, for people, and its style."""
@@ -96,60 +96,68 @@ class Printer:
         yield text.state(self._report.summary) + ", ".join(parts), style
 
 
-def _partition(one: "PartitionTransactions") -> dict[str, Any]:
-    pinning = next((t for t in one.open if t.pins), None)
+def _partition(audited: "PartitionTransactions") -> dict[str, Any]:
+    pinning = next((t for t in audited.open if t.pins), None)
     return {
         "type": "partition",
-        "path": str(one.path),
-        "topic": one.topic,
-        "partition": one.partition,
-        "segments": one.segments,
-        "first_offset": one.start_offset,
-        "log_end_offset": one.end_offset,
-        "high_watermark": one.high_watermark,
-        "last_stable_offset": one.last_stable_offset,
+        "path": str(audited.path),
+        "topic": audited.topic,
+        "partition": audited.partition,
+        "segments": audited.segments,
+        "first_offset": audited.start_offset,
+        "log_end_offset": audited.end_offset,
+        "high_watermark": audited.high_watermark,
+        "last_stable_offset": audited.last_stable_offset,
         "pinned_by": pinning.producer_id if pinning else None,
-        "producers": len(one.producers),
-        "open": len(one.open),
-        "hanging": sum(t.state == "hanging" for t in one.open),
-        "aborted": sum(t.state == "aborted" for t in one.transactions),
-        "committed": sum(t.state == "committed" for t in one.transactions),
-        "damaged": one.damaged,
+        "producers": len(audited.producers),
+        "open": len(audited.open),
+        "hanging": sum(t.state == "hanging" for t in audited.open),
+        "aborted": sum(t.state == "aborted" for t in audited.transactions),
+        "committed": sum(t.state == "committed" for t in audited.transactions),
+        "damaged": audited.damaged,
     }
 
 
-def _transaction(one: "PartitionTransactions", it: "Transaction", bootstrap: str) -> dict[str, Any]:
+def _transaction(
+    audited: "PartitionTransactions", transaction: "Transaction", bootstrap: str
+) -> dict[str, Any]:
     from logtool.txns.open_transactions import abort_command
 
     command = None
-    if it.last_offset is None and one.topic is not None and one.partition is not None:
-        command = abort_command(bootstrap, one.topic, one.partition, it.first_offset)
+    if (
+        transaction.last_offset is None
+        and audited.topic is not None
+        and audited.partition is not None
+    ):
+        command = abort_command(
+            bootstrap, audited.topic, audited.partition, transaction.first_offset
+        )
     return {
         "type": "transaction",
-        "path": str(one.path),
-        "topic": one.topic,
-        "partition": one.partition,
-        "state": str(it.state),
-        "producer_id": it.producer_id,
-        "producer_epoch": it.producer_epoch,
-        "first_offset": it.first_offset,
-        "last_offset": it.last_offset,
-        "started_ms": it.started_ms,
-        "started": rfc3339(it.started_ms),
-        "age_ms": it.age_ms,
-        "pins_last_stable_offset": it.pins,
+        "path": str(audited.path),
+        "topic": audited.topic,
+        "partition": audited.partition,
+        "state": str(transaction.state),
+        "producer_id": transaction.producer_id,
+        "producer_epoch": transaction.producer_epoch,
+        "first_offset": transaction.first_offset,
+        "last_offset": transaction.last_offset,
+        "started_ms": transaction.started_ms,
+        "started": rfc3339(transaction.started_ms),
+        "age_ms": transaction.age_ms,
+        "pins_last_stable_offset": transaction.pins,
         "abort": command,
     }
 
 
 def _producer(
-    one: "PartitionTransactions", producer_id: int, producer: "Producer"
+    audited: "PartitionTransactions", producer_id: int, producer: "Producer"
 ) -> dict[str, Any]:
     return {
         "type": "producer",
-        "path": str(one.path),
-        "topic": one.topic,
-        "partition": one.partition,
+        "path": str(audited.path),
+        "topic": audited.topic,
+        "partition": audited.partition,
         "producer_id": producer_id,
         "producer_epoch": producer.epoch,
         "last_sequence": or_null(producer.last_sequence),

@@ -109,7 +109,7 @@ class Printer:
         self._partitions += 1
         self._lost += group.acknowledged_lost > 0
         self._unsure += [group] if group.may_be_lost != 0 else []
-        self._other += [str(one.path) for one in group.other_topic]
+        self._other += [str(replica.path) for replica in group.other_topic]
         if self._table and len(group.replicas) + len(group.other_topic) < 2:
             return
         self.show(group.as_json())

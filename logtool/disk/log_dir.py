@@ -143,11 +143,11 @@ def classify(path: Path) -> PathKind:
         return PathKind.LOG_DIR
     folders = [path / e.name for e in entries if files.is_dir(e)]
     if log_dirs := _log_dirs_among(folders):
-        shown = " ".join(shell.path(one) for one in log_dirs[:_MOST_NAMED])
+        shown = " ".join(shell.path(folder) for folder in log_dirs[:_MOST_NAMED])
         more = " ..." if len(log_dirs) > _MOST_NAMED else ""
         text = f"nothing matched: it is no log dir but holds {len(log_dirs)}; name them instead: "
         raise NothingMatchedError(path, f"{text}{shown}{more}")
-    if any(_is_like_partition(one) for one in folders):
+    if any(_is_like_partition(folder) for folder in folders):
         return PathKind.LOG_DIR
     # A dot has no name of its own.
     name = path.resolve().name if path.name in ("", "..") else path.name

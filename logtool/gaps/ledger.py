@@ -86,8 +86,8 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     gaps, behind, log_end = _joined(segments, facts)
     inner = (gaps.kind == Kind.BATCHES) & (gaps.damaged == 0)
     traces = Traces(
-        sum(one.horizons for one in segments),
-        sum(one.with_holes for one in segments),
+        sum(coverage.horizons for coverage in segments),
+        sum(coverage.with_holes for coverage in segments),
         int(inner.sum()),
     )
     verdicts, chosen = decide(gaps, facts, traces)
@@ -99,8 +99,8 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
         verdicts.append(verdict)
     every, which = gap_table.concat(parts), np.concatenate(numbers)
     order = np.argsort(every.first_offset, kind="stable")
-    seen = [one for one in segments if one.first_visible is not None]
-    control = sum(one.control for one in segments)
+    seen = [coverage for coverage in segments if coverage.first_visible is not None]
+    control = sum(coverage.control for coverage in segments)
     return Ledger(
         log_start=facts.log_start,
         log_end=log_end,
@@ -108,15 +108,15 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
         gaps=every[order],
         verdicts=tuple(verdicts),
         verdict=which[order],
-        visible=sum(one.records for one in segments) - control,
+        visible=sum(coverage.records for coverage in segments) - control,
         control=control,
         aborted=int(aborted[3].sum()),
         first_visible=seen[0].first_visible if seen else None,
         last_visible=seen[-1].last_visible if seen else None,
-        batches=sum(one.batches for one in segments),
-        damages=sum(one.damages for one in segments),
-        overlaps=sum(one.overlaps for one in segments),
-        legacy=sum(one.legacy for one in segments),
+        batches=sum(coverage.batches for coverage in segments),
+        damages=sum(coverage.damages for coverage in segments),
+        overlaps=sum(coverage.overlaps for coverage in segments),
+        legacy=sum(coverage.legacy for coverage in segments),
     )
 
 
@@ -129,7 +129,7 @@ def _beside(
         yield below, Verdict(Reason.RETENTION, f"the log starts at {facts.log_start}")
     if aborted is None:
         return
-    markers = np.concatenate([_NO_MARKERS, *(one.markers for one in segments)], axis=1)
+    markers = np.concatenate([_NO_MARKERS, *(coverage.markers for coverage in segments)], axis=1)
     first, last, position = markers
     yield _inside(first, last, position), Verdict(Reason.CONTROL, "no consumer is given a marker")
     text = "read_committed leaves out what a transaction wrote that was aborted"
@@ -141,15 +141,15 @@ def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, 
     """Return the gaps inside segments and between them, the offset behind all batches, the end."""
     parts: list[GapTable] = []
     end, last, damaged = facts.log_start, None, False
-    for one in segments:
-        if one.first is None:
-            damaged |= one.damages > 0
+    for coverage in segments:
+        if coverage.first is None:
+            damaged |= coverage.damages > 0
             continue
-        if one.first.offset > end:
-            parts.append(_behind(last, one, end, damaged=damaged or one.damaged_head))
-        parts.append(one.gaps)
-        end = max(end, one.last.offset + 1) if one.last else end
-        last, damaged = one, one.tail is not None
+        if coverage.first.offset > end:
+            parts.append(_behind(last, coverage, end, damaged=damaged or coverage.damaged_head))
+        parts.append(coverage.gaps)
+        end = max(end, coverage.last.offset + 1) if coverage.last else end
+        last, damaged = coverage, coverage.tail is not None
     log_end = max(end, segments[-1].base_offset) if segments else end
     if log_end > end:
         parts.append(_at_end(last, end, log_end - 1, segments[-1].base_offset, damaged=damaged))
@@ -158,9 +158,9 @@ def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, 
     return gap_table.concat(parts), end, log_end
 
 
-def _behind(last: Coverage | None, one: Coverage, end: int, *, damaged: bool) -> GapTable:
+def _behind(last: Coverage | None, coverage: Coverage, end: int, *, damaged: bool) -> GapTable:
     """Return the gap from `end` up to the first batch of a segment."""
-    first = one.first
+    first = coverage.first
     before = last.last if last else None
     return gap_table.make(
         1,
@@ -168,7 +168,7 @@ def _behind(last: Coverage | None, one: Coverage, end: int, *, damaged: bool) ->
         last_offset=first.offset - 1 if first else end,
         kind=Kind.SEGMENTS if last else Kind.HEAD,
         before_segment=last.base_offset if last else -1,
-        after_segment=one.base_offset,
+        after_segment=coverage.base_offset,
         position=first.position if first else -1,
         epoch=first.epoch if first else -1,
         before_epoch=before.epoch if before else -1,
@@ -213,12 +213,12 @@ def _inside(
 def _aborted(segments: Sequence[Coverage]) -> Column:
     """Return the columns of `Coverage.transactional` for the batches of aborted transactions."""
     batches = np.concatenate(
-        [one.transactional for one in segments] or [np.empty((5, 0), np.int64)], axis=1
+        [coverage.transactional for coverage in segments] or [np.empty((5, 0), np.int64)], axis=1
     )
     state = ProducerState()
     chosen = np.zeros(batches.shape[1], np.bool_)
-    for one in segments:
-        for transaction in state.apply(one.producer_rows)[0]:
+    for coverage in segments:
+        for transaction in state.apply(coverage.producer_rows)[0]:
             # Offsets rise from batch to batch: those of the transaction are a stretch.
             span = slice(
                 *np.searchsorted(

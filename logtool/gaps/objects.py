@@ -127,7 +127,7 @@ def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterat
     """Yield what a follower whose log ends at an offset would be sent, in order."""
     listed, ledger = result.subject.partition, result.ledger
     behind = ledger.last_offset + 1
-    for one in stretches(
+    for stretch in stretches(
         ghosts, leader_start=ledger.log_start, leader_end=behind, follower_end=follower_end
     ):
         yield {
@@ -135,11 +135,11 @@ def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterat
             "path": str(listed.path),
             "topic": listed.topic,
             "partition": listed.number,
-            "ghost": one.ghost,
-            "first_offset": one.first_offset,
-            "last_offset": one.last_offset,
-            "without_ghosts_first_offset": one.without_first,
-            "without_ghosts_last_offset": one.without_last,
+            "ghost": stretch.ghost,
+            "first_offset": stretch.first_offset,
+            "last_offset": stretch.last_offset,
+            "without_ghosts_first_offset": stretch.without_first,
+            "without_ghosts_last_offset": stretch.without_last,
         }
 
 

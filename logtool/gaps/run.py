@@ -59,35 +59,35 @@ class Gaps:
     @cached_property
     def _chosen(self) -> list[Subject | UnreadableError]:
         return [
-            one
+            subject
             for path in dict.fromkeys(self._paths)
-            for one in subjects(path, self._wanted, self._selection)
+            for subject in subjects(path, self._wanted, self._selection)
         ]
 
     @property
     def partitions(self) -> int:
         """Return how many partitions are to be read."""
-        return sum(isinstance(one, Subject) for one in self._chosen)
+        return sum(isinstance(subject, Subject) for subject in self._chosen)
 
     def __iter__(self) -> Iterator[Result | UnreadableError]:
-        for one in self._chosen:
-            yield from [one] if isinstance(one, UnreadableError) else one.unread
-        wanted = [one for one in self._chosen if isinstance(one, Subject)]
-        tasks = [task for one in wanted for task in one.looks(self._wanted)]
+        for item in self._chosen:
+            yield from [item] if isinstance(item, UnreadableError) else item.unread
+        wanted = [subject for subject in self._chosen if isinstance(subject, Subject)]
+        tasks = [task for subject in wanted for task in subject.looks(self._wanted)]
         sizes = {
             segment.log.path: segment.log.size
-            for one in wanted
-            for segment in one.partition.segments
+            for subject in wanted
+            for segment in subject.partition.segments
         }
         self._run.bytes_total = sum(sizes[task.path] for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
         with self._run.workers(_look) as workers:
             # In their order: what is done early waits in memory.
             results = workers.run(tasks, lambda task: turns[id(task)])
-            for one in wanted:
-                self._run.path = one.partition.path
-                looked = [next(results) for _ in one.looks(self._wanted)]
-                yield from self._result(one, looked)
+            for subject in wanted:
+                self._run.path = subject.partition.path
+                looked = [next(results) for _ in subject.looks(self._wanted)]
+                yield from self._result(subject, looked)
 
     def log_end_of(self, path: Path) -> int:
         """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
@@ -106,13 +106,13 @@ class Gaps:
     def _result(
         self, subject: Subject, looked: list[Coverage | UnreadableError | OutOfTimeError]
     ) -> Iterator[Result | UnreadableError]:
-        problems = [one for one in looked if isinstance(one, UnreadableError)]
-        segments = [one for one in looked if isinstance(one, Coverage)]
+        problems = [item for item in looked if isinstance(item, UnreadableError)]
+        segments = [item for item in looked if isinstance(item, Coverage)]
         yield from problems
-        for one, task in zip(looked, subject.looks(self._wanted), strict=True):
-            for position in sorted(one.too_large) if isinstance(one, Coverage) else ():
+        for item, task in zip(looked, subject.looks(self._wanted), strict=True):
+            for position in sorted(item.too_large) if isinstance(item, Coverage) else ():
                 yield BatchTooLargeError(task.path, position, task.limit)
-        if any(isinstance(one, OutOfTimeError) for one in looked):
+        if any(isinstance(item, OutOfTimeError) for item in looked):
             self.out_of_time = True
         elif not problems:
             looks = subject.looks(self._wanted)
@@ -124,15 +124,19 @@ class Gaps:
                 subject=replace(subject, facts=facts),
                 ledger=ledger,
                 segments=len(subject.partition.segments),
-                records=sum(one.records for one in segments),
-                bytes=sum(one.bytes for one in segments),
+                records=sum(coverage.records for coverage in segments),
+                bytes=sum(coverage.bytes for coverage in segments),
                 first_base=next(
-                    (one.first_base for one in segments if one.first_base is not None),
+                    (
+                        coverage.first_base
+                        for coverage in segments
+                        if coverage.first_base is not None
+                    ),
                     ledger.log_start,
                 ),
                 parts=tuple(
-                    Part(task.path, task.base_offset, tuple(one.stretches))
-                    for task, one in zip(looks, segments, strict=True)
+                    Part(task.path, task.base_offset, tuple(coverage.stretches))
+                    for task, coverage in zip(looks, segments, strict=True)
                 ),
             )
 
@@ -147,10 +151,10 @@ def _look(task: Look, on_bytes: OnBytes) -> Coverage | UnreadableError:
 def _without_overlaps(tasks: Sequence[Look], segments: list[Coverage]) -> list[Coverage]:
     """Look again at what begins below the end of the segment before it, from that end on."""
     end, result = 0, []
-    for task, one in zip(tasks, segments, strict=True):
-        if one.first and one.first.offset < end:
-            one = look(replace(task, start=end))
-            one.overlaps += 1
-        end = max(end, one.last.offset + 1) if one.last else end
-        result.append(one)
+    for task, coverage in zip(tasks, segments, strict=True):
+        if coverage.first and coverage.first.offset < end:
+            coverage = look(replace(task, start=end))
+            coverage.overlaps += 1
+        end = max(end, coverage.last.offset + 1) if coverage.last else end
+        result.append(coverage)
     return result

@@ -103,7 +103,9 @@ def _single(path: Path, wanted: GapOptions) -> Subject:
     if name.kind is not FileKind.LOG or not exact:
         raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
     listed = partition.read(path.parent)
-    segment = next((one for one in listed.segments if one.log.path.name == path.name), None)
+    segment = next(
+        (candidate for candidate in listed.segments if candidate.log.path.name == path.name), None
+    )
     if segment is None:
         raise UnreadableError(path, "No such file or directory", missing=True)
     alone = replace(listed, path=path, segments=(replace(segment, next_base_offset=None),))
@@ -193,7 +195,8 @@ def indexed(
 ) -> Facts:
     """Return the facts with what the indexes name of segments that a gap follows."""
     ends = {
-        one.base_offset: one.last.offset + 1 if one.last else one.base_offset for one in segments
+        coverage.base_offset: coverage.last.offset + 1 if coverage.last else coverage.base_offset
+        for coverage in segments
     }
     offsets: list[tuple[int, int]] = []
     for segment in subject.partition.segments:

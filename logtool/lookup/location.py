@@ -50,15 +50,15 @@ def find_in_batch(
 
     `limit` is how many bytes the batch may decompress to, else it is BatchTooLargeError.
     """
-    one = chunk.table.row(row)
+    batch = chunk.table.row(row)
     location = Location(
         path=segment.log.path,
         segment=segment.base_offset,
-        position=one["position"],
-        size=one["size"],
-        base_offset=one["base_offset"],
-        last_offset=one["last_offset"],
-        leader_epoch=one["leader_epoch"],
+        position=batch["position"],
+        size=batch["size"],
+        base_offset=batch["base_offset"],
+        last_offset=batch["last_offset"],
+        leader_epoch=batch["leader_epoch"],
     )
     try:
         before = 0
@@ -76,7 +76,7 @@ def find_in_batch(
                 )
             before += len(offsets)
     except LimitError as error:
-        raise BatchTooLargeError(segment.log.path, one["position"], limit) from error
+        raise BatchTooLargeError(segment.log.path, batch["position"], limit) from error
     except FormatError as error:
         return replace(location, problem=f"its records cannot be read: {error.reason}")
     return first

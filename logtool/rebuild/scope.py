@@ -99,8 +99,8 @@ def scope_of(path: Path) -> tuple[Path, Scope | None]:
 def scopes(home: Home, given: list[Scope | None], selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are meant, each once."""
     merged: dict[Path, Scope] = {}
-    for one in given:
-        for item in [one] if one else _chosen(home, selection):
+    for named in given:
+        for item in [named] if named else _chosen(home, selection):
             where = item.path.resolve()
             before = merged.get(where)
             if before is None:

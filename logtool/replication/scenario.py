@@ -101,7 +101,7 @@ class Step:
     def states(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON object of each replica."""
         all_of_them = self.replicas
-        for number, one in all_of_them.nodes.items():
+        for number, node in all_of_them.nodes.items():
             remote = all_of_them.remote.get(number)
             leads = number == all_of_them.leader
             yield {
@@ -110,14 +110,14 @@ class Step:
                 "event": self.event,
                 "time_ms": all_of_them.now_ms,
                 "node": number,
-                "role": "down" if not one.up else "leader" if leads else "follower",
-                "leader_epoch": one.epochs.rows[-1][0] if one.epochs.rows else None,
-                "log_end_offset": one.log_end,
+                "role": "down" if not node.up else "leader" if leads else "follower",
+                "leader_epoch": node.epochs.rows[-1][0] if node.epochs.rows else None,
+                "log_end_offset": node.log_end,
                 "remote_log_end_offset": remote.log_end if remote and not leads else None,
-                "high_watermark": one.high_watermark,
+                "high_watermark": node.high_watermark,
                 "in_sync": number in all_of_them.in_sync,
                 "looked_at": self.occasion if leads else None,
-                "records": " ".join(record.name for record in one.log),
+                "records": " ".join(record.name for record in node.log),
             }
 
 
@@ -159,7 +159,7 @@ def parse(text: str) -> Scenario:
     chosen = given.get("truncation", TruncationRule.LEADER_EPOCH)
     if chosen not in rules:
         raise UsageError(f"truncation is {chosen!r}, expected {' or '.join(rules)}")
-    events = tuple(_event(number, one, nodes) for number, one in enumerate(given["events"], 1))
+    events = tuple(_event(number, event, nodes) for number, event in enumerate(given["events"], 1))
 
     def start(rule: TruncationRule | None) -> Replication:
         return Replication(

@@ -102,23 +102,23 @@ class Replication:
 
     def crash(self, node: int, unflushed: int = 0) -> None:
         """Kill a replica; the last `unflushed` records had not reached its disk."""
-        one = self._up(node)
-        one.up = False
-        one.cut(max(0, one.log_end - unflushed))
-        one.high_watermark = min(one.checkpointed, one.log_end)
-        one.follows = -1
+        replica = self._up(node)
+        replica.up = False
+        replica.cut(max(0, replica.log_end - unflushed))
+        replica.high_watermark = min(replica.checkpointed, replica.log_end)
+        replica.follows = -1
 
     def restart(self, node: int) -> None:
         """Start it again: a follower, unless it is elected."""
-        one = self.nodes[node]
-        if one.up:
+        replica = self.nodes[node]
+        if replica.up:
             raise ImpossibleError(f"{node} is up")
-        one.up = True
+        replica.up = True
         self._fenced.discard(node)
         if node == self.leader:
             self.elect(node)
         elif self.leader is not None and self.nodes[self.leader].up:
-            self._follow(one)
+            self._follow(replica)
 
     def notice(self, node: int) -> None:
         """Let the controller see that a replica is down: out of sync, and if it led, replaced."""
@@ -128,7 +128,7 @@ class Replication:
         if node != self.leader:
             self._shrink({node})
             return
-        able = [one for one in self.in_sync if self.nodes[one].up]
+        able = [member for member in self.in_sync if self.nodes[member].up]
         if able:
             self.elect(able[0])
         else:
@@ -136,13 +136,13 @@ class Replication:
 
     def elect(self, node: int, *, unclean: bool = False) -> None:
         """Let a replica lead from now on; `unclean`: one that is not in sync."""
-        one = self._up(node)
+        replica = self._up(node)
         if node not in self.in_sync and not unclean:
             raise ImpossibleError(f"{node} is not in sync")
         before, self.leader = self.leader, node
         self.epoch += 1
-        one.epochs.assign(self.epoch, one.log_end)
-        one.follows = self.epoch
+        replica.epochs.assign(self.epoch, replica.log_end)
+        replica.follows = self.epoch
         if node not in self.in_sync:
             self.in_sync = [node]
         elif before is not None and not self.nodes[before].up:
@@ -153,7 +153,7 @@ class Replication:
             if other != node
         }
         for other in self.nodes.values():
-            if other.up and other is not one:
+            if other.up and other is not replica:
                 self._follow(other)
         self._try_to_raise(Occasion.LEADER)
 
@@ -172,8 +172,8 @@ class Replication:
 
     def checkpoint(self, node: int) -> None:
         """Let a replica write its high watermark to disk."""
-        one = self._up(node)
-        one.checkpointed = one.high_watermark
+        replica = self._up(node)
+        replica.checkpointed = replica.high_watermark
 
     # What came of it
 
@@ -194,10 +194,10 @@ class Replication:
             return {}
         leader = self.nodes[self.leader]
         found = {}
-        for node, one in self.nodes.items():
-            pairs = enumerate(zip(one.log, leader.log, strict=False))
+        for node, replica in self.nodes.items():
+            pairs = enumerate(zip(replica.log, leader.log, strict=False))
             first = next((offset for offset, (own, theirs) in pairs if own != theirs), None)
-            if one.follows == self.epoch and first is not None:
+            if replica.follows == self.epoch and first is not None:
                 found[node] = first
         return found
 
@@ -240,10 +240,10 @@ class Replication:
     def _is_recent(self, remote: Remote) -> bool:
         return self.now_ms - remote.caught_up_ms <= self.lag_ms
 
-    def _set_high_watermark(self, one: Node, offset: int) -> None:
-        one.high_watermark = offset
+    def _set_high_watermark(self, replica: Node, offset: int) -> None:
+        replica.high_watermark = offset
         if self.checkpoints:
-            one.checkpointed = offset
+            replica.checkpointed = offset
 
     def _follow(self, follower: Node) -> None:
         """Let a replica cut its log once for the present leader."""

@@ -79,12 +79,12 @@ def run(
     everyone = list(guarded.values())
     wanted = [(guarded[partition.path], at) for partition, at in readers(partitions, reader_count)]
 
-    def check_active(one: GuardedPartition, on_bytes: Callable[[int], None]) -> None:
-        one.access_active()
+    def check_active(guarded: GuardedPartition, on_bytes: Callable[[int], None]) -> None:
+        guarded.access_active()
 
-    def check_rest(one: GuardedPartition) -> None:
+    def check_rest(guarded: GuardedPartition) -> None:
         pace.spend(0)
-        one.access_all()
+        guarded.access_all()
 
     watch = Stopwatch()
     with Workers(function=check_active, jobs=threads, pace=pace) as workers:
@@ -94,7 +94,7 @@ def run(
     service_seconds = watch.seconds
     with ThreadPoolExecutor(background_threads) as pool:
         try:
-            pending = [pool.submit(check_rest, one) for one in everyone]
+            pending = [pool.submit(check_rest, guarded_partition) for guarded_partition in everyone]
             waited = wait_as_readers(wanted)
             for future in pending:
                 future.result()
@@ -102,11 +102,11 @@ def run(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     done = watch.stop()
-    for one in everyone:
-        done.cost.add(one.cost)
-        done.found += one.found
+    for guarded_partition in everyone:
+        done.cost.add(guarded_partition.cost)
+        done.found += guarded_partition.found
     done.service_seconds, done.readers = service_seconds, waited
-    done.forced = sum(one.forced for one in everyone)
+    done.forced = sum(guarded_partition.forced for guarded_partition in everyone)
     return done
 
 

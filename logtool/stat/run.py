@@ -28,7 +28,7 @@ class Surveyed:
     @property
     def statistics(self) -> Statistics:
         """Return those of all its segments."""
-        return merged([one for _, one in self.segments])
+        return merged([statistics for _, statistics in self.segments])
 
 
 class Survey:
@@ -56,7 +56,11 @@ class Survey:
                 chosen += list(self._choose(path))
             except UnreadableError as error:
                 yield error
-        tasks = [Measurement(one, self._unpack, self._limit) for _, some in chosen for one in some]
+        tasks = [
+            Measurement(segment, self._unpack, self._limit)
+            for _, some in chosen
+            for segment in some
+        ]
         self._run.bytes_total = sum(task.segment.log.size for task in tasks)
         with self._run.workers(measure) as workers:
             # One thread goes on in order, so that what is done is printed.
@@ -96,58 +100,64 @@ class Survey:
         listed = partition.read(path if kind is PathKind.PARTITION_DIR else path.parent)
         meant = listed.segments
         if kind is PathKind.FILE:
-            meant = tuple(one for one in meant if one.log.path.name == path.name)
+            meant = tuple(segment for segment in meant if segment.log.path.name == path.name)
             if not meant:
                 raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
         yield listed, meant
 
 
-def as_json(kind: str, one: Statistics, place: dict[str, Any], *, unpacked: bool) -> dict[str, Any]:
+def as_json(
+    kind: str, statistics: Statistics, place: dict[str, Any], *, unpacked: bool
+) -> dict[str, Any]:
     """Return the JSON object of the contract; `place` says what the statistics are of."""
-    ratio = one.compression_ratio if unpacked else None
+    ratio = statistics.compression_ratio if unpacked else None
     return {
         "type": kind,
         **place,
-        "segments": one.segments,
-        "unread_segments": one.unread_segments,
-        "log_bytes": one.bytes,
-        "index_bytes": one.index_bytes,
-        "batches": one.batches,
-        "records": one.records,
-        "records_per_batch": _rounded(one.records / one.batches if one.batches else None),
-        "batch_size_min": int(one.sizes.values[0]) if one.batches else None,
-        "batch_size_median": one.sizes.median,
-        "batch_size_max": int(one.sizes.values[-1]) if one.batches else None,
-        "batch_sizes": [{"below": top, "batches": n} for top, n in one.sizes.by_power_of_two()],
+        "segments": statistics.segments,
+        "unread_segments": statistics.unread_segments,
+        "log_bytes": statistics.bytes,
+        "index_bytes": statistics.index_bytes,
+        "batches": statistics.batches,
+        "records": statistics.records,
+        "records_per_batch": _rounded(
+            statistics.records / statistics.batches if statistics.batches else None
+        ),
+        "batch_size_min": int(statistics.sizes.values[0]) if statistics.batches else None,
+        "batch_size_median": statistics.sizes.median,
+        "batch_size_max": int(statistics.sizes.values[-1]) if statistics.batches else None,
+        "batch_sizes": [
+            {"below": top, "batches": n} for top, n in statistics.sizes.by_power_of_two()
+        ],
         "codecs": {
             compression.name(codec): count
             for codec, count in zip(
-                one.codecs.values.tolist(), one.codecs.counts.tolist(), strict=True
+                statistics.codecs.values.tolist(), statistics.codecs.counts.tolist(), strict=True
             )
         },
         "compression_ratio": _rounded(ratio),
-        "producers": len(one.producers),
-        "transactional_batches": one.transactional,
-        "control_batches": one.control,
-        "first_offset": one.first_offset,
-        "last_offset": one.last_offset,
-        "first_timestamp_ms": one.first_ms,
-        "first_timestamp": rfc3339(one.first_ms),
-        "last_timestamp_ms": one.last_ms,
-        "last_timestamp": rfc3339(one.last_ms),
-        "span_ms": one.span_ms,
-        "records_per_second": _rounded(one.per_second(one.records)),
-        "bytes_per_second": _rounded(one.per_second(one.bytes)),
+        "producers": len(statistics.producers),
+        "transactional_batches": statistics.transactional,
+        "control_batches": statistics.control,
+        "first_offset": statistics.first_offset,
+        "last_offset": statistics.last_offset,
+        "first_timestamp_ms": statistics.first_ms,
+        "first_timestamp": rfc3339(statistics.first_ms),
+        "last_timestamp_ms": statistics.last_ms,
+        "last_timestamp": rfc3339(statistics.last_ms),
+        "span_ms": statistics.span_ms,
+        "records_per_second": _rounded(statistics.per_second(statistics.records)),
+        "bytes_per_second": _rounded(statistics.per_second(statistics.bytes)),
         "bytes_over_time": {
-            "start_ms": one.over_time.start_ms,
-            "width_ms": one.over_time.width_ms,
-            "bytes": one.over_time.sizes.tolist(),
+            "start_ms": statistics.over_time.start_ms,
+            "width_ms": statistics.over_time.width_ms,
+            "bytes": statistics.over_time.sizes.tolist(),
         }
-        if len(one.over_time.sizes)
+        if len(statistics.over_time.sizes)
         else None,
-        "damaged_ranges": one.damaged_ranges,
-        "damaged_bytes": one.damaged_bytes,
-        "unused_bytes": one.unused_bytes,
+        "damaged_ranges": statistics.damaged_ranges,
+        "damaged_bytes": statistics.damaged_bytes,
+        "unused_bytes": statistics.unused_bytes,
     }
 
 

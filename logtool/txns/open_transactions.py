@@ -77,16 +77,18 @@ class PartitionTransactions:
     @property
     def open(self) -> list[Transaction]:
         """Return those without a marker, hanging ones too."""
-        return [one for one in self.transactions if one.last_offset is None]
+        return [transaction for transaction in self.transactions if transaction.last_offset is None]
 
     def count(self, state: State) -> int:
         """Return how many are in a state."""
-        return sum(one.state is state for one in self.transactions)
+        return sum(transaction.state is state for transaction in self.transactions)
 
     @property
     def last_stable_offset(self) -> int:
         """Return how far read_committed consumers get once everything is replicated."""
-        pinned = min((one.first_offset for one in self.open), default=self.end_offset)
+        pinned = min(
+            (transaction.first_offset for transaction in self.open), default=self.end_offset
+        )
         return max(pinned, self.start_offset)
 
 
@@ -108,30 +110,33 @@ def audit(
     ended = [
         begun.complete(
             Transaction(
-                producer_id=one.producer_id,
+                producer_id=transaction.producer_id,
                 state=kind,
-                first_offset=one.first_offset,
-                last_offset=one.last_offset,
+                first_offset=transaction.first_offset,
+                last_offset=transaction.last_offset,
             )
         )
         for kind, ones in ((State.ABORTED, aborted), (State.COMMITTED, committed))
-        for one in ones
+        for transaction in ones
     ]
     still = [
         begun.complete(
             Transaction(
                 producer_id=producer_id,
                 state=State.OPEN,
-                first_offset=one.transaction_first_offset,
+                first_offset=transaction.transaction_first_offset,
                 last_offset=None,
             )
         )
-        for producer_id, one in state.producers.items()
-        if one.transaction_first_offset != NONE
+        for producer_id, transaction in state.producers.items()
+        if transaction.transaction_first_offset != NONE
     ]
-    still.sort(key=lambda one: one.first_offset)
-    aged = [_aged(one, now_ms, max_age_ms, pins=number == 0) for number, one in enumerate(still)]
-    ended.sort(key=lambda one: one.last_offset or 0)
+    still.sort(key=lambda transaction: transaction.first_offset)
+    aged = [
+        _aged(transaction, now_ms, max_age_ms, pins=number == 0)
+        for number, transaction in enumerate(still)
+    ]
+    ended.sort(key=lambda transaction: transaction.last_offset or 0)
     return PartitionTransactions(
         path=partition.path,
         topic=partition.topic,
@@ -163,23 +168,25 @@ class _Beginnings:
         self._offsets = rows.base_offset[self._order]
         self._rows = rows
 
-    def complete(self, one: Transaction) -> Transaction:
+    def complete(self, transaction: Transaction) -> Transaction:
         """Return the transaction with what its first batch tells."""
-        at = int(np.searchsorted(self._offsets, one.first_offset))
-        if at == len(self._offsets) or self._offsets[at] != one.first_offset:
-            return one
+        at = int(np.searchsorted(self._offsets, transaction.first_offset))
+        if at == len(self._offsets) or self._offsets[at] != transaction.first_offset:
+            return transaction
         row = self._order[at]
         # A cleaned batch has its delete horizon there.
         horizon = bool(self._rows[row : row + 1].has_delete_horizon[0])
         stamp = NONE if horizon else int(self._rows.base_timestamp[row])
         epoch = int(self._rows.producer_epoch[row])
-        return replace(one, producer_epoch=epoch, started_ms=None if stamp == NONE else stamp)
+        return replace(
+            transaction, producer_epoch=epoch, started_ms=None if stamp == NONE else stamp
+        )
 
 
-def _aged(one: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
-    age = None if one.started_ms is None else now_ms - one.started_ms
+def _aged(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
+    age = None if transaction.started_ms is None else now_ms - transaction.started_ms
     hangs = age is not None and age > max_age_ms
-    return replace(one, state=State.HANGING if hangs else State.OPEN, age_ms=age, pins=pins)
+    return replace(transaction, state=State.HANGING if hangs else State.OPEN, age_ms=age, pins=pins)
 
 
 def _remembered(partition: Partition, first_known: int) -> dict[int, Producer]:
