@@ -22,6 +22,8 @@ NAME = "logtool"
 _VERBOSE = re.compile(r"-[a-zA-Z]*v[a-zA-Z]*|--verbose")
 
 COMMANDS = {
+    "doctor": "Say on one screen what is wrong with log dirs, what the next start does, and what "
+    "to do.",
     "verify": "Check log dirs, partition dirs or files; the verdict is the exit status.",
     "dump": "Print what the files of a data directory hold, record by record where they hold "
     "records.",

@@ -14,6 +14,9 @@ _AS_NOBODY = f"""
 import os, sys
 import javaproperties, concurrent.futures
 from logtool import cli, rebuild
+from logtool.doctor import telling
+from logtool.commands import doctor
+from logtool.commands.views import doctor as doctor_view
 from logtool.startup import recover
 from logtool.commands.views import actions, rebuild as rebuild_view
 from logtool.findings import catalogue

@@ -212,7 +212,7 @@ class Ensemble:
                 f"the broker registered last with Kafka {releases.text(self.shown)}, which was not "
                 f"held against one: this is what {releases.text(self.kafka)} does"
             )
-        if self._is_kraft and self.metadata_log is None:
+        if self.is_kraft and self.metadata_log is None:
             yield (
                 "holds no metadata log: which partitions are put aside as stray, how topics are "
                 "set and which log dirs the broker has is not known; give all its log dirs together"
@@ -235,7 +235,8 @@ class Ensemble:
         return image.is_stray(directory.topic, directory.partition, topic_id, self.node_id)
 
     @property
-    def _is_kraft(self) -> bool:
+    def is_kraft(self) -> bool:
+        """Return whether a log dir is one of KRaft, as its own files show."""
         return any(
             member.has_metadata_log or (member.meta and member.meta.version == 1)
             for member in self.members
@@ -257,7 +258,7 @@ class Ensemble:
                 fate = Effect.REFUSE if needed else effect
                 yield Verdict(_told(finding, fate), fate, member.path)
             is_missing = member.meta is None and not member.is_folder and not member.unread
-            if is_missing and self._is_kraft:
+            if is_missing and self.is_kraft:
                 text = "holds no meta.properties, as the broker's other log dirs do"
                 if member.has_metadata_log:
                     text = "holds a metadata log and no meta.properties"
@@ -268,7 +269,7 @@ class Ensemble:
                 )
 
     def _faults(self, member: Member) -> list[tuple[Finding, Effect]]:
-        return faults(member, has_ids=self._has_ids, is_kraft=self._is_kraft)
+        return faults(member, has_ids=self._has_ids, is_kraft=self.is_kraft)
 
     def _identities(self) -> Iterator[Verdict]:
         """Hold the files that can be read against each other."""

@@ -44,9 +44,6 @@ class Listing:
             for kind in INDEX_KINDS
             if kind in segment.indexes
         ]
-        most = None
-        with suppress(OSError, ValueError):
-            most = int(_MOST_MAPS.read_text())
         return Directory(
             self.path,
             partitions=len(self.partitions),
@@ -54,8 +51,15 @@ class Listing:
             index_files=len(files),
             index_bytes=sum(file.size for file in files),
             maps=sum(file.size > 0 and file.name.kind in MAPPED_KINDS for file in files),
-            most_maps=most,
+            most_maps=most_maps(),
         )
+
+
+def most_maps() -> int | None:
+    """Return ``vm.max_map_count``; None where the system does not tell."""
+    with suppress(OSError, ValueError):
+        return int(_MOST_MAPS.read_text())
+    return None
 
 
 def read(path: Path, selection: Selection, pace: Pace) -> Listing:

@@ -67,6 +67,8 @@ class Forecast:
         """All log dirs given: those of one broker."""
         self.homes: list[Home] = []
         self.out_of_time = False
+        self.not_reached = 0
+        """Partitions for which there was no time."""
 
     def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
         requests: list[Request] = []
@@ -86,6 +88,7 @@ class Forecast:
                 self._run.path = request.path
                 if isinstance(result, OutOfTimeError):
                     self.out_of_time = True
+                    self.not_reached += 1
                 else:
                     if isinstance(result, PartitionForecast):
                         self._loaded[request.path] = replace(result, actions=())

@@ -47,6 +47,7 @@ def bad_sector(path, position):
 
 READING = [
     ("verify",),
+    ("doctor",),
     ("verify", "--level", "records"),
     ("verify", "-j", "1"),
     ("dump", "--records"),
@@ -66,7 +67,7 @@ READING = [
 def of_others(result, words):
     """Return what a run said in NDJSON of all but the partition of the bad sector and the sums."""
     name = BAD.partition("/")[0]
-    sums = {"summary", "total", "topic"}
+    sums = {"summary", "total", "topic", "damage", "start", "high_watermark", "disk", "next"}
     return [
         {key: value for key, value in obj.items() if key not in ("elapsed_s", "age_ms")}
         for obj in result.objects

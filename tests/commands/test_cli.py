@@ -21,7 +21,7 @@ HEAVY = (
 )  # fmt: skip
 LIGHT = ("logtool.formats", "logtool.formats.wording")
 """The words for sizes and ranges, which import nothing."""
-COMMANDS = ("verify", "dump", "dump-index", "explain", "stat", "diff")
+COMMANDS = ("verify", "doctor", "dump", "dump-index", "explain", "stat", "diff")
 
 
 @pytest.mark.parametrize(

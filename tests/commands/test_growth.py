@@ -16,6 +16,7 @@ from logtool import cli
 FEW, MANY = 20, 80
 COMMANDS = {
     "verify": ["verify"],
+    "doctor": ["doctor"],
     "verify quick": ["verify", "--level", "quick"],
     "verify records": ["verify", "--level", "records"],
     "plan": ["plan"],

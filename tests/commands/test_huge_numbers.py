@@ -9,8 +9,8 @@ from logtool.disk.files import SMALL_FILE_LIMIT
 DIGITS = "9" * 5000
 TRANSACTIONS = f"orders-0/{0:020d}.txnindex"
 COMMANDS = [
-    ["verify"], ["plan"], ["recover"], ["watermark"], ["rebuild-index"], ["sanity"], ["txns"],
-    ["checkpoint", "lint"], ["stat"], ["gaps"], ["dump"],
+    ["verify"], ["doctor"], ["plan"], ["recover"], ["watermark"], ["rebuild-index"], ["sanity"],
+    ["txns"], ["checkpoint", "lint"], ["stat"], ["gaps"], ["dump"],
 ]  # fmt: skip
 
 

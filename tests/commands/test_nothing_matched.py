@@ -11,7 +11,8 @@ from logtool import cli
 from logtool.commands.program.command_tree import read_tree
 
 READING = {
-    ("verify",): (), ("plan",): (), ("recover",): (), ("dump",): (), ("dump-index",): (),
+    ("verify",): (), ("doctor",): (), ("plan",): (), ("recover",): (), ("dump",): (),
+    ("dump-index",): (),
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
     ("rebuild-index",): (), ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
     ("checkpoint", "rebuild"): (), ("lookup",): ("--offset", "0"),

@@ -11,6 +11,7 @@ from logtool.commands.views import (
     actions,
     checkpoint,
     diff,
+    doctor,
     findings,
     gaps,
     lookup,
@@ -24,6 +25,7 @@ from logtool.formats import producer_snapshot
 
 SCHEMAS = {
     "verify": findings.SCHEMA,
+    "doctor": doctor.SCHEMA,
     "dump": dump.SCHEMA,
     "dump-index": dump_index.SCHEMA,
     "explain": explain.SCHEMA,
@@ -87,6 +89,11 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     """Return a function: real output of every kind, one object a line."""
     runs = {
         "verify": [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
+        "doctor": [
+            [damaged_log.parent],
+            [scenario("4.3.1/torn"), scenario("2.2.2/zookeeper"), tmp_path / "missing"],
+            ["--environment"],
+        ],
         "dump": [
             ["--records", partition],
             ["--records", "--values", "hex", "--limit", "9", partition],
@@ -179,7 +186,7 @@ def test_a_missing_or_unknown_key_is_caught(lines, name):
                 assert not checker.is_valid({k: v for k, v in obj.items() if k != key}), key
 
 
-@pytest.mark.parametrize("name", ["dump", "dump-index", "verify"])
+@pytest.mark.parametrize("name", ["doctor", "dump", "dump-index", "verify"])
 def test_the_document_keeps_to_the_schema(run, damaged_log, name):
     document = json.loads(run(name, "--json", damaged_log.parent).stdout)
     assert document["items"]

@@ -28,6 +28,7 @@ COMMANDS = [
     ("plan", "-v", "--no-progress"),
     ("recover", "--full", "-v", "--no-progress"),
     ("verify", "-v", "--no-progress"),
+    ("doctor", "--no-progress"),
 ]
 EVERY_WIDTH = (("stat", "--no-progress"), ("txns", "-v", "--no-progress"))
 NUMBER = re.compile(r"(?<![\w.-])\d[\d,.:TZ-]*(?![\w/-])")

@@ -32,6 +32,7 @@ COMMANDS = (
     ("verify", "{}"),
     ("verify", "--level", "records", "-f", "ndjson", "{}"),
     ("verify", "--level", "quick", "-f", "csv", "{}"),
+    ("doctor", "{}"),
     ("plan", "{}"),
     ("plan", "-f", "ndjson", "--kafka-version", "3.3", "{}"),
     ("recover", "{}"),

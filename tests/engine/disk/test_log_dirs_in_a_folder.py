@@ -13,7 +13,7 @@ from logtool.disk import log_dir
 from logtool.disk.log_dir import PathKind
 from logtool.errors import NothingMatchedError
 
-COMMANDS = ["verify", "gaps", "stat", "txns", "plan", "sanity", "diff", "watermark"]
+COMMANDS = ["verify", "doctor", "gaps", "stat", "txns", "plan", "sanity", "diff", "watermark"]
 
 
 @pytest.fixture

@@ -1,0 +1,241 @@
+"""How the answers of `doctor` look: one screen, or one row for each answer."""
+
+import shutil
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from logtool.commands import output
+from logtool.commands.output import OutputSettings, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Columns, Object, columns
+
+SCHEMA = "logtool.doctor/1"
+ANSWERS = frozenset(
+    {"damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "next"}
+)
+"""Types of object that answer a question: the rows of every table."""
+MOST_GROUPS = 3
+"""Kinds of finding, or of action, that the screen shows."""
+_NARROWEST, _WIDEST = 60, 100
+_INDENT = 19
+_LABELS = {"high_watermark": "watermark", "limit": "limits"}
+_WORDS = {"good": "ok", "warning": "WARNING", "error": "ERROR"}
+_LIMITS = {"open-files": "open files", "max-map-count": "maps"}
+
+
+def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
+    """Return the view; of one path alone the names of files are shown without it."""
+    prefix = f"{paths[0]}/" if len(paths) == 1 else ""
+    rows = (
+        Column("answer", lambda obj: obj["type"]),
+        Column("state", lambda obj: obj.get("state")),
+        Column("text", lambda obj: " ".join(_sentences(obj))),
+    )
+    return View(
+        schema=SCHEMA,
+        columns=rows,
+        layout=lambda obj: rows if obj["type"] in ANSWERS else None,
+        lines={"table": lambda obj: _screen(obj, settings, prefix)},
+        row_types=ANSWERS,
+        sparse=True,
+    )
+
+
+def of_environment() -> View:
+    """Return the view of ``doctor --environment``."""
+    rows = columns("name", "found", "version", "detail", "state")
+    shown: Columns = (
+        Column("what", lambda obj: obj["name"]),
+        Column("version", lambda obj: obj["version"] or ("yes" if obj["found"] else "no")),
+        Column("detail", lambda obj: obj["detail"]),
+    )
+    return View(
+        schema=SCHEMA,
+        columns=rows,
+        layout=lambda obj: shown if obj["type"] == "component" else None,
+        row_types=frozenset({"component"}),
+    )
+
+
+def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
+    """Return the lines of an answer, as wide as the terminal."""
+    if obj["type"] not in ANSWERS:
+        return None
+    if obj["type"] == "next":
+        return f"Next, {obj['reason']}:\n  {text.escape(obj['command'])}"
+    width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
+    state = obj["state"]
+    label = f"{_WORDS.get(state, state):<8} {_LABELS.get(obj['type'], obj['type']):<10}"
+    lines = _wrapped(" ".join(_sentences(obj)), width)
+    lines[0] = output.paint_stdout(label, state, settings.color) + lines[0][_INDENT:]
+    lines += _groups(obj, settings, prefix, width)
+    return "\n".join(lines)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Return the lines of a text; a word longer than a line is left whole."""
+    indent = " " * _INDENT
+    return textwrap.wrap(
+        text.escape(line), width, initial_indent=indent, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    ) or [indent]  # fmt: skip
+
+
+def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> Iterator[str]:
+    groups = [group for group in obj.get("groups", ()) if group["state"] != "info"]
+    for group in groups[:MOST_GROUPS]:
+        count = f" x{group['count']:,}" if group["count"] > 1 else ""
+        place = str(group["path"] or "").removeprefix(prefix)
+        if group["position"] is not None:
+            place += f" @{group['position']}"
+        name = output.paint_stdout(group["name"], group["state"], settings.color)
+        fits = len(group["name"]) + len(count) + len(place) + 4 <= width
+        yield f"  {name}{count}" + (f"  {text.escape(place)}" if fits else "")
+        if not fits:
+            yield f"    {text.escape(place)}"
+        yield "    " + _cut(text.escape(group["message"]), width - 4)
+    if len(groups) > MOST_GROUPS:
+        more = "more kinds" if len(groups) > MOST_GROUPS + 1 else "more kind"
+        yield f"  and {len(groups) - MOST_GROUPS} {more}; --format json has them all"
+
+
+def _cut(line: str, width: int) -> str:
+    """Return a line that is not wider than `width`, cut between two words."""
+    if len(line) <= width:
+        return line
+    return line[: width - 4].rpartition(" ")[0] + " ..."
+
+
+def _sentences(obj: Object) -> Iterator[str]:
+    """Yield what an answer says in words."""
+    yield from _TEXTS[obj["type"]](obj)
+
+
+def _damage(obj: Object) -> Iterator[str]:
+    found, segments = obj["findings"], obj["segments"]
+    if obj["unreadable"]:
+        missing = f"incomplete, {text.count(obj['unreadable'], 'input')} could not be read"
+        yield f"{missing}:" if obj["partitions"] else missing
+        if not obj["partitions"]:
+            return
+    elif not obj["complete"]:
+        yield "incomplete, the time is over:"
+    counted = [
+        text.count(found[name], name, plural)
+        for name, plural in (("error", "errors"), ("warning", "warnings"), ("info", "infos"))
+        if found[name]
+    ]
+    if not (found["error"] or found["warning"]):
+        counted = ["no errors, no warnings", *counted]
+    yield f"{', '.join(counted)} in {text.count(obj['partitions'], 'partition')},"
+    yield f"{text.count(segments, 'segment')}, {text.size(obj['log_bytes'])};"
+    if obj["looked_at_segments"] < segments and obj["checked_segments"] < segments:
+        yield f"{obj['looked_at_segments']:,} segments got a quick look, and"
+    if obj["checked_segments"] >= segments:
+        yield "every batch was checked" + (" that could be read" if obj["unreadable"] else "")
+    else:
+        read = text.size(obj["checked_bytes"])
+        yield f"the batches of {obj['checked_segments']:,} segments were checked, {read}"
+
+
+def _start(obj: Object) -> Iterator[str]:
+    lost = obj["lost_records"]
+    if obj["refuses"]:
+        yield "A BROKER REFUSES TO START;"
+    if obj["losing_partitions"]:
+        where = text.count(len(obj["losing_partitions"]), "partition")
+        what = text.count(lost, "record") if lost else "acknowledged offsets"
+        yield f"LOSES {what} of {where};"
+    if obj["offline_log_dirs"]:
+        yield f"{text.count(obj['offline_log_dirs'], 'log dir')} offline;"
+    if obj["partitions_not_loaded"]:
+        yield f"{text.count(obj['partitions_not_loaded'], 'partition')} not loaded;"
+    if not obj["complete"] and not obj["partitions_not_reached"]:
+        yield "incomplete, not all could be read;"
+    if obj["partitions_not_reached"]:
+        missing = text.count(obj["partitions_not_reached"], "partition")
+        yield f"no time for {missing};"
+    if not obj["recovered_segments"]:
+        yield "no segment is recovered,"
+    else:
+        segments = text.count(obj["segments"], "segment")
+        yield f"{obj['recovered_segments']:,} of {segments} recovered,"
+    yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
+    yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
+    if obj["seconds"] is not None:
+        rate = text.rate(obj["bytes_per_second"], 1)
+        yield f"in about {text.duration(obj['seconds'])} at {rate}"
+
+
+def _high_watermark(obj: Object) -> Iterator[str]:
+    if not obj["below"]:
+        known = text.count(obj["partitions_known"], "partition")
+        yield f"no log ends below its high watermark; known of {known}"
+        return
+    lost = sum(one["lost_acknowledged"] for one in obj["below"])
+    yield f"{text.count(lost, 'acknowledged offset')} missing after the start, in"
+    named = [f"{one['topic']}-{one['partition']}" for one in obj["below"][:MOST_GROUPS]]
+    more = len(obj["below"]) - len(named)
+    yield ", ".join(named) + (f" and {more:,} more" if more else "")
+
+
+def _broker(obj: Object) -> Iterator[str]:
+    if obj["in_use"]:
+        who = f"process {obj['pid']}" if obj["pid"] else "a process that is not seen from here"
+        name = f" ({obj['command']})" if obj["command"] else ""
+        yield f"{who}{name} holds .lock of {obj['path']}: what is said may be out of date"
+        return
+    yield "none holds .lock;"
+    yield "stopped in order" if obj["clean"] else "not stopped in order: no .kafka_cleanshutdown"
+
+
+def _versions(obj: Object) -> Iterator[str]:
+    shown, level = obj["kafka_shown"], obj["metadata_version"]
+    if shown:
+        yield f"last started with Kafka {shown} (metadata.version up to {level});"
+    else:
+        yield f"nothing tells the release, Kafka {obj['kafka']} is assumed (--kafka-version);"
+    mode = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}.get(obj["mode"] or "")
+    if mode:
+        yield f"{mode};"
+    found = obj["meta_properties"]
+    if not found:
+        yield "no meta.properties"
+        return
+    versions = sorted({str(one["version"]) for one in found})
+    nodes = sorted({str(one["node_id"]) for one in found})
+    clusters = sorted({str(one["cluster_id"]) for one in found})
+    yield f"node {' and '.join(nodes)} of cluster {' and '.join(clusters)},"
+    yield f"meta.properties version {' and '.join(versions)}"
+
+
+def _disk(obj: Object) -> Iterator[str]:
+    free = f"{text.size(obj['available_bytes'])} of {text.size(obj['total_bytes'])} free"
+    inodes = "" if obj["inodes_percent"] is None else f", inodes {obj['inodes_percent']} %"
+    yield f"{obj['used_percent']} % used, {free}{inodes};"
+    if obj["read_only"]:
+        yield "mounted read-only;"
+    yield f"{text.size(obj['log_dir_bytes'])} in {' '.join(obj['paths'])}"
+
+
+def _limit(obj: Object) -> Iterator[str]:
+    allowed = "any number" if obj["allowed"] is None else f"{obj['allowed']:,}"
+    whose = f" of process {obj['pid']}" if obj["pid"] else ""
+    yield f"{_LIMITS[obj['name']]}: {obj['needed']:,} needed, {allowed} allowed{whose}"
+
+
+def _next(obj: Object) -> Iterator[str]:
+    yield str(obj["command"])
+
+
+_TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
+    "damage": _damage,
+    "start": _start,
+    "high_watermark": _high_watermark,
+    "broker": _broker,
+    "versions": _versions,
+    "disk": _disk,
+    "limit": _limit,
+    "next": _next,
+}

@@ -1,0 +1,97 @@
+"""What logtool runs on. Packages are looked up and not imported, those of Spark least of all."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import metadata, util
+from pathlib import Path
+
+from logtool import __version__
+from logtool.doctor import host
+from logtool.doctor.answers import Component, State
+from logtool.running.workers import available_cpus
+from logtool.sanity.listing import most_maps
+
+KERNELS = {"_kernels": "batch kernel", "_rendering": "dump kernel"}
+PACKAGES = {
+    "numpy": "", "cramjam": "", "pyarrow": "extra parquet or spark", "fsspec": "extra remote",
+    "s3fs": "extra remote", "pandas": "extra spark", "pyspark": "extra spark",
+}  # fmt: skip
+"""The packages that are looked up, and the extra of logtool that installs them."""
+_EXTENSION = ".so"
+
+
+def components() -> Iterator[Component]:
+    """Yield what there is, each with its version where it has one."""
+    detail = f"{platform.python_implementation()}, {sys.executable}"
+    yield Component("python", True, platform.python_version(), detail)
+    yield Component("logtool", True, __version__, str(Path(__file__).parents[1]))
+    for module, name in KERNELS.items():
+        yield _kernel(module, name)
+    yield _crc()
+    for name, extra in PACKAGES.items():
+        yield _package(name, extra)
+    yield java()
+    yield from _host()
+
+
+def _kernel(module: str, name: str) -> Component:
+    """Return whether a kernel is compiled: without that it is many times slower."""
+    spec = util.find_spec(f"logtool.formats.{module}")
+    compiled = bool(spec and spec.origin and spec.origin.endswith(_EXTENSION))
+    said = "compiled" if compiled else "plain Python, many times slower: no C compiler was there"
+    return Component(name, compiled, None, said,
+                     State.GOOD if compiled else State.WARNING)  # fmt: skip
+
+
+def _crc() -> Component:
+    import crc32c
+
+    fast = bool(crc32c.hardware_based)
+    said = "by the processor's own instruction" if fast else "in software, which is slow"
+    return Component("crc32c", True, metadata.version("crc32c"), said,
+                     State.GOOD if fast else State.WARNING)  # fmt: skip
+
+
+def _package(name: str, extra: str) -> Component:
+    if util.find_spec(name) is None:
+        return Component(name, False, None, f"not installed ({extra})", State.INFO)
+    version = None
+    with suppress(metadata.PackageNotFoundError):
+        version = metadata.version(name)
+    return Component(name, True, version, extra or None)
+
+
+def java() -> Component:
+    """Return the Java that Spark would start: that of JAVA_HOME, else the first on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which(str(Path(home, "bin", "java")) if home else "java")
+    if program is None:
+        where = f"JAVA_HOME={home} has none" if home else "not on the PATH, and no JAVA_HOME"
+        return Component("java", False, None, f"{where} (Spark needs 17 or newer)", State.INFO)
+    done = None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, check=False, timeout=30
+        )
+    found = re.search(r'version "([^"]+)"', done.stderr) if done else None
+    return Component("java", True, found[1] if found else None, program)
+
+
+def _host() -> Iterator[Component]:
+    width, height = shutil.get_terminal_size((0, 0))
+    said = f"{width} columns, {height} lines" if width else None
+    term = os.environ.get("TERM") or "not set"
+    yield Component("terminal", bool(width), said, f"TERM is {term}")
+    yield Component("processors", True, str(available_cpus()), "that this process may use")
+    yield Component("page size", True, str(os.sysconf("SC_PAGESIZE")), "bytes")
+    soft, hard = ("unlimited" if one is None else str(one) for one in host.open_files())
+    yield Component("open files", True, soft, f"soft limit; hard limit {hard}")
+    maps = most_maps()
+    yield Component("max_map_count", maps is not None, None if maps is None else str(maps),
+                    "vm.max_map_count, maps of one process")  # fmt: skip

@@ -1,0 +1,163 @@
+"""One examination of log dirs: what `verify` finds and `plan` foretells, within one time limit.
+
+First everything is looked at quickly, then the next start is played, then every batch is checked as
+long as there is time. Nothing is judged here: each finding is one of `Verification`, and each
+action one of `Forecast`.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from logtool.actions import Action
+from logtool.checks.partition import Item
+from logtool.disk import files, in_use
+from logtool.disk.log_dir import Selection
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.running.progress import Progress
+from logtool.running.run import Run
+from logtool.running.schedule import Budget
+from logtool.running.summary import ActionSummary, Summary
+from logtool.running.workers import OutOfTimeError, Pace
+from logtool.sanity import listing
+from logtool.startup.assumed import Assumed
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
+from logtool.verify import Level, Verification
+
+
+@dataclass(slots=True)
+class Checked:
+    """What one level of verify has found so far."""
+
+    items: list[Item] = field(default_factory=list)
+    summary: Summary = field(default_factory=Summary)
+    ended: bool = False
+    """Whether it came to its end."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether everything was looked at that could be read."""
+        return self.ended and not self.summary.out_of_budget
+
+
+@dataclass(slots=True)
+class Examination:
+    """One run: `look`, and then read what was found as far as it came."""
+
+    paths: Sequence[Path]
+    assumed: Assumed
+    selection: Selection = field(default_factory=Selection)
+    budget: Budget = field(default_factory=Budget)
+    on_progress: Callable[[Progress], None] | None = None
+    summary: ActionSummary = field(default_factory=ActionSummary)
+    quick: Checked = field(default_factory=Checked)
+    deep: Checked = field(default_factory=Checked)
+    forecasts: list[PartitionForecast] = field(default_factory=list)
+    """With their grave actions alone."""
+    actions: list[Action] = field(default_factory=list)
+    """The grave ones."""
+    changed_files: int = 0
+    """How many files a start cuts, rebuilds, renames or removes."""
+    forecast: Forecast = field(init=False)
+    forecast_ended: bool = False
+    homes: list[listing.Listing] = field(default_factory=list)
+    """What the paths hold, as names and sizes."""
+    _problems: dict[Path, UnreadableError] = field(default_factory=dict)
+    """By path: what the forecast could not read."""
+
+    def __post_init__(self) -> None:
+        self.paths = list(files.each_once(self.paths))
+        self.forecast = Forecast(
+            self.paths, self.assumed, selection=self.selection, run=self._run(),
+        )  # fmt: skip
+
+    def look(self) -> KeyboardInterrupt | None:
+        """Look at everything there is time for; returns the signal that ended it, if one did."""
+        end = None
+        try:
+            self._look()
+        except KeyboardInterrupt as error:
+            end = error
+        self._sum_up()
+        return end
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Return what verify finds: all of its batches, and what only the quick look has reached.
+
+        What both have found counts once. Where every batch was checked, this is what verify says.
+        """
+        deep = [item for item in self.deep.items if isinstance(item, Finding)]
+        if self.deep.is_whole:
+            return deep
+        seen = {(one.code, one.path, one.position) for one in deep}
+        quick = (item for item in self.quick.items if isinstance(item, Finding))
+        return deep + [one for one in quick if (one.code, one.path, one.position) not in seen]
+
+    @property
+    def unread(self) -> list[UnreadableError]:
+        """Return what could not be read, each path once."""
+        found: dict[Path, UnreadableError] = {}
+        for item in (*self.deep.items, *self.quick.items, *self._problems.values()):
+            if isinstance(item, UnreadableError):
+                found.setdefault(item.path, item)
+        return list(found.values())
+
+    @property
+    def holder(self) -> in_use.Holder | None:
+        """Return the process that holds one of the log dirs, if any does."""
+        holders = (in_use.holder(home.root.path) for home in self.forecast.homes)
+        return next((one for one in holders if one), None)
+
+    def _run(self) -> Run:
+        return Run(on_progress=self.on_progress, budget=self.budget)
+
+    def _look(self) -> None:
+        self._verify(Level.QUICK, self.quick)
+        for path in self.paths:
+            with suppress(UnreadableError):  # which verify has told
+                self.homes.append(listing.read(path, self.selection, Pace()))
+        for item in self.forecast:
+            self._foretold(item)
+        self.forecast_ended = True
+        with suppress(OutOfTimeError):
+            self.budget.pace.spend(0)
+            self._verify(Level.BATCHES, self.deep)
+
+    def _verify(self, level: Level, checked: Checked) -> None:
+        run = Verification(
+            self.paths, level=level, selection=self.selection, budget=self.budget,
+            on_progress=self.on_progress,
+        )  # fmt: skip
+        checked.summary = run.summary
+        for item in run:
+            checked.items.append(item)
+        checked.ended = True
+
+    def _foretold(self, item: Action | PartitionForecast | UnreadableError) -> None:
+        if isinstance(item, UnreadableError):
+            self._problems.setdefault(item.path, item)
+            return
+        actions = item.actions if isinstance(item, PartitionForecast) else (item,)
+        grave = [action for action in actions if action.is_grave]
+        self.actions += grave
+        self.changed_files += sum(action.change is not None for action in actions)
+        if isinstance(item, PartitionForecast):
+            self.forecasts.append(replace(item, actions=tuple(grave)))
+
+    def _sum_up(self) -> None:
+        """Fill the summary: what the further of the two looks has read, and what was found."""
+        summary, read = self.summary, self.deep.summary if self.deep.is_whole else None
+        read = read or max(self.quick.summary, self.deep.summary, key=lambda one: one.segments)
+        summary.partitions, summary.segments = read.partitions, read.segments
+        summary.batches, summary.records = read.batches, read.records
+        summary.bytes = read.bytes
+        for finding in self.findings:
+            summary.add(finding)
+        for error in self.unread:
+            summary.add(error)
+        summary.to_do = bool(self.actions)
+        summary.out_of_budget = not self.deep.is_whole or self.forecast.out_of_time

@@ -1,0 +1,181 @@
+"""The answers of `doctor`, out of what an examination found."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from logtool.actions import Action
+from logtool.checks import era
+from logtool.disk import in_use
+from logtool.doctor import host, next_step
+from logtool.doctor.answers import (
+    Answer,
+    BrokerState,
+    Damage,
+    Group,
+    HighWatermark,
+    Identity,
+    NextStart,
+    State,
+    Versions,
+)
+from logtool.doctor.examination import Examination
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity
+from logtool.loading.loaded import Outcome
+from logtool.metadata import releases
+from logtool.startup.duration import duration, measured_rate
+
+_STATES = {
+    Severity.ERROR: State.ERROR, Severity.WARNING: State.WARNING, Severity.INFO: State.INFO,
+}  # fmt: skip
+_HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown"})
+"""Actions that are errors even where nothing is counted as lost."""
+
+
+def told(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answer]:
+    """Look, and yield findings, grave actions, what could not be read, and the answers.
+
+    What a signal interrupts is told as far as it came; then the signal goes on.
+    """
+    end = run.look()
+    yield from run.findings
+    yield from run.actions
+    yield from run.unread
+    yield from answers(run)
+    if end:
+        raise end
+
+
+def answers(run: Examination) -> Iterator[Answer]:
+    """Yield the answer to each question that can be answered, and the command to run next."""
+    given: list[Answer] = [damage(run)]
+    if run.forecast.homes:
+        given += [next_start(run), high_watermark(run), *brokers(run), versions(run)]
+    given += host.disks(run.homes)
+    if run.homes:
+        holder = run.holder
+        given += host.limits(run.homes, holder.pid if holder else None)
+    yield from given
+    yield next_step.choose(run, given)
+
+
+def damage(run: Examination) -> Damage:
+    """Return what verify finds, and how far it has come."""
+    summary, deep = run.summary, run.deep
+    counts = [summary.severities[one] for one in reversed(Severity)]
+    errors, warnings, infos = counts
+    # What could not be read calms nobody.
+    warned = warnings or summary.unreadable
+    state = State.ERROR if errors else State.WARNING if warned else State.GOOD
+    if state is State.GOOD and (infos or not summary.complete):
+        state = State.INFO
+    sizes = [one.log.size for home in run.homes for found in home.partitions
+             for one in found.segments]  # fmt: skip
+    return Damage(
+        state=state,
+        complete=deep.is_whole and not summary.unreadable,
+        partitions=sum(len(home.partitions) for home in run.homes),
+        segments=len(sizes),
+        looked_at=run.quick.summary.segments,
+        checked=deep.summary.segments,
+        log_bytes=sum(sizes),
+        checked_bytes=deep.summary.bytes,
+        unreadable=summary.unreadable,
+        findings=(errors, warnings, infos),
+        groups=_grouped((one.code, _STATES[one.severity], one) for one in run.findings),
+    )
+
+
+def next_start(run: Examination) -> NextStart:
+    """Return what the next start does."""
+    forecasts, actions = run.forecasts, run.actions
+    losing = [f"{one.request.topic}-{one.request.partition}" for one in forecasts if one.losses]
+    not_loaded = sum(one.outcome is not Outcome.LOADS for one in forecasts)
+    groups = _grouped((one.action, _state_of(one), one) for one in actions)
+    recovered = sum(one.recovered for one in forecasts)
+    reached = run.forecast_ended and not run.forecast.out_of_time and not run.unread
+    worst = max((list(State).index(group.state) for group in groups), default=0)
+    state = list(State)[worst]
+    if state is State.GOOD and (recovered or not reached):
+        state = State.INFO
+    rate = measured_rate(forecasts)
+    return NextStart(
+        state=state,
+        complete=reached,
+        refuses=any(one.action == "refuse" for one in actions),
+        partitions=len(forecasts),
+        not_reached=run.forecast.not_reached,
+        not_loaded=not_loaded,
+        segments=sum(one.segments for one in forecasts),
+        recovered_segments=recovered,
+        changed_files=run.changed_files,
+        lost_records=sum(loss.records for one in forecasts for loss in one.losses),
+        losing=losing,
+        offline=sum(one.action == "offline" and one.topic is None for one in actions),
+        read_bytes=sum(one.bytes_read for one in forecasts),
+        time=duration(forecasts, 1, rate) if rate else None,
+        groups=groups,
+    )
+
+
+def high_watermark(run: Examination) -> HighWatermark:
+    """Return which partitions end below their high watermark, once they are loaded."""
+    below = [one for one in run.forecasts if one.lost_acknowledged]
+    known = sum(one.request.high_watermark is not None for one in run.forecasts)
+    state = State.ERROR if below else State.GOOD if known else State.INFO
+    return HighWatermark(state, known, below)
+
+
+def brokers(run: Examination) -> Iterator[BrokerState]:
+    """Yield who holds each log dir."""
+    for home in run.forecast.homes:
+        holder = in_use.holder(home.root.path)
+        state = State.INFO if holder or not home.clean else State.GOOD
+        yield BrokerState(home.root.path, state, holder, home.clean)
+
+
+def versions(run: Examination) -> Versions:
+    """Return who wrote the log dirs, as their own files tell."""
+    whole = run.forecast.ensemble
+    identities = [
+        Identity(one.path, meta.version, meta.node_id, meta.cluster_id, meta.directory_id)
+        for one in whole.members
+        if (meta := one.meta)
+    ]
+    has_era = [one for one in whole.members if one.meta or one.has_metadata_log]
+    mode = "kraft" if whole.is_kraft else None
+    if has_era and not any(era.needs_topic_ids(one.root, one.meta) for one in has_era):
+        mode = "zookeeper"
+    level = None
+    if whole.image and whole.node_id is not None:
+        level = whole.image.metadata_versions.get(whole.node_id)
+    return Versions(
+        state=State.INFO if whole.is_kafka_assumed else State.GOOD,
+        kafka=releases.text(whole.kafka),
+        shown=releases.text(whole.shown) if whole.shown else None,
+        metadata_version=level,
+        mode=mode,
+        identities=identities,
+    )
+
+
+def _state_of(action: Action) -> State:
+    return State.ERROR if action.loss or action.action in _HARM else State.WARNING
+
+
+def _grouped(items: Iterable[tuple[str, State, Finding | Action]]) -> Sequence[Group]:
+    """Return the items by name, the worst first, then in the order in which they were found."""
+    found: dict[tuple[str, State], list[Finding | Action]] = {}
+    for name, state, one in items:
+        found.setdefault((name, state), []).append(one)
+    groups = [
+        Group(
+            name=name,
+            state=state,
+            count=len(some),
+            path=some[0].path,
+            position=some[0].position,
+            message=some[0].message if isinstance(some[0], Finding) else some[0].reason,
+        )
+        for (name, state), some in found.items()
+    ]
+    return sorted(groups, key=lambda group: -list(State).index(group.state))

@@ -1,0 +1,278 @@
+"""``logtool doctor``: one screen, the other formats, how it ends, and what to run next."""
+
+import csv
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from damage import append_to_file, damage_file, overwrite, remove_file
+from processes import as_nobody, held
+from verification import logs, set_offsets, small_log_dir
+
+PARTITIONS = ("small-segments-0", "codec-none-0", "index.dense-0", "__cluster_metadata-0")
+SCREEN = 24
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch):
+    """Let the terminal have 80 columns, as wide as any is."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def clean(scenario, open_dir):
+    return small_log_dir(scenario("4.3.1/clean"), open_dir / "data", *PARTITIONS)
+
+
+@pytest.fixture
+def damaged(clean):
+    """Return a log dir with four kinds of damage, stopped in order."""
+    damage_file(logs(clean / "small-segments-0")[2], overwrite, 70, b"\xff\xff")
+    set_offsets(clean / "replication-offset-checkpoint", {("codec-none", 0): 9360})
+    append_to_file(logs(clean / "index.dense-0")[0].with_suffix(".index"), b"12345")
+    append_to_file(logs(clean / "index.dense-0")[0].with_suffix(".timeindex"), b"12345")
+    return clean
+
+
+def labels(result):
+    """Return the state of each answer on the screen, by its name."""
+    words = (line.split() for line in result.lines if line and not line.startswith(" "))
+    return {name: state for state, name, *_ in words if state != "Next,"}
+
+
+def test_a_sound_log_dir_fills_less_than_a_screen(run, clean):
+    result = run("doctor", clean)
+    assert (result.status, result.stderr) == (0, "")
+    shown = labels(result)
+    assert shown.pop("damage") in ("ok", "info")  # an index that is preallocated is an info
+    assert shown.pop("disk") in ("ok", "info", "WARNING", "ERROR")  # that of this machine
+    assert set(shown.values()) == {"ok"}
+    assert set(shown) == {"start", "watermark", "broker", "versions", "limits"}
+    assert "every batch was checked" in " ".join(result.stdout.split())
+    assert len(result.lines) <= SCREEN
+    assert max(map(len, result.lines[:-1])) <= 80
+
+
+def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damaged):
+    result = run("doctor", damaged)
+    assert result.status == 1
+    shown = labels(result)
+    assert (shown["damage"], shown["start"], shown["watermark"]) == ("ERROR",) * 3
+    assert result.lines[0].startswith("ERROR    damage    ")
+    assert len(result.lines) <= SCREEN + 4
+    wide = [line for line in result.lines[:-1] if len(line) > 80]
+    assert all(str(damaged) in line for line in wide), wide  # a name is not broken
+    groups = [line.split()[0] for line in result.lines if line[:2] == "  " and line[2] != " "]
+    assert groups[:3] == [
+        "checkpoint/high-watermark-beyond-end", "batch/crc", "offset-index/length"
+    ]  # fmt: skip
+    assert "and 1 more kind; --format json has them all" in result.stdout
+    assert result.lines[-1] == f"  logtool plan {damaged}"
+    assert "9,000 acknowledged offsets" in result.stdout
+
+
+def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
+    widths = {}
+    for columns in (60, 80, 100, 220):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = run("doctor", damaged).lines
+        widths[columns] = max(len(line) for line in lines if str(damaged) not in line)
+    assert widths[60] <= 60 < widths[80] <= 80 < widths[100] <= 100
+    assert widths[220] == widths[100]
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_a_row_is_an_answer(run, damaged, format):
+    delimiter = "," if format == "csv" else "\t"
+    rows = list(csv.DictReader(run("doctor", "-f", format, damaged).lines, delimiter=delimiter))
+    assert [row["answer"] for row in rows] == [
+        "damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "limit", "next",
+    ]  # fmt: skip
+    assert rows[0]["state"] == "error"
+    assert all(row["text"] for row in rows)
+
+
+def test_markdown_is_one_table(run, damaged):
+    result = run("doctor", "-f", "markdown", damaged)
+    assert {line[0] for line in result.lines} == {"|"}
+    assert len(result.lines) == 11
+
+
+def test_json_has_every_finding_and_every_grave_action(run, damaged):
+    document = json.loads(run("doctor", "--json", damaged).stdout)
+    assert document["schema"] == "logtool.doctor/1"
+    items = document["items"]
+    found = [one for one in items if one["type"] == "finding"]
+    assert (
+        found == run("verify", "-f", "ndjson", damaged).of_type("finding")
+        or [
+            {k: v for k, v in one.items() if k != "schema"}
+            for one in run("verify", "-f", "ndjson", damaged).of_type("finding")
+        ]
+        == found
+    )
+    assert {one["action"] for one in items if one["type"] == "action"} >= {"lacks", "unnoticed"}
+    assert document["summary"]["complete"]
+
+
+def command_of(result):
+    return next(one["command"] for one in result.objects if one["type"] == "next")
+
+
+def test_the_command_to_run_next_is_for_the_gravest(run, clean):
+    def command():
+        return command_of(run("doctor", "-f", "ndjson", clean))
+
+    assert command() == f"logtool verify --level records {clean}"
+    append_to_file(logs(clean / "index.dense-0")[0].with_suffix(".index"), b"12345")
+    assert command() == f"logtool plan {clean}"  # which no broker notices
+    damage_file(logs(clean / "small-segments-0")[2], overwrite, 70, b"\xff\xff")
+    assert command().startswith(f"logtool dump {logs(clean / 'small-segments-0')[2]} --offset ")
+    remove_file(clean / ".kafka_cleanshutdown")
+    remove_file(clean / "recovery-point-offset-checkpoint")
+    assert command() == f"logtool plan {clean}"
+    (clean / "backup").mkdir()
+    assert command() == "logtool explain data-dir/stops-broker"
+
+
+def test_the_command_keeps_the_selection(run, clean):
+    result = run("doctor", "-f", "ndjson", "--topic", "codec*", "--partition", "0", clean)
+    expected = f"logtool verify --level records --topic 'codec*' --partition 0 {clean}"
+    assert command_of(result) == expected
+    assert result.objects[-1]["partitions"] == 1
+
+
+@pytest.mark.parametrize("name", ["-rf-0", "two lines\n'", "$(touch evil)"], ids=ascii)
+def test_the_command_can_be_pasted_whatever_the_directory_is_called(run, clean, tmp_path, name):
+    home = clean.rename(tmp_path / name)
+    command = command_of(run("doctor", "-f", "ndjson", home))
+    words = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    assert words[:-1] == ["logtool", "verify", "--level", "records", str(home)]
+    assert run(*words[1:-1]).status == 0
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_running_broker_is_named_and_its_limits_are_read(run, clean):
+    (clean / ".lock").touch()
+    with held(clean / ".lock") as pid:
+        result = run("doctor", "-f", "ndjson", clean)
+        assert f"process {pid}" in run("doctor", clean).stdout
+    broker = result.of_type("broker")[0]
+    assert (broker["in_use"], broker["pid"], broker["state"]) == (True, pid, "info")
+    limit = result.of_type("limit")[0]
+    assert (limit["name"], limit["pid"]) == ("open-files", pid)
+    assert result.status == 0
+
+
+def test_a_limit_that_does_not_suffice_is_a_warning_and_no_status(clean, child_environment):
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64));"
+        "from logtool import cli; sys.exit(cli.run(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "doctor", "-f", "ndjson", str(clean)],
+        capture_output=True, text=True, check=False, env=child_environment(),
+    )  # fmt: skip
+    limit = next(one for one in map(json.loads, done.stdout.splitlines())
+                 if one["type"] == "limit")  # fmt: skip
+    assert (limit["state"], limit["allowed"], limit["pid"]) == ("warning", 64, None)
+    assert done.returncode == 0
+
+
+def test_a_typo_is_incomplete_and_what_is_there_is_looked_at_next(run, clean):
+    result = run("doctor", clean.parent / "dat")
+    assert result.status == 4
+    assert "no such file" in result.stderr.lower()
+    assert result.lines[-1] == f"  ls -la {clean.parent}"
+    assert result.lines[0] == "WARNING  damage    incomplete, 1 input could not be read"
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_directory_of_another_kind_matches_nothing(run, tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "hosts").write_text("")
+    result = run("doctor", tmp_path / "etc")
+    assert result.status == 4
+    assert "expected a log dir" in result.stderr
+    assert result.lines[-1] == f"  ls -la {tmp_path / 'etc'}"
+
+
+def test_a_file_is_refused_as_plan_does(run, clean):
+    result = run("doctor", logs(clean / "codec-none-0")[0])
+    assert result.status == 4
+    assert "expected a log dir or a partition dir" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the rights of root to give them up")
+def test_without_permission_who_may_read_it_is_looked_at_next(clean):
+    clean.chmod(0o700)
+    try:
+        status, out, err = as_nobody("doctor", clean)
+    finally:
+        clean.chmod(0o755)
+    assert status == 4
+    assert "Permission denied" in err
+    assert out.splitlines()[-1] == f"  ls -ld {shlex.quote(str(clean))}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the rights of root to give them up")
+def test_one_partition_that_cannot_be_read_hides_nothing_else(damaged):
+    for path in damaged.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    (damaged / "index.dense-0").chmod(0o700)
+    status, out, err = as_nobody("doctor", "-f", "ndjson", damaged)
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert status == 4
+    assert [one["path"] for one in objects if one["type"] == "error"] == [
+        str(damaged / "index.dense-0")
+    ]
+    states = {one["type"]: (one["state"], one["complete"]) for one in objects if "complete" in one
+              and "state" in one}  # fmt: skip
+    assert states == {"damage": ("error", False), "start": ("error", False)}
+    assert "batch/crc" in {one["code"] for one in objects if one["type"] == "finding"}
+    assert err.count("Permission denied") == 1
+
+
+def test_no_path_is_wrong_usage_but_for_the_environment(run, clean):
+    assert run("doctor").status == 2
+    assert run("doctor", "--environment", clean).status == 2
+    assert run("doctor", "--environment").status == 0
+    assert run("doctor", "--max-duration", "soon", clean).status == 2
+
+
+def test_the_environment_imports_nothing_of_spark_or_arrow(child_environment):
+    code = (
+        "import sys; from logtool import cli; status = cli.run(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "doctor", "--environment", "-f", "ndjson"],
+        capture_output=True, text=True, check=False, env=child_environment(),
+    )  # fmt: skip
+    assert done.returncode == 0
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert not loaded & {"pyspark", "pyarrow", "pandas", "fsspec", "s3fs"}
+    found = {one["name"]: one for one in map(json.loads, done.stdout.splitlines())
+             if one["type"] == "component"}  # fmt: skip
+    assert found["python"]["version"] == ".".join(map(str, sys.version_info[:3]))
+    assert {"logtool", "crc32c", "pyarrow", "pyspark", "java", "page size", "open files"} <= set(
+        found
+    )
+
+
+def test_a_java_that_is_not_there_is_said(child_environment, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "logtool", "doctor", "--environment", "-f", "ndjson"],
+        capture_output=True, text=True, check=False,
+        env=child_environment(JAVA_HOME=str(tmp_path)),
+    )  # fmt: skip
+    java = next(one for one in map(json.loads, done.stdout.splitlines())
+                if one.get("name") == "java")  # fmt: skip
+    assert (java["found"], java["version"]) == (False, None)
+    assert str(tmp_path) in java["detail"]
+    assert done.returncode == 0

@@ -1,0 +1,288 @@
+"""Doctor judges nothing by itself: it is held against verify and plan, and against the clock."""
+
+import shutil
+
+import pytest
+from conftest import SCENARIOS
+from damage import append_to_file, cut, damage_file, flip, overwrite, remove_file
+from verification import log_dirs, logs, set_offsets, small_log_dir
+
+from logtool.actions import Action
+from logtool.doctor import telling
+from logtool.doctor.answers import (
+    FULL,
+    NEARLY_FULL,
+    BrokerState,
+    Damage,
+    Disk,
+    HighWatermark,
+    Limit,
+    Next,
+    NextStart,
+    State,
+    Versions,
+)
+from logtool.doctor.examination import Examination
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.running.schedule import Budget
+from logtool.running.summary import Summary
+from logtool.running.workers import Pace
+from logtool.startup.assumed import Assumed
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
+from logtool.verify import Level, Verification
+
+PARTITIONS = ("small-segments-0", "codec-none-0", "index.dense-0", "tx.mixed-0")
+WATERMARK = "replication-offset-checkpoint"
+
+
+def examined(*paths, **more):
+    """Return an examination that came to its end, and what it told."""
+    run = Examination(paths, Assumed(), **more)
+    return run, list(telling.told(run))
+
+
+def of(kind, items):
+    return [item for item in items if isinstance(item, kind)]
+
+
+def the(kind, items):
+    (found,) = of(kind, items)
+    return found
+
+
+def grave(items):
+    """Return what plan warns of, of the log dirs and of the partitions."""
+    for item in items:
+        if isinstance(item, Action | PartitionForecast):
+            actions = (item,) if isinstance(item, Action) else item.actions
+            yield from (one for one in actions if one.is_grave)
+
+
+def assert_judged_as_by_verify_and_plan(*paths):
+    run, told = examined(*paths)
+    verification = Verification(paths)
+    verified = list(verification)
+    assert of(Finding, told) == of(Finding, verified)
+    planned = list(Forecast(paths, Assumed()))
+    assert of(Action, told) == list(grave(planned))
+    assert {str(one) for one in of(UnreadableError, told)} == {
+        str(one) for one in of(UnreadableError, [*verified, *planned])
+    }
+    assert run.summary.codes == verification.summary.codes
+    assert run.summary.batches == verification.summary.batches
+    assert run.summary.bytes == verification.summary.bytes
+    found = int(verification.summary.exit_status())
+    assert int(run.summary.exit_status()) == (found or int(any(grave(planned))))
+    below = the(HighWatermark, told).below
+    assert [one.request.path for one in below] == [
+        one.request.path for one in of(PartitionForecast, planned) if one.lost_acknowledged
+    ]
+    start = the(NextStart, told)
+    assert start.losing == [
+        one.request.path.name for one in of(PartitionForecast, planned) if one.losses
+    ]
+    assert start.refuses == any(one.action == "refuse" for one in grave(planned))
+    return told
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_of_what_real_brokers_left_it_says_what_verify_and_plan_say(scenario, name):
+    told = assert_judged_as_by_verify_and_plan(*log_dirs(scenario(name)))
+    # A stray partition is a warning, and the log dirs of three brokers are not those of one.
+    if not name.endswith("/replicas"):
+        assert not {State.WARNING, State.ERROR} & {
+            the(Damage, told).state, the(HighWatermark, told).state
+        }  # fmt: skip
+        # A torn batch is cut, so that plan ends with status 1; no sound record goes.
+        torn = name.endswith("/torn")
+        assert (the(NextStart, told).state is State.WARNING) is torn
+
+
+def bad_batch(home):
+    damage_file(logs(home / "small-segments-0")[2], overwrite, 70, b"\xff\xff")
+
+
+DAMAGE = {
+    "a bad batch": bad_batch,
+    "a bad batch, and nothing is flushed": lambda home: (
+        bad_batch(home), remove_file(home / "recovery-point-offset-checkpoint")),
+    "acknowledged records that are gone": lambda home: set_offsets(
+        home / WATERMARK, {("codec-none", 0): 9000}),
+    "an index that is too long": lambda home: append_to_file(
+        logs(home / "index.dense-0")[0].with_suffix(".index"), b"12345"),
+    "an index that lies": lambda home: damage_file(
+        logs(home / "index.dense-0")[0].with_suffix(".index"), flip, 13),
+    "a snapshot that is damaged": lambda home: damage_file(
+        max((home / "tx.mixed-0").glob("*.snapshot")), flip, 9),
+    "a log that is cut": lambda home: damage_file(
+        logs(home / "codec-none-0")[-1], cut, 1000),
+    "a checkpoint that cannot be parsed": lambda home: damage_file(
+        home / WATERMARK, overwrite, 0, b"x"),
+    "an identity that is broken": lambda home: (home / "meta.properties").write_text("version=x\n"),
+    "a folder with a name that stops brokers": lambda home: (home / "backup").mkdir(),
+    "a log that is a link": lambda home: (
+        logs(home / "codec-none-0")[0].rename(home.parent / "away"),
+        (home / "codec-none-0" / f"{0:020d}.log").symlink_to(home.parent / "away")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stop", ["clean", "killed"])
+@pytest.mark.parametrize("name", DAMAGE)
+def test_of_damage_it_says_what_verify_and_plan_say(scenario, tmp_path, name, stop):
+    home = small_log_dir(scenario(f"4.3.1/{stop}"), tmp_path / "data", *PARTITIONS)
+    DAMAGE[name](home)
+    told = assert_judged_as_by_verify_and_plan(home)
+    assert {State.WARNING, State.ERROR} & {the(Damage, told).state, the(NextStart, told).state}
+
+
+def test_partitions_that_are_selected_are_judged_as_by_verify(scenario, tmp_path):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", *PARTITIONS)
+    bad_batch(home)
+    _, told = examined(home / "small-segments-0", home / "codec-none-0")
+    assert [one.code for one in of(Finding, told)] == ["batch/crc"]
+    assert the(Damage, told).partitions == 2
+
+
+@pytest.fixture
+def damaged(scenario, tmp_path):
+    """Return a log dir with a bad batch, which a quick look does not see, and a bad index."""
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", *PARTITIONS)
+    bad_batch(home)
+    append_to_file(logs(home / "index.dense-0")[0].with_suffix(".index"), b"12345")
+    return home
+
+
+def codes(told):
+    return {one.code for one in of(Finding, told) if one.severity != "info"}
+
+
+def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_told(damaged):
+    class UntilTheBatches(Pace):
+        def spend(self, count):
+            if run.forecast_ended:
+                self.end()
+            super().spend(count)
+
+    run = Examination([damaged], Assumed(), budget=Budget(pace=UntilTheBatches()))
+    told = list(telling.told(run))
+    assert codes(told) == {"offset-index/length"}
+    damage = the(Damage, told)
+    assert (damage.complete, damage.checked, damage.looked_at) == (False, 0, damage.segments)
+    assert the(NextStart, told).complete
+    assert int(run.summary.exit_status()) == 6
+
+
+def test_when_time_is_over_among_the_batches_each_finding_is_told_once(damaged):
+    pace = Pace()
+    run = Examination([damaged], Assumed(), budget=Budget(pace=pace))
+
+    def progressed(now):
+        if run.forecast_ended and now.path.name == "small-segments-0":
+            pace.end()
+
+    run.on_progress = progressed
+    told = list(telling.told(run))
+    damage = the(Damage, told)
+    assert 0 < damage.checked < damage.segments
+    found = [(one.code, one.path, one.position) for one in of(Finding, told)]
+    assert len(set(found)) == len(found)
+    assert "offset-index/length" in codes(told)
+    assert int(run.summary.exit_status()) == 6
+    assert the(Next, told).command.startswith("logtool plan ")
+
+
+def test_without_any_time_what_was_not_reached_is_counted(damaged):
+    pace = Pace()
+    pace.end()
+    run, told = examined(damaged, budget=Budget(pace=pace))
+    damage, start = the(Damage, told), the(NextStart, told)
+    assert (damage.looked_at, damage.checked, damage.partitions) == (0, 0, 4)
+    assert (start.partitions, start.not_reached, start.complete) == (0, 4, False)
+    assert the(Versions, told).kafka == "4.3"
+    assert int(run.summary.exit_status()) == 6
+
+
+def test_what_a_signal_interrupts_is_told_as_far_as_it_came(damaged):
+    run = Examination([damaged], Assumed())
+
+    def interrupt(_):
+        if run.forecast_ended:
+            raise KeyboardInterrupt
+
+    run.on_progress = interrupt
+    told = []
+    with pytest.raises(KeyboardInterrupt):
+        for item in telling.told(run):
+            told.append(item)
+    assert codes(told) == {"offset-index/length"}
+    assert not the(Damage, told).complete
+    assert of(Next, told)
+
+
+def test_a_log_dir_is_named_with_who_wrote_it(scenario):
+    _, told = examined(scenario("3.9.2/clean"))
+    versions = the(Versions, told)
+    assert (versions.kafka, versions.shown, versions.mode) == ("3.9", "3.9", "kraft")
+    assert versions.metadata_version == 21
+    assert [(one.version, one.node_id) for one in versions.identities] == [(1, 1)]
+    assert the(BrokerState, told).clean
+
+
+def test_zookeeper_is_told_and_the_release_is_assumed(scenario):
+    versions = the(Versions, examined(scenario("2.2.2/zookeeper"))[1])
+    assert (versions.mode, versions.shown, versions.state) == ("zookeeper", None, State.INFO)
+    assert versions.identities[0].version == 0
+
+
+def test_disks_are_told_once_with_what_the_log_dirs_take(scenario):
+    homes = log_dirs(scenario("4.3.1/two-log-dirs"))
+    _, told = examined(*homes)
+    disk = the(Disk, told)
+    assert list(disk.paths) == homes
+    usage = shutil.disk_usage(homes[0])
+    assert disk.total == usage.total
+    assert disk.logs == sum(
+        path.stat().st_size for home in homes for path in home.glob("*/*") if path.is_file()
+    )
+
+
+def a_disk(used, available, inodes=0, free=0, read_only=False):
+    return Disk(
+        paths=[], total=used + available, used=used, available=available, inodes=inodes,
+        free_inodes=free, read_only=read_only, logs=0,
+    )  # fmt: skip
+
+
+def test_a_disk_is_the_worse_the_fuller_it_is_of_bytes_or_of_inodes():
+    states = {used: a_disk(used, 100 - used).state for used in range(101)}
+    assert {used for used, state in states.items() if state is State.WARNING} == set(
+        range(NEARLY_FULL, FULL)
+    )
+    assert states[99] is states[100] is State.ERROR
+    assert a_disk(1, 99, inodes=100, free=0).state is State.ERROR
+    assert a_disk(1, 99, inodes=100, free=100).state is State.GOOD
+    assert a_disk(1, 99, read_only=True).state is State.INFO
+    assert a_disk(0, 0).used_percent == 100
+
+
+def test_limits_are_held_against_three_files_and_two_maps_of_each_segment(scenario):
+    home = scenario("4.3.1/clean")
+    _, told = examined(home)
+    files, maps = of(Limit, told)
+    segments = the(Damage, told).segments
+    assert segments == len(list(home.glob("*/*.log")))
+    assert files.needed == 3 * segments
+    mapped = [*home.glob("*/*.index"), *home.glob("*/*.timeindex")]
+    assert maps.needed == sum(path.stat().st_size > 0 for path in mapped)
+    assert Limit("open-files", 3, 2).state is State.WARNING
+    assert Limit("open-files", 3, 3).state is Limit("open-files", 3, None).state is State.GOOD
+
+
+def test_summaries_of_levels_are_those_of_verify(damaged):
+    run, _ = examined(damaged)
+    quick = Verification([damaged], level=Level.QUICK)
+    list(quick)
+    assert isinstance(run.quick.summary, Summary)
+    assert run.quick.summary.codes == quick.summary.codes
