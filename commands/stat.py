@@ -1,5 +1,6 @@
 """``logtool stat``: what logs add up to. Writes nothing."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,9 +9,12 @@ import typer
 from logtool.commands import options
 from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
+from logtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from logtool.commands.output import Report
+    from logtool.commands.output import OutputSettings, Report
+    from logtool.disk.log_dir import Inputs
+    from logtool.exits import Exit
     from logtool.stat.run import Surveyed
     from logtool.stat.statistics import Statistics
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 class StatLevel(StrEnum):
     """How deep to look."""
 
+    QUICK = "quick"
     BATCHES = "batches"
     RECORDS = "records"
 
@@ -47,7 +52,17 @@ _KEYS = {
 
 Level = Annotated[
     StatLevel,
-    typer.Option("--level", help="records: also decompress, for the compression ratio."),
+    typer.Option(
+        "--level",
+        help="quick: names and sizes alone, with the blocks on disk, by topic; batches: every "
+        "batch; records: also decompress, for the compression ratio.",
+    ),
+]
+Top = Annotated[
+    int | None,
+    typer.Option(
+        "--top", metavar="N", min=1, help="Show only the N largest, by --sort or else by size."
+    ),
 ]
 Segments = Annotated[bool, typer.Option("--segments", help="Print a row for each segment too.")]
 Sort = Annotated[SortBy, typer.Option("--sort", help="Sort partitions, the largest first.")]
@@ -60,6 +75,7 @@ def stat(
     level: Level = StatLevel.BATCHES,
     segments: Segments = False,
     sort: Sort = SortBy.PATH,
+    top: Top = None,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     running: options.Running,
     printing: options.Printing,
@@ -72,8 +88,13 @@ def stat(
     size, by powers of two. Rows for the topics, the sum, and a histogram of batch sizes end the
     table. Each copy of a partition counts.
 
+    With --level quick no file is opened. It shows what takes up the disk: the topics, the largest
+    first, with their real blocks beside the sizes of the files. An index that a broker has
+    preallocated has a size of 10 MiB, and takes up only what was written.
+
     Examples:
       logtool stat /var/lib/kafka/data
+      logtool stat --level quick --top 10 /var/lib/kafka/data
       logtool stat --sort size --topic 'orders*' /var/lib/kafka/data
       logtool stat --segments --level records /var/lib/kafka/data/orders-0
       logtool stat -f csv /var/lib/kafka/data > partitions.csv
@@ -86,26 +107,49 @@ def stat(
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was counted
 
     """
+    settings, given = printing.settings(), inputs.resolved()
+    if level is StatLevel.QUICK:
+        if segments or sort not in (SortBy.PATH, SortBy.SIZE, SortBy.SEGMENTS):
+            raise UsageError("--level quick has no --segments, and --sort size or segments alone")
+        raise typer.Exit(_weigh(settings, given, sort, top, running))
+    if top is not None and sort is SortBy.PATH:
+        sort = SortBy.SIZE
+    limit = parsing.parse_batch_memory(max_batch_memory)
+    chosen = _Chosen(sort, top, segments=segments, unpacked=level is StatLevel.RECORDS)
+    raise typer.Exit(_survey(settings, given, chosen, limit, running))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What is printed of the partitions."""
+
+    sort: SortBy
+    top: int | None
+    segments: bool
+    unpacked: bool
+
+
+def _survey(
+    settings: "OutputSettings", given: "Inputs", chosen: _Chosen, limit: int,
+    running: options.Running,
+) -> "Exit":  # fmt: skip
+    """Print what logs add up to, batch by batch."""
     from logtool.commands.output import Report
     from logtool.commands.views import stat
     from logtool.errors import UnreadableError
     from logtool.running.summary import Summary
     from logtool.stat.run import Survey
 
-    settings = printing.settings()
-    given = inputs.resolved()
-    report = Report(
-        settings=settings, view=stat.make(segments=segments), summary=Summary(), inputs=given
-    )
-    unpack = level is StatLevel.RECORDS
+    view = stat.make(segments=chosen.segments)
+    report = Report(settings=settings, view=view, summary=Summary(), inputs=given)
     survey = Survey(
         given.paths,
-        unpack=unpack,
+        unpack=chosen.unpacked,
         selection=given.selection,
-        limit=parsing.parse_batch_memory(max_batch_memory),
+        limit=limit,
         run=running.run(report.show),
     )
-    printer = _Printer(report, sort, segments=segments, unpacked=unpack)
+    printer = _Printer(report, chosen)
     with report:
         for item in survey:
             if isinstance(item, UnreadableError):
@@ -115,17 +159,44 @@ def stat(
                 printer.partition(item)
         report.summary.out_of_budget = survey.out_of_time
         printer.finish()
-    raise typer.Exit(report.exit_status())
+    return report.exit_status()
+
+
+def _weigh(
+    settings: "OutputSettings", given: "Inputs", sort: SortBy, top: int | None,
+    running: options.Running,
+) -> "Exit":  # fmt: skip
+    """Print what takes up the disk, by names and sizes alone."""
+    from logtool.commands.output import Report
+    from logtool.commands.views import sizes
+    from logtool.errors import UnreadableError
+    from logtool.running.summary import Summary
+    from logtool.stat.sizes import Weighing
+
+    report = Report(settings=settings, view=sizes.make(), summary=Summary(), inputs=given)
+    weighing = Weighing(given.paths, given.selection, running.run(report.show))
+    printer = sizes.Printer(report, str(sort), top)
+    with report:
+        for item in weighing:
+            if isinstance(item, UnreadableError):
+                report.summary.add(item)
+                report.unreadable(item)
+            else:
+                printer.partition(*item)
+        report.summary.out_of_budget = weighing.out_of_time
+        printer.finish()
+    return report.exit_status()
 
 
 class _Printer:
     """Prints partitions as they come, or sorted once all are there, and in the end the sums."""
 
-    def __init__(self, report: "Report", sort: SortBy, *, segments: bool, unpacked: bool) -> None:
+    def __init__(self, report: "Report", chosen: _Chosen) -> None:
         self._report = report
-        self._sort = sort
-        self._with_segments = segments
-        self._unpacked = unpacked
+        self._sort = chosen.sort
+        self._top = chosen.top
+        self._with_segments = chosen.segments
+        self._unpacked = chosen.unpacked
         self._waiting: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         self._topics: dict[str | None, list[Statistics]] = {}
 
@@ -162,7 +233,7 @@ class _Printer:
 
         key = _KEYS.get(self._sort, "")
         self._waiting.sort(key=lambda waiting: -(waiting[0][key] or 0))
-        for obj, objects in self._waiting:
+        for obj, objects in self._waiting[: self._top]:
             self._print(obj, objects)
         topics = {name: (len(parts), merged(parts)) for name, parts in self._topics.items()}
         rows = [
@@ -174,7 +245,7 @@ class _Printer:
         table = self._report.settings.format == "table"
         if key:
             rows.sort(key=lambda row: -(row[key] or 0))
-        for row in () if table and len(rows) == 1 else rows:
+        for row in () if table and len(rows) == 1 else rows[: self._top]:
             self._report.item(_without_offsets(row))
         place = {"topics": len(topics), "partitions": sum(count for count, _ in topics.values())}
         whole = merged([statistics for _, statistics in topics.values()])

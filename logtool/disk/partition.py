@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool.disk import files
@@ -21,6 +21,8 @@ from logtool.formats.names import (
 
 _LISTINGS = 32
 """Directories behind URLs that are listed at once."""
+_BLOCK = 512
+"""Bytes of the unit in which the system counts blocks, whatever the file system's own is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class File:
     """Behind a URL: when it was stored there; 0 where that is not known."""
     identity: int | str | None = None
     """The number of its inode; behind a URL its ETag, where the store tells one."""
+    allocated: int | None = field(default=None, compare=False)
+    """Bytes of the blocks that it takes up; None where that is not known, as behind a URL."""
 
     def open(self) -> LogFile:
         """Open the file to read it; UnreadableError where that fails, then or later."""
@@ -179,6 +183,7 @@ def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
         identity=status.st_ino,
+        allocated=status.st_blocks * _BLOCK,
     )
 
 

@@ -27,7 +27,7 @@ def choose(run: Examination, given: Sequence[Answer]) -> Next:
     if run.unread:
         return _unread(run.unread[0])
     if any(isinstance(one, Disk) and one.state is State.ERROR for one in given):
-        return Next(_logtool(run, "stat --sort size"), "what takes up the disk")
+        return Next(_logtool(run, "stat --level quick --top 10"), "what takes up the disk")
     if start and start.state is State.WARNING:
         return _plan(run, "what the next start does, and what it does not notice")
     for found in by_severity[Severity.WARNING]:

@@ -141,6 +141,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "stat": [
             ["--segments", "--level", "records", scenario("4.3.1/clean")],
+            ["--level", "quick", scenario("4.3.1/clean")],
             [tmp_path / "missing"],
         ],
         "gaps": [

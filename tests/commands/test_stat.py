@@ -1,6 +1,8 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -93,3 +95,103 @@ def test_a_topic_whose_name_holds_controls_prints_none(run, partition):
     odd = partition.rename(partition.with_name("or\x1b[31mders-0"))
     for format in ("table", "markdown", "csv", "ndjson"):
         assert not CONTROL.search(run("stat", "-f", format, odd).stdout)
+
+
+def opened(home, child_environment, *words):
+    """Run stat in a process of its own; return what it printed and the files below that it opened.
+
+    The audit hook of Python is told of every open, whoever asks for it.
+    """
+    code = (
+        "import sys\n"
+        "seen = []\n"
+        "note = lambda event, args: event == 'open' and seen.append(str(args[0]))\n"
+        "sys.addaudithook(note)\n"
+        "from logtool import cli\n"
+        "status = cli.run(sys.argv[1:])\n"
+        "print(*seen, sep='\\n', file=sys.stderr)\n"
+        "sys.exit(status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "stat", *words, "-f", "ndjson", str(home)],
+        capture_output=True, text=True, check=False, env=child_environment(),
+    )  # fmt: skip
+    below = [path for path in done.stderr.splitlines() if path.startswith(str(home))]
+    return [json.loads(line) for line in done.stdout.splitlines()], below
+
+
+def test_a_quick_look_opens_no_file(home, child_environment):
+    objects, files = opened(home, child_environment, "--level", "quick")
+    assert files == []
+    assert objects[-1]["complete"] and objects[-1]["bytes"] == 0
+    assert opened(home, child_environment)[1], "the hook is told of nothing"
+
+
+def test_a_quick_look_adds_up_the_files_and_their_blocks(run, scenario):
+    home = scenario("4.3.1/default-settings")
+    objects = run("stat", "--level", "quick", "-f", "ndjson", home).objects
+    files = [path.stat() for path in home.glob("*/*") if path.is_file()]
+    (total,) = (one for one in objects if one["type"] == "total_size")
+    assert total["files"] == len(files)
+    assert total["bytes"] == sum(one.st_size for one in files)
+    assert total["disk_bytes"] == sum(one.st_blocks * 512 for one in files)
+    for kind in ("partition_size", "topic_size"):
+        rows = [one for one in objects if one["type"] == kind]
+        for key in ("bytes", "disk_bytes", "log_bytes", "segments", "disk_index_bytes"):
+            assert sum(one[key] for one in rows) == total[key]
+        taken = [one["disk_bytes"] for one in rows]
+        assert taken == sorted(taken, reverse=True)
+    assert total["partitions"] == len([path for path in home.iterdir() if path.is_dir()])
+
+
+def test_a_preallocated_index_takes_up_what_was_written(run, partition):
+    index = partition / f"{0:020d}.index"
+    before = run("stat", "--level", "quick", "-f", "ndjson", partition).objects[-2]
+    with index.open("r+b") as file:
+        file.truncate(10 * 2**20)
+    after = run("stat", "--level", "quick", "-f", "ndjson", partition).objects[-2]
+    assert after["index_bytes"] - before["index_bytes"] > 10_000_000
+    assert after["disk_index_bytes"] == before["disk_index_bytes"]
+
+
+def test_what_waits_for_its_deletion_is_counted(run, partition):
+    (partition / f"{0:020d}.log").rename(partition / f"{0:020d}.log.deleted")
+    size = (partition / f"{0:020d}.log.deleted").stat().st_size
+    total = run("stat", "--level", "quick", "-f", "ndjson", partition).objects[-2]
+    assert (total["going_bytes"], total["segments"]) == (size, 0)
+    partition = partition.rename(partition.parent / f"orders-0.{'ab' * 16}-delete")
+    total = run("stat", "--level", "quick", "-f", "ndjson", partition).objects[-2]
+    assert total["going_bytes"] == total["bytes"] > size
+
+
+def test_the_table_has_the_largest_topics_and_the_sum(run, home):
+    result = run("stat", "--level", "quick", "--top", "3", home)
+    assert result.status == 0
+    assert len(result.lines) == 2 + 3 + 1
+    assert result.lines[-1].startswith("in all")
+    assert "%" in result.lines[2]
+    rows = list(csv.DictReader(run("stat", "--level", "quick", "-f", "csv", home).lines))
+    assert {row["topic"] for row in rows} >= {"small-segments", "__cluster_metadata"}
+
+
+def test_the_largest_of_other_levels_are_those_that_sort_says(run, home):
+    every = run("stat", "-f", "ndjson", "--sort", "records", home)
+    top = run("stat", "-f", "ndjson", "--sort", "records", "--top", "2", home)
+    for kind in ("partition", "topic"):
+        assert [one["records"] for one in top.of_type(kind)] == [
+            one["records"] for one in every.of_type(kind)
+        ][:2]
+    assert top.of_type("total")[0]["records"] == every.of_type("total")[0]["records"]
+    sizes = [one["log_bytes"] for one in run("stat", "-f", "ndjson", home).of_type("partition")]
+    (largest,) = run("stat", "-f", "ndjson", "--top", "1", home).of_type("partition")
+    assert largest["log_bytes"] == max(sizes)
+
+
+@pytest.mark.parametrize("words", [["--segments"], ["--sort", "records"]])
+def test_a_quick_look_cannot_know_what_only_batches_tell(run, home, words):
+    assert run("stat", "--level", "quick", *words, home).status == 2
+
+
+def test_a_quick_look_at_nothing_is_incomplete(run, home, tmp_path):
+    assert run("stat", "--level", "quick", tmp_path / "nosuch").status == 4
+    assert run("stat", "--level", "quick", "--topic", "nosuch", home).status == 4

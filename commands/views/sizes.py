@@ -1,0 +1,94 @@
+"""How sizes look: a row for each topic, the largest on disk first, and the sum."""
+
+from typing import TYPE_CHECKING, Any
+
+from logtool.commands.output import Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Object, columns, keep
+from logtool.commands.views.stat import SCHEMA
+
+if TYPE_CHECKING:
+    from logtool.disk.partition import Partition
+    from logtool.stat.sizes import Sizes
+
+_CSV = columns(
+    "topic", "partitions", "segments", "files", "bytes", "log_bytes", "index_bytes", "other_bytes",
+    "going_bytes", "disk_bytes", "disk_log_bytes", "disk_index_bytes",
+)  # fmt: skip
+KEYS = {"path": "disk_bytes", "size": "bytes", "segments": "segments"}
+"""By what is sorted, the largest first, by the words of --sort: `path` is the default."""
+
+
+def make() -> View:
+    """Return the view of ``stat --level quick``: the rows of CSV and TSV are topics."""
+    shown = keep(
+        (
+            Column("topic", lambda obj: "in all" if obj["type"] == "total_size" else obj["topic"]),
+            Column("on disk", lambda obj: _size(obj["disk_bytes"])),
+            Column("share", lambda obj: obj.get("share")),
+            Column("size", lambda obj: _size(obj["bytes"])),
+            Column("partitions", lambda obj: obj["partitions"]),
+            Column("segments", lambda obj: obj["segments"]),
+            Column("logs", lambda obj: _size(obj["log_bytes"])),
+            Column("indexes", lambda obj: _size(obj["index_bytes"])),
+            Column("to be deleted", lambda obj: _size(obj["going_bytes"])),
+        ),
+        "topic", "on disk", "share", "size",
+    )  # fmt: skip
+    return View(
+        schema=SCHEMA,
+        columns=_CSV,
+        layout=lambda obj: shown if obj["type"] in ("topic_size", "total_size") else None,
+        row_types=frozenset({"topic_size"}),
+        sparse=True,
+    )
+
+
+class Printer:
+    """Takes partitions, and prints them, their topics and the sum once all are there."""
+
+    def __init__(self, report: Report, sort: str, top: int | None) -> None:
+        self._report = report
+        self._key, self._top = KEYS[sort], top
+        self._rows: list[dict[str, Any]] = []
+        self._topics: dict[str | None, list[Sizes]] = {}
+
+    def partition(self, found: "Partition", sizes: "Sizes") -> None:
+        """Take one partition."""
+        from logtool.stat.sizes import as_json
+
+        self._report.summary.partitions += 1
+        self._report.summary.segments += sizes.segments
+        self._topics.setdefault(found.topic, []).append(sizes)
+        place = {"path": str(found.path), "topic": found.topic, "partition": found.number}
+        self._rows.append(as_json("partition_size", sizes, place))
+
+    def finish(self) -> None:
+        """Print the largest partitions, the largest topics and the sum of all."""
+        from logtool.stat.sizes import as_json, merged
+
+        topics = {name: merged(parts) for name, parts in self._topics.items()}
+        whole = merged(topics.values())
+        rows = []
+        for name, sizes in topics.items():
+            place = {"topic": name, "partitions": len(self._topics[name])}
+            rows.append(as_json("topic_size", sizes, place))
+        total = {"topics": len(topics), "partitions": sum(map(len, self._topics.values()))}
+        for obj in (*self._largest(self._rows), *self._largest(rows)):
+            self._report.item(self._with_share(obj, whole.disk_bytes))
+        self._report.item(self._with_share(as_json("total_size", whole, total), whole.disk_bytes))
+
+    def _largest(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        # Behind a URL no blocks are known.
+        chosen = sorted(rows, key=lambda row: -(row[self._key] or row["bytes"]))
+        return chosen[: self._top]
+
+    def _with_share(self, obj: dict[str, Any], whole: int) -> Object:
+        """Return the object for a table, with its share of what is on the disk."""
+        if self._report.settings.format not in ("table", "markdown") or not whole:
+            return obj
+        return {**obj, "share": f"{(obj['disk_bytes'] or 0) * 100 / whole:.1f} %"}
+
+
+def _size(value: int | None) -> str:
+    return "" if value is None else text.size(value)

@@ -1,0 +1,130 @@
+"""What takes up the disk: names and sizes alone, so that no file is opened.
+
+A file's size is what the directory says, and what it takes up are its real blocks: an index that a
+broker has preallocated has a size of 10 MiB and takes up nothing, and a sparse or compressed file
+takes up less than its size.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import File, Partition
+from logtool.errors import UnreadableError
+from logtool.formats.names import INDEX_KINDS, DirectoryKind, FileKind, FileState
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What files add up to, in bytes."""
+
+    segments: int = 0
+    files: int = 0
+    log_bytes: int = 0
+    index_bytes: int = 0
+    other_bytes: int = 0
+    """Of snapshots, checkpoints, and files of other names."""
+    going_bytes: int = 0
+    """Of files and partitions that wait to be deleted; they count above too."""
+    disk_bytes: int = 0
+    """Real blocks of all of them."""
+    disk_log_bytes: int = 0
+    disk_index_bytes: int = 0
+    unknown_files: int = 0
+    """Files of which the blocks are not known, behind a URL: those count by their size."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all files, by their sizes."""
+        return self.log_bytes + self.index_bytes + self.other_bytes
+
+
+def merged(parts: Iterable[Sizes]) -> Sizes:
+    """Return what the parts add up to."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        for one in fields(part):
+            total[one.name] += getattr(part, one.name)
+    return Sizes(**total)
+
+
+def of_partition(found: Partition) -> Sizes:
+    """Return what the files of a partition dir add up to."""
+    goes = getattr(found.directory, "kind", None) is DirectoryKind.DELETE
+    each = (_of_file(file, goes=goes) for file in found.files())
+    return merged([Sizes(segments=len(found.segments)), *each])
+
+
+def _of_file(file: File, *, goes: bool) -> Sizes:
+    size, kind = file.size, file.name.kind
+    taken = size if file.allocated is None else file.allocated
+    is_log, is_index = kind is FileKind.LOG, kind in INDEX_KINDS
+    return Sizes(
+        files=1,
+        log_bytes=size if is_log else 0,
+        index_bytes=size if is_index else 0,
+        other_bytes=0 if is_log or is_index else size,
+        going_bytes=size if goes or file.name.state is FileState.DELETED else 0,
+        disk_bytes=taken,
+        disk_log_bytes=taken if is_log else 0,
+        disk_index_bytes=taken if is_index else 0,
+        unknown_files=file.allocated is None,
+    )
+
+
+@dataclass(slots=True)
+class Weighing:
+    """One run over paths: iterate for partitions with their sizes, and what cannot be listed."""
+
+    paths: Sequence[Path]
+    selection: Selection
+    run: Run
+    out_of_time: bool = False
+
+    def __iter__(self) -> Iterator[tuple[Partition, Sizes] | UnreadableError]:
+        for path in files.each_once(self.paths):
+            try:
+                for folder in self._folders(path):
+                    self.run.budget.pace.spend(0)
+                    yield self._weighed(folder)
+            except UnreadableError as error:
+                yield error
+            except OutOfTimeError:
+                self.out_of_time = True
+                return
+
+    def _folders(self, path: Path) -> list[Path]:
+        kind = log_dir.classify(path)
+        if kind is PathKind.FILE:
+            raise UnreadableError(path, "expected a log dir or a partition dir")
+        if kind is PathKind.PARTITION_DIR:
+            return [path]
+        return [one for one, name in log_dir.read(path).partitions if self.selection.takes(name)]
+
+    def _weighed(self, folder: Path) -> tuple[Partition, Sizes] | UnreadableError:
+        found = partition.read_or_error(folder)
+        return found if isinstance(found, UnreadableError) else (found, of_partition(found))
+
+
+def as_json(kind: str, one: Sizes, place: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON object of the contract; `place` says what the sizes are of."""
+    return {
+        "type": kind,
+        **place,
+        "segments": one.segments,
+        "files": one.files,
+        "bytes": one.bytes,
+        "log_bytes": one.log_bytes,
+        "index_bytes": one.index_bytes,
+        "other_bytes": one.other_bytes,
+        "going_bytes": one.going_bytes,
+        "disk_bytes": None if one.unknown_files else one.disk_bytes,
+        "disk_log_bytes": None if one.unknown_files else one.disk_log_bytes,
+        "disk_index_bytes": None if one.unknown_files else one.disk_index_bytes,
+    }
