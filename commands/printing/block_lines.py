@@ -38,7 +38,7 @@ _ENCODINGS = {
     Values.BASE64: rendering.BASE64,
     Values.LEN: rendering.SIZE,
 }
-Key = tuple[int, ...]
+BatchKind = tuple[int, ...]
 Pieces = list[bytes]
 Templates = tuple[bytes, Column, Column]
 """Texts, where they are cut, and the cells between them: see `rendering.render`."""
@@ -85,9 +85,9 @@ class BlockLines:
         self._columns = columns
         self._delimiter = delimiter
         self._out = bytearray(_BUFFER)
-        self._known: dict[Key, list[Pieces]] = {}
+        self._known: dict[BatchKind, list[Pieces]] = {}
         self._origin: object = None
-        self._last: tuple[Key, ...] = ()
+        self._last: tuple[BatchKind, ...] = ()
         self._joined: Templates
 
     def __call__(self, block: Block) -> Iterator[memoryview]:
@@ -150,7 +150,9 @@ class BlockLines:
             return fields
         return {c.title: fields[c.title] for c in self._columns if c.title in fields}
 
-    def _templates(self, block: Block, sorts: Sequence[_Rows], keys: dict[Key, int]) -> Templates:
+    def _templates(
+        self, block: Block, sorts: Sequence[_Rows], keys: dict[BatchKind, int]
+    ) -> Templates:
         """Return what the lines of each sort and kind have in common; those of one sort first."""
         if block.origin != self._origin or len(self._known) > _MOST_KINDS:
             self._origin, self._last = block.origin, ()
@@ -180,7 +182,7 @@ class BlockLines:
         return rows.cut(self._delimiter.join(cells) + "\n", _MARK)
 
 
-def _kinds(table: BatchTable) -> tuple[dict[Key, int], Column]:
+def _kinds(table: BatchTable) -> tuple[dict[BatchKind, int], Column]:
     """Return the kinds of batches, which differ in what varies alone: a row of each, and whose."""
     names = (
         "attributes",
@@ -193,8 +195,8 @@ def _kinds(table: BatchTable) -> tuple[dict[Key, int], Column]:
     columns = [getattr(table, name) for name in names]
     if all((column == column[0]).all() for column in columns):
         return {tuple(int(column[0]) for column in columns): 0}, np.zeros(len(table), np.int64)
-    rows: dict[Key, int] = {}
-    numbers: dict[Key, int] = {}
+    rows: dict[BatchKind, int] = {}
+    numbers: dict[BatchKind, int] = {}
     kinds = []
     for row, key in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         rows.setdefault(key, row)
