@@ -114,9 +114,7 @@ def verify(
 
     """
     from logtool.commands.output import Report
-    from logtool.commands.printing import text
     from logtool.commands.views import findings
-    from logtool.disk import shell
     from logtool.disk.log_dir import Inputs
     from logtool.verify import Level, Verification
 
@@ -136,18 +134,10 @@ def verify(
         on_progress=lambda progress: report.show(progress),
     )
     given = Inputs(paths, inputs.selection)
-    report = Report(
-        settings=settings, view=findings.make(settings), summary=job.summary, inputs=given
-    )
+    report = Report(settings, findings.make(settings), job.summary, given)
     printer = findings.Printer(report, max_findings)
     _run(job, report, printer, spark if engine is EngineChoice.SPARK else None)
-    for log in job.too_large:
-        command = f"logtool verify {shell.path(log.path)}"
-        report.note(
-            f"{log.path} ({text.size(log.size)}): the whole time of this run was too short for it. "
-            "The next runs look at others first; check it alone, without a limit:"
-        )
-        report.note(f"  {command}")
+    printer.left_out(job.too_large)
     printer.conclude(fail_on)
     raise typer.Exit(report.exit_status(fail_on))
 

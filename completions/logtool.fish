@@ -22,6 +22,8 @@ complete -c logtool -n __fish_use_subcommand -a txns -d 'Show producers and tran
 complete -c logtool -n __fish_use_subcommand -a lookup -d 'Find the segment, the batch and the record of an offset or a timestamp in a partition dir'
 complete -c logtool -n __fish_use_subcommand -a explain -d 'Explain what a finding means, what a broker does about it, and what to do'
 complete -c logtool -n __fish_use_subcommand -a schema -d 'Print the columns of a table: name, type, unit, what null says, and the meaning'
+complete -c logtool -n __fish_use_subcommand -a completion -d 'Print what bash, zsh or fish read to complete commands, options and their values'
+complete -c logtool -n __fish_use_subcommand -a man -d 'Print a page of the manual as the program man reads it, or list the pages'
 complete -c logtool -n '__fish_seen_subcommand_from watermark; and not __fish_seen_subcommand_from simulate' -a 'simulate'
 complete -c logtool -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from show lint rebuild set' -a 'show lint rebuild set'
 
@@ -397,6 +399,10 @@ complete -c logtool -n '__fish_seen_subcommand_from schema' -l json -d 'The same
 complete -c logtool -n '__fish_seen_subcommand_from schema' -l color -x -a 'auto always never' -d 'auto: colour on a terminal, unless NO_COLOR is set or TERM is dumb.'
 complete -c logtool -n '__fish_seen_subcommand_from schema' -l wide -d 'Show every column of a table, also on a terminal that is too narrow for all. In a pipe or a file tables are whole anyway.'
 complete -c logtool -n '__fish_seen_subcommand_from schema' -s h -l help -d 'Show the help and exit.'
+
+complete -c logtool -n '__fish_seen_subcommand_from completion' -s h -l help -d 'Show the help and exit.'
+
+complete -c logtool -n '__fish_seen_subcommand_from man' -s h -l help -d 'Show the help and exit.'
 
 complete -c logtool -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from show' -l topic -x -d 'Take only the topics of a log dir that match; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from show' -l exclude-topic -x -d 'Leave out the topics that match; repeatable.'

@@ -52,6 +52,9 @@ COMMANDS = {
     "partition dir.",
     "explain": "Explain what a finding means, what a broker does about it, and what to do.",
     "schema": "Print the columns of a table: name, type, unit, what null says, and the meaning.",
+    "completion": "Print what bash, zsh or fish read to complete commands, options and their "
+    "values.",
+    "man": "Print a page of the manual as the program man reads it, or list the pages.",
     "checkpoint": "Show, check, mend and change the checkpoints of a log dir.",
     "generate": "Write man/ and completions/ below DIR from the commands and the guides "
     "themselves.",

@@ -10,11 +10,13 @@ from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import fitting, text
 from logtool.commands.printing.progress import progress_line
 from logtool.commands.printing.writers import Object, columns
+from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
 
 if TYPE_CHECKING:
+    from logtool.disk.partition import File
     from logtool.verify import Verification
 
 SCHEMA = "logtool.verify/1"
@@ -76,6 +78,15 @@ class Printer:
         if self._left is not None:
             self._left -= 1
         self._report.item(item.as_json())
+
+    def left_out(self, logs: Iterable["File"]) -> None:
+        """Print the logs for which the whole time of the run was too short."""
+        for log in logs:
+            self._report.note(
+                f"{log.path} ({text.size(log.size)}): the whole time of this run was too short for "
+                "it. The next runs look at others first; check it alone, without a limit:"
+            )
+            self._report.note(f"  logtool verify {shell.path(log.path)}")
 
     def conclude(self, fail_on: Severity) -> None:
         """Print the summary for people, the verdict last."""
