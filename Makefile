@@ -88,6 +88,7 @@ lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/python tests/lint_asserts.py tests
 	$(BIN)/mypy -p logtool
+	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/lint-imports
 
 generate: $(VENV)/run.stamp  ## write man/ and completions/ from the commands' own help

@@ -191,7 +191,7 @@ def failing(number: int, fault: Callable[[], None]) -> Iterator[list[Path]]:
         yield calls
 
 
-def count(job: Callable[[], None]) -> int:
+def count(job: Callable[[], object]) -> int:
     """Return how many calls of a job change something."""
     with failing(0, lambda: None) as calls:
         job()

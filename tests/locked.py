@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 _PIN = re.compile(r"([A-Za-z0-9._-]+)==")
@@ -49,7 +50,7 @@ def parse(lock: str) -> list[Entry]:
     return entries
 
 
-def direct(project: dict[str, dict[str, list[str]]], groups: Iterable[str]) -> set[str]:
+def direct(project: dict[str, Any], groups: Iterable[str]) -> set[str]:
     """Return the names of the packages that groups of a pyproject.toml ask for."""
     found: set[str] = set()
     for group in groups:
@@ -97,7 +98,7 @@ def _requirements(project: dict[str, dict[str, list[str]]], group: str) -> list[
         return project["build-system"]["requires"]
     if group == "run":
         return project["project"]["dependencies"]
-    return project["project"]["optional-dependencies"][group]  # type: ignore[call-overload,no-any-return]
+    return project["project"]["optional-dependencies"][group]  # type: ignore[call-overload]
 
 
 def _normal(name: str) -> str:

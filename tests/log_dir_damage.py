@@ -31,7 +31,7 @@ from logtool.formats.record_batch import HEADER, HEADER_SIZE, BatchTable
 
 MARKER = 0x30
 """Attributes of a transaction marker."""
-Damage = Callable[[Path], None]
+Damage = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def new_batch(offset: int, *values: bytes, epoch: int = 2, **more: Any) -> bytes
 def marker(offset: int, key: bytes | None, value: bytes | None, **more: Any) -> bytes:
     """Return a control batch of producer 9000."""
     payload = record.encode([record.Record(0, 0, key, value)])
-    fields = {
+    fields: dict[str, Any] = {
         "payload": payload, "attributes": MARKER, "producer_id": 9000, "producer_epoch": 0,
         "max_timestamp": 1_700_000_000_000,
     }  # fmt: skip

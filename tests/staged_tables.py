@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyarrow import parquet
 
@@ -23,7 +24,7 @@ from logtool.segment.walk import scan
 
 def answers(
     homes: Sequence[Path], table: str, work: Path, *, cut: bool = False
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Return the rows of a table that is an answer; with `cut` sound segments are two pieces."""
     run = begin(str(work / "tables"), "one")
     job = ScanWork(run.staging, frozenset({"batches", STAGED}), lists=frozenset({LISTS_OF[table]}))
@@ -52,7 +53,9 @@ def _in_pieces(job: ScanWork, segment: Segment) -> list[Part]:
     if not middle:
         return []
     spans = range(middle), range(middle, segment.log.size)
-    units = [(at, [replace(whole, piece=span)]) for at, span in enumerate(spans)]
+    units: list[tuple[int, Sequence[Task]]] = [
+        (at, [replace(whole, piece=span)]) for at, span in enumerate(spans)
+    ]
     pieces = [result for number, result in job(units) if number >= 0]
     counts = join(whole, [report for one in pieces for report in one.reports])
     return [part for one in pieces for part in one.parts] if counts else []

@@ -53,10 +53,10 @@ def against_verify(bench: Bench) -> Iterator[Row]:
             yield _row(title, timing)
     two = _copies(bench, Spec(16 * KIB, 4 * bench.total, segment_size=bench.total))
     for command in NAMES:
-        paths = list(map(str, two if command == "diff" else two[:1]))
+        chosen = [str(path) for path in (two if command == "diff" else two[:1])]
         timing = bench.pairs(
-            partial(run, [logtool_path(), command, *paths]),
-            partial(run, [logtool_path(), "verify", *paths]),
+            partial(run, [logtool_path(), command, *chosen]),
+            partial(run, [logtool_path(), "verify", *chosen]),
         )
         title = f"{command} of 4 segments of batches of 16 KiB against verify, whole process"
         yield _row(title, timing)

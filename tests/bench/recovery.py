@@ -99,9 +99,9 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             alone.ours.append(timed(home.load))
             whole.theirs.append(home.by_broker())
         alone.theirs.extend(whole.theirs)
-        size, theirs = f"{bench.total / GIB:.2g} GiB", spread(whole.theirs)[0]
+        room, theirs = f"{bench.total / GIB:.2g} GiB", spread(whole.theirs)[0]
         note = (
-            f"{size}, one thread each: {spread(whole.ours)[0]:.3g} s with the start of Python, the "
+            f"{room}, one thread each: {spread(whole.ours)[0]:.3g} s with the start of Python, the "
             f"undo directory and its fsync, against {theirs:.3g} s without the start of Java"
         )
         yield Row(title, whole.ratios, Bar(at_least=5), note=note, timing=whole)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from broker import agreement, recovery
 from broker.damaged import Case
-from broker.install import release
+from broker.install import minor
 from broker.recovery import LOADED, Outcome
 
 from logtool.disk import partition
@@ -77,7 +77,7 @@ def recovery_differences(
 def _recover(
     version: str, cases: Sequence[Case], homes: Sequence[Path], interval: int, size: int
 ) -> list[str]:
-    assumed = Assumed(release(version)[:2], interval, size)
+    assumed = Assumed(minor(version), interval, size)
     accepted = frozenset((case.name, 0) for case in cases)
     items = list(Recover(homes, assumed, Consent(apply=True, accepted=accepted)))
     wrong = [str(item) for item in items if isinstance(item, LogtoolError)]
@@ -99,7 +99,7 @@ def _loaded(version: str, case: Case, outcome: Outcome) -> Loaded:
     start = Start(
         case.clean, case.recovery_point or 0, case.log_start or 0, now_ms=outcome.started_ms,
         index_interval=case.settings.index_interval, max_index_size=case.settings.index_size,
-        kafka=release(version)[:2],
+        kafka=minor(version),
     )  # fmt: skip
     return load(found, start)
 

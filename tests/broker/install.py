@@ -54,6 +54,12 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
 
 
+def minor(version: str) -> tuple[int, int]:
+    """Return what names a minor release: (4, 3) for ``4.3.1``."""
+    first, second, *_ = release(version)
+    return first, second
+
+
 def free_port() -> int:
     """Return a port of 127.0.0.1 that nobody listens on at this moment."""
     with socket.socket() as probe:

@@ -238,5 +238,5 @@ def _write_indexes(stem: Path, base: int, data: bytes, interval: int) -> None:
     stem.with_suffix(".timeindex").write_bytes(_packed(time_index.ENTRY, times))
 
 
-def _packed(dtype: object, rows: list[tuple[int, int]]) -> bytes:
+def _packed(dtype: np.dtype, rows: list[tuple[int, int]]) -> bytes:
     return np.array(rows, dtype).tobytes()

@@ -12,7 +12,7 @@ import pytest
 from broker.kafka import Broker
 
 from logtool.gaps import fill, ghosts
-from logtool.gaps.run import GapOptions, Gaps
+from logtool.gaps.run import GapOptions, Gaps, Result
 
 pytestmark = pytest.mark.broker
 
@@ -24,6 +24,7 @@ Answer = tuple[int, bytes | None, bytes | None, tuple[int, int], Any]
 def filled(folder: Path, work: Path) -> list[int]:
     """Put the filled log in the place of all segments; returns the last offset of each ghost."""
     (result,) = Gaps([folder], GapOptions())
+    assert isinstance(result, Result)
     filling = ghosts.of(result.ledger, result.subject.facts)
     log = work / folder.name / f"{0:020d}.log"
     log.parent.mkdir()

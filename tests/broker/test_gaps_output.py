@@ -10,7 +10,7 @@ import pytest
 from broker.dump import dump
 
 from logtool.gaps import fill, ghosts
-from logtool.gaps.run import GapOptions, Gaps
+from logtool.gaps.run import GapOptions, Gaps, Result
 
 pytestmark = pytest.mark.broker
 
@@ -20,6 +20,7 @@ def test_kafka_reads_a_filled_log_to_its_end(
     kafka_version, scenario, tmp_path: Path, name: str
 ) -> None:
     (result,) = Gaps([scenario("4.3.1/clean") / name], GapOptions())
+    assert isinstance(result, Result)
     filling = ghosts.of(result.ledger, result.subject.facts)
     assert len(filling)
     log = f"{0:020d}.log"

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from broker.kafka import Broker
@@ -37,15 +38,15 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     now = workloads.now_ms()
     done = workloads.transactional(broker.bootstrap, "done")
     left = workloads.transactional(broker.bootstrap, "left")
-    for end in (done.producer.commit_transaction, done.producer.abort_transaction):
+    for finish in (done.producer.commit_transaction, done.producer.abort_transaction):
         done.producer.begin_transaction()
         done.batches(TOPIC.name, workloads.messages("done", 40, now), (10,))
-        end(30)
+        finish(30)
     left.producer.begin_transaction()
     left.batches(TOPIC.name, workloads.messages("left", 30, now), (10,))
     plain = workloads.Writer(broker.bootstrap)
     plain.batches(TOPIC.name, workloads.messages("plain", 300, now), (10,))
-    asked = {"bootstrap.servers": broker.bootstrap, "group.id": "unused"}
+    asked: dict[str, Any] = {"bootstrap.servers": broker.bootstrap, "group.id": "unused"}
     consumer = Consumer(asked | {"isolation.level": "read_committed"})
     # With read_committed a broker tells the last stable offset for the end.
     low, stable = consumer.get_watermark_offsets(TopicPartition(TOPIC.name, 0), timeout=30)

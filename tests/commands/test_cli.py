@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -59,7 +60,8 @@ def test_only_the_module_of_the_command_is_imported(name, child_environment):
 
 
 def test_the_help_of_the_program_says_of_each_command_what_its_docstring_says():
-    commands = typer.main.get_command(cli.app).commands
+    program: Any = typer.main.get_command(cli.app)
+    commands = program.commands
     first_lines = {name: command.help.splitlines()[0] for name, command in commands.items()}
     assert first_lines == cli.COMMANDS
     assert {name for name, command in commands.items() if command.hidden} == set(cli.HIDDEN)

@@ -143,7 +143,7 @@ def test_of_a_log_dir_partitions_are_chosen_by_topic_and_number(objects, partiti
     assert "nothing matched" in result.stderr
 
 
-SMALL = {
+SMALL: dict[str, tuple[bytes, list[dict]]] = {
     "meta.properties": (
         b"#\nnode.id=1\ncluster.id=a\\:b\nversion=1\n",
         [{"key": "node.id", "value": "1"}, {"key": "cluster.id", "value": "a:b"}],

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,9 @@ UNREADABLE = UnreadableError(Path("/data/other"), "Permission denied")
 class Fake:
     """An engine that finds what it is told to."""
 
-    found: tuple[object, ...] = ()
-    too_large: tuple[object, ...] = ()
+    found: tuple[Any, ...] = ()
+    too_large: tuple[Any, ...] = ()
+    last: "Fake"
 
     def __init__(self, paths, *, level, selection, budget, limit, on_progress):
         self.arguments = paths, level, selection

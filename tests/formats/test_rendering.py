@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,7 +170,8 @@ def test_headers_are_shown_as_json_shows_them(module, values, headers, before):
     assert damage is None
     at = len(before) + int(table.header_position[0])
     got = one(module, before + body, chosen.HEADERS, at, len(headers), values=values)
-    assert got == text.to_json(show_headers(headers, values))
+    shown: Any = show_headers(headers, values)
+    assert got == text.to_json(shown)
 
 
 @both

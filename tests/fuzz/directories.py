@@ -184,7 +184,7 @@ def run(words: tuple[str, ...], log_dir: Path, draw: random.Random) -> tuple[int
             status = int(cli.run(line))
     finally:
         signal.alarm(0)
-    said = out.buffer.getvalue() + err.buffer.getvalue()  # type: ignore[attr-defined]
+    said = out.buffer.getvalue() + err.buffer.getvalue()
     return status, said.decode("utf-8", "surrogateescape")
 
 

@@ -79,7 +79,13 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
     def start(stack: ExitStack, name: str, kind: str, *arguments: str) -> subprocess.Popen:
         log = stack.enter_context((home / f"{name}.log").open("wb"))
-        command = [program, f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *arguments]
+        command = [
+            str(program),
+            f"org.apache.spark.deploy.{kind}",
+            "--host",
+            "127.0.0.1",
+            *arguments,
+        ]
         process = subprocess.Popen(command, stdout=log, stderr=log, env=outside)
         stack.callback(end, process)
         return process

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def home(scenario, tmp_path, monkeypatch) -> Path:
     return target
 
 
-def seen(*texts: str, **chosen: tuple[str, ...]) -> list[Path]:
+def seen(*texts: str, **chosen: Any) -> list[Path]:
     return _inputs([Path(text) for text in texts], Selection(**chosen)).paths
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from broker.install import KAFKA_4, available
@@ -18,7 +19,7 @@ from logtool.disk import log_dir
 from logtool.errors import UsageError
 from logtool.formats.names import DirectoryKind
 
-PySparkException = Exception
+PySparkException: Any = Exception
 if find_spec("pyspark"):
     from pyspark.errors import PySparkException
 
@@ -45,11 +46,14 @@ def write_more(bootstrap: str, topic: str) -> None:
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": bootstrap})
+    headers: list[tuple[str, str | bytes | None]] = [
+        ("unit", b"\xfe"), ("none", None), ("ключ", b""),
+    ]  # fmt: skip
     for number in range(20):
         producer.produce(
             topic, partition=0, key=None if number % 5 == 0 else b"key %d" % number,
             value=None if number % 4 == 0 else b"\xff\x00 %d" % number,
-            headers=[("unit", b"\xfe"), ("none", None), ("ключ", b"")][: number % 4] or None,
+            headers=headers[: number % 4] or None,
         )  # fmt: skip
     assert producer.flush(60) == 0
 

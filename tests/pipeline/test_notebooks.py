@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -36,7 +37,7 @@ def test_one_scan_of_three_brokers_in_a_bucket_tells_who_diverges(
     for name, value in {"LOG_DIRS": " ".join(urls), "TABLES": "s3://fleet/tables",
                         "NIGHT": "2026-11-22"}.items():  # fmt: skip
         monkeypatch.setenv(name, value)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     for number, code in enumerate(cells(), 1):
         exec(compile(code, f"cell {number}", "exec"), names)
 

@@ -1,11 +1,12 @@
 """Producers and transactions, held against the replay of the local commands."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,12 +202,14 @@ def summed(table: BatchTable, cuts: Sequence[int] = ()) -> tuple[list, list]:
         one.feed_data(table[start:stop])
         one.feed_transactions(table[start:stop])
         found.append(one.finish())
-    return tuple(
-        list(zip(*(column.tolist() for column in add(joined(parts))), strict=True)) if parts else []
-        for add, parts in (
-            (producers, [one for one, _ in found if one]),
-            (transactions, [one for _, one in found if one]),
-        )
+
+    def added(add: Callable[[Any], Any], parts: list[Any]) -> list:
+        columns = add(joined(parts)) if parts else ()
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    return (
+        added(producers, [one for one, _ in found if one]),
+        added(transactions, [one for _, one in found if one]),
     )
 
 

@@ -1,10 +1,11 @@
 """Rows of batches and records hold what `logtool dump` says of them, for all that brokers wrote."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -76,14 +77,11 @@ def expected_record(place: Place, segment: int, obj: dict) -> dict:
 
 def told(place: Place, segment: int, path: Path, file: LogFile, chunk: Chunk) -> list[dict]:
     """Return the rows of records that the objects of a dump make."""
-    return [
-        expected_record(place, segment, obj)
-        for obj in dump_log.dump_chunk(Origin(path), file, chunk, Filter(records=True))
-        if obj["type"] == "record"
-    ]
+    objects: Iterable[Any] = dump_log.dump_chunk(Origin(path), file, chunk, Filter(records=True))
+    return [expected_record(place, segment, obj) for obj in objects if obj["type"] == "record"]
 
 
-def pylist(batches: Iterator[pa.RecordBatch]) -> list[dict]:
+def pylist(batches: Iterable[pa.RecordBatch]) -> list[dict]:
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -1,6 +1,7 @@
 """What stops a job on Spark, told in one line."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,8 @@ class Gone:
 
 
 def test_a_spark_that_died_is_told_as_such():
-    runner = SparkRunner(Gone(), 1, lambda units: units, lambda _: None)
+    gone: Any = Gone()
+    runner = SparkRunner(gone, 1, lambda units: units, lambda _: None)
     with pytest.raises(SparkError, match=r"the Spark job failed: .*Connection refused"):
         runner.again([])
     runner.stop()

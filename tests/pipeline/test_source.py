@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SCENARIOS
@@ -17,7 +18,8 @@ from logtool.pipeline import reading, tables
 from logtool.pipeline.reading import TABLES, Asked
 from logtool.pipeline.tables import Payload
 
-AnalysisException = PySparkException = Exception
+AnalysisException: Any = Exception
+PySparkException: Any = Exception
 if find_spec("pyspark"):
     from pyspark.errors import AnalysisException, PySparkException
 
@@ -186,7 +188,7 @@ def test_options_choose_partitions_offsets_and_times(source, spark, everything):
     whole = spark.table("everything")
     named = {"codec-none": dict.fromkeys(map(str, range(9)), 3)}
     late = whole.selectExpr("max(max_timestamp_ms) - 2000").first()[0]
-    for options, condition in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"topic": "codec-none"}, "topic = 'codec-none'"),
         ({"topic": "codec*, tx.mixed"}, "topic like 'codec%' or topic = 'tx.mixed'"),
         ({"partition": "1, 2"}, "partition in (1, 2)"),
@@ -196,7 +198,8 @@ def test_options_choose_partitions_offsets_and_times(source, spark, everything):
          "topic = 'codec-none' and base_offset < 3"),
         ({"startingTimestamp": late}, f"max_timestamp_ms >= {late}"),
         ({"endingTimestamp": late}, f"max_timestamp_ms < {late}"),
-    ]:  # fmt: skip
+    ]  # fmt: skip
+    for options, condition in cases:
         expected = collected(whole.where(condition))
         assert expected, condition
         assert collected(source.batches(spark, *everything, **options)) == expected, options

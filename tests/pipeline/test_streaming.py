@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from verification import batches, logs
@@ -46,7 +47,7 @@ class Log:
             file.write(data)
 
 
-def growing(home: Path, **options: object) -> Growing:
+def growing(home: Path, **options: Any) -> Growing:
     return Growing((home,), Asked("batches", ("base_offset", "last_offset")), **options)
 
 

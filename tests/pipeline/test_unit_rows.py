@@ -1,5 +1,7 @@
 """What an executor writes of a unit."""
 
+from collections.abc import Sequence
+
 import pytest
 from pyarrow import parquet
 
@@ -13,7 +15,9 @@ from logtool.pipeline.unit_rows import ScanWork
 def records(output, segments) -> list[dict]:
     run = begin(str(output), "one")
     work = ScanWork(run.staging, frozenset({"records"}), Payload.FULL)
-    units = [(0, [Task(segment, Level.RECORDS) for segment in segments])]
+    units: list[tuple[int, Sequence[Task]]] = [
+        (0, [Task(segment, Level.RECORDS) for segment in segments])
+    ]
     for number, parts in work(units):
         if number < 0:
             run.add(parts)

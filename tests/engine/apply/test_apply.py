@@ -79,9 +79,9 @@ def test_nothing_is_touched_before_carry_out(place):
 
 def test_a_journal_says_how_far_it_has_come(place):
     journal = prepare(place.log_dir, place.undo_dir)
-    assert Journal.open(place.undo_dir).state is journal.state is State.PREPARED
+    assert [Journal.open(place.undo_dir).state, journal.state] == [State.PREPARED] * 2
     journal.commit()
-    assert Journal.open(place.undo_dir).state is journal.state is State.COMMITTED
+    assert [Journal.open(place.undo_dir).state, journal.state] == [State.COMMITTED] * 2
     journal.carry_out()
     again = Journal.open(place.undo_dir)
     assert again.state is journal.state is State.DONE

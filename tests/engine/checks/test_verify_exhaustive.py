@@ -23,7 +23,7 @@ from logtool.verify import Level
 MASKS = (1, 2, 4, 8, 16, 32, 64, 128)
 FIELDS = {
     int(offset) + byte: name
-    for name, (dtype, offset) in (HEADER.fields or {}).items()
+    for name, (dtype, offset, *_) in (HEADER.fields or {}).items()
     for byte in range(dtype.itemsize)
 }
 """The field that each byte of a batch header belongs to."""

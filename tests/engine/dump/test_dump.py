@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from damage import flip
@@ -26,7 +27,7 @@ def batch(base_offset: int, count: int = 2) -> bytes:
 SOUND = b"".join(batch(offset) for offset in (0, 2, 4))
 
 
-def dumped(path: Path, *, records: bool = True) -> tuple[list[dict], Summary]:
+def dumped(path: Path, *, records: bool = True) -> tuple[list[Any], Summary]:
     job = Dump([path], Filter(records=records))
     return list(job), job.summary
 
@@ -93,7 +94,8 @@ def test_what_cannot_be_read_comes_first_and_stops_nothing(tmp_path):
     path = tmp_path / NAME
     path.write_bytes(SOUND)
     job = Dump([tmp_path / "missing", path])
-    first, *rest = job
+    items: list[Any] = list(job)
+    first, *rest = items
     assert isinstance(first, UnreadableError)
     assert [o["type"] for o in rest] == ["file", "batch", "batch", "batch"]
     assert not job.summary.complete
@@ -126,7 +128,7 @@ def test_the_indexes_of_tiered_storage_are_found(tmp_path):
     (cache / "300_J8aAPcfLQt2bqs1JT_rMgQ.index").write_bytes(
         (3).to_bytes(4, "big") + (96).to_bytes(4, "big")
     )
-    found = list(Dump([tmp_path / "home"]))
+    found: list[Any] = list(Dump([tmp_path / "home"]))
     (entry,) = (o for o in found if o.get("kind") == "offset-index" and o["type"] == "entry")
     assert entry["offset"] == 303
 
@@ -146,5 +148,6 @@ def test_a_limit_ends_the_dump_and_what_was_read_is_counted(tmp_path):
     path = tmp_path / NAME
     path.write_bytes(SOUND)
     job = Dump([path], limit=1)
-    assert [o["type"] for o in job] == ["file", "batch"]
+    items: list[Any] = list(job)
+    assert [o["type"] for o in items] == ["file", "batch"]
     assert (job.summary.batches, job.summary.complete) == (3, True)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from broker import damaged
@@ -70,7 +71,7 @@ def test_a_damaged_log_is_supplemented_to_what_rebuilding_makes_of_it(
 ) -> None:
     compared = 0
     for case in damaged.cases(version, scenario, tmp_path / "cases", seed=7, count=200):
-        path = shutil.move(case.path, tmp_path / "in" / f"{case.name}-0")
+        path = Path(shutil.move(case.path, tmp_path / "in" / f"{case.name}-0"))
         start = Start(
             False, case.recovery_point or 0, case.log_start or 0, expiration_ms=_NEVER,
             index_interval=case.settings.index_interval, max_index_size=case.settings.index_size,
@@ -114,7 +115,7 @@ class Subject:
     def index(self, base_offset: int, suffix: str) -> bytes:
         return self.file(base_offset, suffix).read_bytes()
 
-    def run(self, **more: int) -> tuple[Loaded, Loaded]:
+    def run(self, **more: Any) -> tuple[Loaded, Loaded]:
         """Return what rebuilding and supplementing make of it, when they agree."""
         start = dataclasses.replace(self.start, **more)
         rebuilt, mine = both(self.path, start)

@@ -474,7 +474,7 @@ def test_a_broker_that_holds_the_log_dir_is_respected(copy_of: Scenario) -> None
     assert list(second.rglob("*.index"))
 
 
-def _hold(home: Path):  # type: ignore[no-untyped-def]
+def _hold(home: Path):
     import subprocess
     import sys
 

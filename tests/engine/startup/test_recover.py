@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from damage import append_to_file, damage_file, overwrite, remove_file
@@ -28,14 +29,14 @@ class Run:
 
     def __init__(
         self, home: Path, *, settings: Assumed = KAFKA, selection: Selection | None = None,
-        points: Points = lambda key, row: row or 0, **consent: object,
+        points: Points = lambda key, row: row or 0, **consent: Any,
     ) -> None:  # fmt: skip
         self.job = Recover(
             [home],
             settings,
             Consent(**consent),
             selection or Selection(),
-            points,  # type: ignore[arg-type]
+            points,
         )
         items = list(self.job)
         self.partitions = {

@@ -96,7 +96,7 @@ def test_each_replica_is_as_its_broker_left_it(scenario: Scenario, version: str)
                   if last >= one.high_watermark]  # fmt: skip
         assert one.uncommitted_records == sum(behind)
         assert (one.tail, one.outcome, one.lost_records) == ("sound", "loads", 0)
-    assert seen.findings == seen.errors == []
+    assert (seen.findings, seen.errors) == ([], [])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -195,7 +195,7 @@ def test_a_dir_that_is_given_twice_counts_once(scenario: Scenario) -> None:
 def test_after_an_orderly_stop_everything_is_committed(scenario: Scenario, version: str) -> None:
     home, expected = scenario(f"{version}/clean"), scenario(f"{version}/clean.expected")
     seen = Seen(home)
-    assert seen.findings == seen.errors == []
+    assert (seen.findings, seen.errors) == ([], [])
     assert seen.job.summary.exit_status() == 0
     for (name, _), one in seen.replicas.items():
         assert one.high_watermark == one.log_end == one.recovery_point, name
