@@ -8,6 +8,7 @@ import numpy as np
 from logtool.checks.batches import BatchRules
 from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.timestamps import TimestampRules
 from logtool.disk.files import LogFile
 from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
@@ -23,6 +24,7 @@ class LogPass:
 
     def __init__(self, task: Task, report: SegmentReport) -> None:
         self.rules = BatchRules(task.segment.base_offset)
+        self.timestamps = TimestampRules(task.segment.log)
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
 
@@ -33,6 +35,8 @@ class LogPass:
             findings += check_records(chunk, self._task.limit)
         misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
+        if self._task.level is not Level.QUICK:
+            self.timestamps.feed(chunk.table)
         self._add_rows(placed, chunk.plain)
         _count(self._report, chunk)
         if foreign is not None:

@@ -175,7 +175,7 @@ def _is_ordinary(
         unpack_limit=task.limit,
     )
     for chunk in chunks:
-        if chunk.damage or log_pass.feed(chunk):
+        if chunk.damage or log_pass.feed(chunk) or log_pass.timestamps.has_odd:
             return False
         offsets.feed(chunk)
         times.feed(chunk)

@@ -1,0 +1,118 @@
+"""Timestamps are judged by when the log was last written, never by the clock."""
+
+import os
+
+import numpy as np
+import pytest
+from conftest import SCENARIOS
+from log_dir_damage import new_batch
+from verification import batches, log_dirs, verify
+
+from logtool.checks.timestamps import AHEAD_MS
+from logtool.findings import Severity
+from logtool.verify import Level
+
+WRITTEN = 1_700_000_000_000
+DAY = 24 * 3600 * 1000
+ODD = {"batch/timestamp-future", "batch/timestamp-unit"}
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return a function: what verify says of the timestamps of a log written at a time."""
+
+    def told(*stamps, written=WRITTEN, **more):
+        log = tmp_path / "orders-0" / f"{0:020d}.log"
+        log.parent.mkdir(exist_ok=True)
+        log.write_bytes(b"".join(
+            new_batch(number, b"x", base_timestamp=stamp, max_timestamp=stamp, **more)
+            for number, stamp in enumerate(stamps)
+        ))  # fmt: skip
+        os.utime(log, ns=(written * 1_000_000,) * 2)
+        return [one for one in verify(log.parent).findings if one.code in ODD]
+
+    return told
+
+
+def codes(findings):
+    return [one.code for one in findings]
+
+
+def test_only_what_is_more_than_a_day_behind_the_last_write_is_in_the_future(told):
+    assert told(WRITTEN, WRITTEN + AHEAD_MS) == []
+    (found,) = told(WRITTEN, WRITTEN + AHEAD_MS + 1, WRITTEN + 9 * DAY)
+    assert (found.code, found.severity) == ("batch/timestamp-future", Severity.INFO)
+    assert (found.first_offset, found.last_offset) == (1, 1)
+    assert "batch at offset 1: timestamp 1700086400001 is 2023-11-15T22:13:20.001Z" in found.message
+    assert found.message.endswith("written at 2023-11-14T22:13:20.000Z (and 1 more batch)")
+
+
+def test_the_same_log_written_later_is_sound(told):
+    late = WRITTEN + 9 * DAY
+    assert codes(told(late)) == ["batch/timestamp-future"]
+    assert told(late, written=late) == []
+
+
+def test_of_a_log_without_a_time_of_its_own_nothing_is_said(told):
+    for written in (0, 315_532_800_000):  # 1970 and 1980, as archives without times have
+        assert told(WRITTEN, written=written) == []
+
+
+@pytest.mark.parametrize("past", [-1, 0, 1, 5000, 10**8, 10**11, 10**12, WRITTEN - 1])
+def test_the_past_is_legal(told, past):
+    assert told(WRITTEN, past, WRITTEN) == []
+
+
+@pytest.mark.parametrize(
+    ("stamp", "unit"),
+    [
+        (WRITTEN // 1000, "seconds"),
+        (WRITTEN * 1000, "microseconds"),
+        (WRITTEN * 1_000_000, "nanoseconds"),
+    ],
+)
+def test_a_plausible_time_in_another_unit_is_told_with_offset_and_producer(told, stamp, unit):
+    (found,) = told(WRITTEN, stamp, producer_id=7, producer_epoch=0, base_sequence=0)
+    assert (found.code, found.severity) == ("batch/timestamp-unit", Severity.INFO)
+    assert found.first_offset == 1
+    assert found.segment == 0
+    assert f"batch at offset 1 of producer 7: timestamp {stamp} is no time" in found.message
+    assert f"2023-11-14T22:13:20.000Z in {unit}" in found.message
+
+
+def test_what_is_plausible_in_no_unit_is_the_future(told):
+    (found,) = told(2**63 - 1)
+    assert found.code == "batch/timestamp-future"
+    assert "is beyond the year 9999" in found.message
+
+
+def test_a_finding_stands_for_all_batches_of_its_kind_in_a_segment(told):
+    found = told(*[WRITTEN * 1000] * 500, WRITTEN // 1000)
+    assert codes(found) == ["batch/timestamp-unit"] * 2
+    assert any("(and 499 more batches)" in one.message for one in found)
+
+
+def test_a_quick_look_reads_no_batch_for_it(told, tmp_path):
+    assert told(WRITTEN * 1000)
+    quick = verify(tmp_path / "orders-0", level=Level.QUICK)
+    assert not ODD & set(quick.codes)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_real_brokers_wrote_has_no_such_timestamp(scenario, name):
+    assert not ODD & set(verify(*log_dirs(scenario(name)), level=Level.BATCHES).codes)
+
+
+def test_the_real_topic_of_odd_timestamps_is_judged_by_the_time_of_its_log(copy_of):
+    """A producer has stamped these; the log is made to look as if written ten years before."""
+    folder = copy_of("4.3.1/clean") / "odd.timestamps-0"
+    (log,) = folder.glob("*.log")
+    table = batches(log)
+    assert (np.diff(table.max_timestamp) < 0).any(), "no longer out of order"
+    early = int(table.max_timestamp.max()) - 10 * 365 * DAY
+    os.utime(log, ns=(early * 1_000_000,) * 2)
+    (found,) = (one for one in verify(folder).findings if one.code in ODD)
+    ahead = table.max_timestamp > early + AHEAD_MS
+    assert found.code == "batch/timestamp-future"
+    assert found.first_offset == int(table.base_offset[ahead][0])
+    assert (found.topic, found.partition, found.path) == ("odd.timestamps", 0, log)
