@@ -18,6 +18,7 @@ from logtool.errors import RefusedError
 from logtool.pipeline import manifest, store
 from logtool.pipeline.earlier import REPORTS, TABLE, Earlier, SegmentKey
 from logtool.pipeline.manifest import Manifest, Part
+from logtool.pipeline.questions.answering import LISTS_OF
 from logtool.pipeline.runs import Run
 from logtool.pipeline.session import SparkError, told
 from logtool.pipeline.storage import Staging
@@ -50,15 +51,15 @@ def carry(spark: "SparkSession", run: Run, known: Manifest, earlier: Earlier) ->
                 whole.append(parts[path])
             else:
                 mixed.append((parts[path], frozenset(keys)))
-    work = _Rewriting(run.staging)
     copied = _copied(run.staging, whole)
     if sum(part.size for part, _ in mixed) <= LITTLE:
-        rewritten = [work(one) for one in mixed]
+        rewritten = [_Rewriting(run.here)(one) for one in mixed]
     else:
-        rewritten = _rewritten(spark, work, mixed)
+        rewritten = _rewritten(spark, _Rewriting(run.staging), mixed)
     renamed = dict(zip((part.path for part in whole), copied, strict=True))
     renamed |= {old.path: new for (old, _), new in zip(mixed, rewritten, strict=True) if new}
-    _rename(run.staging, renamed)
+    if f"{STAGED}.{LISTS_OF['replicas']}" in known.about.get("staged", ()):
+        _rename(run.here, renamed)
     run.add(renamed.values())
     return {old: part.path for old, part in renamed.items()}
 
@@ -150,8 +151,12 @@ def _keys(rows: Any) -> Any:
 def _read(output: str, part: Part) -> Any:
     found, path = store.filesystem(f"{output.rstrip('/')}/{part.path}")
     try:
-        with store.translated(output):
-            return parquet.read_table(path, filesystem=found)
+        with (
+            store.translated(output),
+            found.open_input_file(path) as file,
+            parquet.ParquetFile(file) as known,
+        ):
+            return known.read(use_threads=False)
     except FileNotFoundError as error:
         raise _gone(output, part) from error
 

@@ -19,7 +19,7 @@ renaming).
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +44,12 @@ class Run:
     """Of its manifest, once it has one."""
     parts: list[Part] = field(default_factory=list)
     heart: Heart | None = None
+    _unsynced: list[str] = field(default_factory=list)
+
+    @property
+    def here(self) -> Staging:
+        """Return the place for what this process writes: all of it lasts once the run does."""
+        return replace(self.staging, unsynced=self._unsynced)
 
     def add(self, parts: Iterable[Part]) -> None:
         """Take files that a task wrote and told of."""
@@ -85,10 +91,14 @@ class Run:
             with translated(self.staging.output):
                 for name in names:
                     if not self.rows(name):
-                        with self.staging.writer(name) as writer:
+                        with self.here.writer(name) as writer:
                             writer.close(also_empty=True)
                         self.add(writer.parts)
                 self._drop_the_rest(place)
+                counted = {part.path for part in self.parts}
+                place.sync_all(
+                    [name for name in self._unsynced if name in counted], self.staging.path
+                )
                 self._stop_heart()
                 self._decide(place, names, about)
         except BaseException:

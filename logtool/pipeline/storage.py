@@ -6,7 +6,7 @@ Only files that the driver was told of by a task that ended come into the manife
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,8 @@ class Staging:
     """Of its owner."""
     payload: Payload = Payload.FULL
     """What the table of records tells."""
+    unsynced: list[str] | None = None
+    """Takes the names of files that this process makes durable later; None: it does so at once."""
 
     @property
     def path(self) -> str:
@@ -96,32 +98,45 @@ class Writer:
     def close(self, *, also_empty: bool = False) -> None:
         """End the file; without rows there is none, unless it is asked for."""
         with translated(self.target):
-            if also_empty or self._ready:
+            if also_empty or self._rows:
                 self._flush()
             if not self._writer:
                 return
             self._writer.close()
             size = self._file.tell()
             self._file.close()
-            store_at(self._staging.output).sync(self.path)
+            if self._staging.unsynced is None:
+                store_at(self._staging.output).sync(self.path)
+            else:
+                self._staging.unsynced.append(self.path)
         self._writer = None
         self.parts.append(Part(table=self.table, path=self.path, rows=self._written, size=size))
 
     def _flush(self) -> None:
+        self._open()
+        self._writer.write_table(pa.Table.from_batches(self._ready, self._schema))
+        self._written += self._rows
+        self._ready, self._rows, self._bytes = [], 0, 0
+
+    def _open(self) -> None:
         if not self._writer:
             # The directory of a run that was given up is gone, and must not come back with a task
             # that has not heard of it yet. In an object store there are no directories.
             self._file = store_at(self._staging.output).stream(self.path)
-            names = set(self._schema.names)
-            self._writer = parquet.ParquetWriter(
-                self._file,
-                self._schema,
-                compression="zstd",
-                compression_level=1,
-                use_dictionary=sorted(names - _RISING - _RANDOM),
-                column_encoding=dict.fromkeys(sorted(names & _RISING), "DELTA_BINARY_PACKED"),
-                write_statistics=sorted(names & _ASKED_FOR),
-            )
-        self._writer.write_table(pa.Table.from_batches(self._ready, self._schema))
-        self._written += self._rows
-        self._ready, self._rows, self._bytes = [], 0, 0
+            self._writer = self._format()
+
+    def _format(self) -> Any:
+        return parquet.ParquetWriter(self._file, self._schema, **options(self._schema.names))
+
+
+def options(columns: Sequence[str]) -> dict[str, Any]:
+    """Return the options of a `pyarrow.parquet.ParquetWriter` for columns of these names."""
+    names = set(columns)
+    packed = sorted(names - {"crc"})
+    return {
+        "compression": {**dict.fromkeys(packed, "zstd"), **dict.fromkeys(names & {"crc"}, "none")},
+        "compression_level": dict.fromkeys(packed, 1),
+        "use_dictionary": sorted(names - _RISING - _RANDOM),
+        "column_encoding": dict.fromkeys(sorted(names & _RISING), "DELTA_BINARY_PACKED"),
+        "write_statistics": sorted(names & _ASKED_FOR),
+    }

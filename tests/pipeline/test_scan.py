@@ -249,9 +249,10 @@ def test_what_is_done_is_told_and_stands_in_the_pages_of_spark(
     assert told[0] == "questions: gaps, producers"
     assert told[-1] == "writing the manifest"
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
-    said = {jobs.apply(at).description().getOrElse(None) for at in range(jobs.size())}
+    descriptions = [jobs.apply(at).description() for at in range(jobs.size())]
+    said = {one.get() for one in descriptions if one.isDefined()}
     assert "logtool: questions: gaps, producers" in said
-    assert any(one and one.startswith("logtool: reading ") for one in said)
+    assert any(one.startswith("logtool: reading ") for one in said)
 
 
 def test_little_is_answered_without_a_job_and_much_by_spark_with_the_same_rows(
