@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
@@ -163,6 +164,7 @@ def scan(
     output: Output = "",
     inputs: options.Inputs,
     written: Written,
+    max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     runs: Runs,
     spark: options.Spark,
     printing: options.Printing,
@@ -213,13 +215,15 @@ def scan(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); nothing of the run is left
 
     """
-    raise typer.Exit(_scan(output, inputs, written, runs, spark, printing))
+    limit = parsing.parse_batch_memory(max_batch_memory)
+    raise typer.Exit(_scan(output, inputs, written, limit, runs, spark, printing))
 
 
 def _scan(
     output: str,
     inputs: options.Inputs,
     written: Written,
+    limit: int,
     runs: Runs,
     spark: options.Spark,
     printing: options.Printing,
@@ -240,7 +244,7 @@ def _scan(
     given, conf = inputs.resolved(), spark.settings()
     report = Report(settings=settings, view=scan.make(), summary=Summary(), inputs=given)
     with report:
-        _write(report, output, given, written, spark.master, conf)
+        _write(report, output, given, written, limit, spark.master, conf)
     status = report.exit_status()
     return Exit.OK if status is Exit.FINDINGS else status
 
@@ -250,6 +254,7 @@ def _write(
     output: str,
     given: "Inputs",
     written: Written,
+    limit: int,
     master: str | None,
     conf: dict[str, str],
 ) -> None:
@@ -283,6 +288,7 @@ def _write(
             payload=payload,
             level=level,
             selection=given.selection,
+            limit=limit,
             on_progress=lambda p: report.show_progress(
                 p.bytes_done, p.bytes_total, scan.reading(summary, p.path)
             ),

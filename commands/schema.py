@@ -74,7 +74,8 @@ def schema(
 
     Without a name, lists every table. A column has one name, type and meaning wherever it is to be
     had: the ways are ndjson, csv (and tsv) and parquet of logtool dump, scan for the tables of
-    logtool scan, and source for the data source of a Spark session. Payload is how much of keys and
+    logtool scan, history for scan --history and the table _history of each run, and source for the
+    data source of a Spark session. Payload is how much of keys and
     values scan and source must be asked for to have the column.
 
     The tables batches, records, gaps and so on are those of logtool scan; offset-index and others

@@ -333,6 +333,7 @@ complete -c logtool -n '__fish_seen_subcommand_from scan' -l payload -x -a 'none
 complete -c logtool -n '__fish_seen_subcommand_from scan' -l level -x -a 'batches records' -d 'How deep the findings go, whatever the tables: those of logtool verify --level.'
 complete -c logtool -n '__fish_seen_subcommand_from scan' -l run-id -x -d 'Name of this run in the tables; by default the time and six random digits. A complete run of that name is replaced; one that is under way is not, and this is refused.'
 complete -c logtool -n '__fish_seen_subcommand_from scan' -l since -x -d 'Read only segments that are new or changed since a complete run in --output, and take the rows of all others from it. It gives the tables of a full run.'
+complete -c logtool -n '__fish_seen_subcommand_from scan' -l max-batch-memory -x -d 'Read no records of a batch that decompresses to more than SIZE, such as 64M; what is left out is told.'
 complete -c logtool -n '__fish_seen_subcommand_from scan' -l list -d 'Only list the runs in --output: complete, under way, or left by a process that was killed. With --tables, list the files of these tables instead, of all complete runs or of --run-id.'
 complete -c logtool -n '__fish_seen_subcommand_from scan' -l clean -d 'Only remove from --output what killed processes left, and list it. Complete runs and those under way stay.'
 complete -c logtool -n '__fish_seen_subcommand_from scan' -l remove -x -d 'Only remove one complete run from --output.'

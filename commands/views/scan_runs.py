@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from logtool.commands.output import View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Object, columns
+from logtool.times import rfc3339
 
 if TYPE_CHECKING:
     from logtool.pipeline.comparing import Comparison
@@ -44,7 +44,7 @@ _REPLICA = (
     Column("diverges at", lambda obj: "" if obj["diverges_at"] is None else obj["diverges_at"]),
 )
 _HISTORY_KEYS = ("run_id", "at_ms", "at", "topic", *_SIZES, "damaged_bytes", "last_timestamp_ms",
-                 "errors", "warnings")  # fmt: skip
+                 "last_timestamp", "errors", "warnings")  # fmt: skip
 _HISTORY = (
     Column("run", lambda obj: obj["run_id"]),
     Column("at", lambda obj: obj["at"]),
@@ -108,8 +108,10 @@ def objects(comparison: "Comparison") -> Iterator[Object]:
 
 def history_object(row: dict[str, Any]) -> Object:
     """Return the object of a run and topic."""
-    at = datetime.fromtimestamp(row["at_ms"] / 1000, UTC).isoformat("T", "seconds")
-    return {"type": "history", **row, "at": at}
+    times = {
+        name.removesuffix("_ms"): rfc3339(row[name]) for name in ("at_ms", "last_timestamp_ms")
+    }
+    return {"type": "history", **row, **times}
 
 
 def last_line(comparison: "Comparison", before: str, after: str) -> str:

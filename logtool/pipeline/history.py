@@ -12,26 +12,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from logtool.findings import Severity
-from logtool.pipeline import manifest, store
+from logtool.pipeline import manifest, store, tables
 from logtool.pipeline.manifest import Manifest
+from logtool.schemas.columns import Way
 
 TABLE: Final = "_history"
-HISTORY: Final = pa.schema(
-    [
-        ("run_id", pa.string()),
-        ("at_ms", pa.int64()),  # when the logs had been read, since 1970
-        ("topic", pa.string()),  # null: partition dirs without one, and findings of log dirs
-        ("partition_dirs", pa.int64()),  # each copy counts
-        ("segments", pa.int64()),
-        ("log_bytes", pa.int64()),
-        ("records", pa.int64()),  # in sound batches
-        ("damaged_bytes", pa.int64()),
-        ("last_timestamp_ms", pa.int64()),  # largest of a sound batch; null: none
-        ("errors", pa.int64()),
-        ("warnings", pa.int64()),
-    ]
-)
+HISTORY: Final = tables.schema("history", way=Way.HISTORY)
 _SUMS: Final = ("log_bytes", "records", "damaged_bytes")
+_COUNTED: Final = ("partition_dirs", "segments", *_SUMS, "errors", "warnings")
 
 
 @dataclass(slots=True)
@@ -63,11 +51,14 @@ class History:
         """Return a `pyarrow.RecordBatch` of `HISTORY`."""
         same = {"run_id": run_id, "at_ms": time.time_ns() // 1_000_000}
         order = sorted(self._topics, key=lambda topic: topic or "")
-        rows = [{**same, "topic": topic, **self._topics[topic]} for topic in order]
+        rows = [
+            tables.with_timestamps({**same, "topic": topic, **self._topics[topic]})
+            for topic in order
+        ]
         return pa.RecordBatch.from_pylist(rows, HISTORY)
 
     def _of(self, topic: str | None) -> dict[str, Any]:
-        empty = dict.fromkeys(HISTORY.names[3:], 0) | {"last_timestamp_ms": None}
+        empty = dict.fromkeys(_COUNTED, 0) | {"last_timestamp_ms": None}
         return self._topics.setdefault(topic, empty)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from logtool.disk import files, log_dir
 from logtool.disk.log_dir import Inputs, PathKind, Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
-from logtool.formats import names
+from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.pipeline import tables
 from logtool.pipeline.answers import answer
@@ -80,6 +80,8 @@ class Scan:
     level: Level = Level.BATCHES
     """How deep the findings go, whatever the tables."""
     selection: Selection = field(default_factory=Selection)
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that the records of one batch may decompress to."""
     on_progress: Callable[[Progress], None] = lambda _: None
     on_step: Callable[[str], None] = lambda _: None
     """Told what is done when no bytes are read any more."""
@@ -145,14 +147,14 @@ class Scan:
         with ExitStack() as stack:
             totals = History()
             segments, findings = (
-                Buffer(stack.enter_context(run.staging.writer(name)), name, on_row)
+                Buffer(stack.enter_context(run.here.writer(name)), name, on_row)
                 for name, on_row in (
                     ("segments", totals.add_segment),
                     ("findings", totals.add_finding),
                 )
             )
-            trend = stack.enter_context(run.staging.writer(HISTORY_TABLE, HISTORY))
-            reports = stack.enter_context(run.staging.writer(REPORTS_TABLE, REPORTS))
+            trend = stack.enter_context(run.here.writer(HISTORY_TABLE, HISTORY))
+            reports = stack.enter_context(run.here.writer(REPORTS_TABLE, REPORTS))
             engine = ScanEngine(
                 spark=self.spark, work=work, segments=segments, reports=reports, earlier=earlier
             )
@@ -160,6 +162,7 @@ class Scan:
                 inputs.paths,
                 level=self.level,
                 selection=self.selection,
+                limit=self.limit,
                 on_progress=self.on_progress,
                 budget=Budget(engine=engine, earlier=engine),
             )

@@ -45,7 +45,9 @@ dirs.
 ``spark.readStream`` reads ``batches`` and ``records`` of log dirs while they grow: see
 `logtool.pipeline.growing`. It begins at ``startingOffsets`` and takes no other limit; the option
 ``failOnDataLoss`` (``true``) is as in Spark's own source: with ``false`` it warns, and goes on,
-where retention or a truncation took what was not read yet.
+where retention or a truncation took what was not read yet. A read that is no stream takes what
+there is, and refuses ``true``; ``maxOffsetsPerTrigger`` is refused too, as Spark 4.0 does not tell
+a source in Python where a micro-batch begins.
 
 Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
 To be told of either use `logtool verify` or `scan`.

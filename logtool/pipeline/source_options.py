@@ -28,6 +28,7 @@ _OPTIONS: Final = (
     "bundleBytes", "prune", "failOnDataLoss", *_OF_KAFKA,
 )  # fmt: skip
 _NOT_STREAMED: Final = ("endingOffsets", *_OF_ROWS, "prune")
+_LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 _OF_SPARK: Final = ("path", "paths")
 
 
@@ -52,11 +53,19 @@ class Options:
 def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
     """Return what the options say; UsageError where that makes no sense."""
     given = {name.lower(): value for name, value in options.items()}
+    _refuse_limits(given)
     _refuse_unknown(given)
     found = _Texts(given)
     table = found.one_of("table", TABLES)
+    fails = found.one_of("failOnDataLoss", ("true", "false")) == "true"
     if stream:
         _check_stream(table, given)
+    elif fails and "failondataloss" in given:
+        raise UsageError(
+            "option failOnDataLoss: a read takes the rows that are there, and nothing tells it "
+            "which there were; leave it out or say false, and see the table gaps of logtool scan. "
+            "A stream knows what it has not read yet, and fails"
+        )
     for name in _OF_ROWS:
         if table == "segments" and name.lower() in given:
             raise UsageError(f"option {name} is about records and batches, not about segments")
@@ -85,9 +94,20 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
         max_decompressed_bytes=found.number("maxDecompressedBytes", "a number of bytes")
         or compression.DEFAULT_LIMIT,
         bundle_bytes=found.number("bundleBytes", "a number of bytes") or None,
-        fail_on_data_loss=found.one_of("failOnDataLoss", ("true", "false")) == "true",
+        fail_on_data_loss=fails,
         include_headers=found.one_of("includeHeaders", ("false", "true")) == "true",
     )
+
+
+def _refuse_limits(given: Mapping[str, str]) -> None:
+    """Refuse what Spark's own source cuts micro-batches by."""
+    for name in _LIMITS:
+        if name.lower() in given:
+            raise UsageError(
+                f"option {name}: a micro-batch takes all that there is, since Spark 4.0 does not "
+                "tell a source in Python where one begins; for less at first say where to begin, "
+                "by startingOffsets"
+            )
 
 
 def _check_stream(table: str, given: Mapping[str, str]) -> None:

@@ -46,6 +46,8 @@ class Way(StrEnum):
     """The tables that ``scan`` writes."""
     SOURCE = "source"
     """The data source of a Spark session."""
+    HISTORY = "history"
+    """What ``scan --history`` lists, and the table ``_history`` of each run."""
 
 
 class Payload(StrEnum):
@@ -62,7 +64,8 @@ class Payload(StrEnum):
         return levels.index(self) >= levels.index(other)
 
 
-EVERY_WAY: Final = frozenset(Way)
+EVERY_WAY: Final = frozenset(Way) - {Way.HISTORY}
+"""In which there are the rows of one log."""
 JSON: Final = frozenset({Way.NDJSON})
 TABLES: Final = frozenset({Way.SCAN, Way.SOURCE})
 DUMP: Final = EVERY_WAY - TABLES

@@ -27,7 +27,9 @@ TYPES: Final[Mapping[Kind, str]] = {
 
 def ddl(table: Table) -> str:
     """Return the columns that a table has in Spark, for ``CREATE TABLE`` or ``.schema(...)``."""
-    way = next((one for one in (Way.SCAN, Way.SOURCE) if one in table.ways), Way.NDJSON)
+    way = next(
+        (one for one in (Way.SCAN, Way.SOURCE, Way.HISTORY) if one in table.ways), Way.NDJSON
+    )
     return ",\n".join(_line(column) for column in table.by(way))
 
 

@@ -284,9 +284,27 @@ _KAFKA = Table("kafka", "record that a consumer would be given", (
 ), frozenset({Way.SOURCE}), "Exactly the columns and types of spark.read.format(\"kafka\").",
 )  # fmt: skip
 
+_HISTORY = Table("history", "run and topic", tuple(
+    replace(column, ways=frozenset({Way.HISTORY}))
+    for column in (
+        Column("run_id", Kind.STRING, "the run, by its id"),
+        *timed("at_ms", "when the run had read the logs", None),
+        Column("topic", Kind.STRING, "name of the topic",
+               null="partition dirs without one, and findings about log dirs"),
+        _count("partition_dirs", "partition dirs, each copy by itself"),
+        _count("segments", "segments in them"),
+        Column("log_bytes", Kind.INT64, "of all .log files", "bytes"),
+        _count("records", "in sound batches"),
+        Column("damaged_bytes", Kind.INT64, "that no sound batch covers", "bytes"),
+        *timed("last_timestamp_ms", "largest that a sound batch tells", "none does"),
+        _count("errors", "findings that are errors"),
+        _count("warnings", "findings that are warnings"),
+    )
+), frozenset({Way.HISTORY}), "Every run of scan has it, under the name _history.")  # fmt: skip
+
 ALL: Final = {
     table.name: table
     for table in (_SEGMENTS, _BATCHES, _RECORDS, _GAPS, _PRODUCERS, _TRANSACTIONS, _FINDINGS,
-                  _REPLICAS, _KAFKA)
+                  _REPLICAS, _KAFKA, _HISTORY)
 }  # fmt: skip
 """Every table by its name."""

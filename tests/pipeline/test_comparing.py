@@ -10,12 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
+from pyarrow import parquet
 
 from logtool.errors import RefusedError, UsageError
-from logtool.pipeline import comparing, history, tables
+from logtool.pipeline import comparing, history, manifest, tables
 from logtool.pipeline.comparing import Lag, State, compare
 from logtool.pipeline.history import HISTORY, History
 from logtool.pipeline.runs import begin
+from logtool.schemas import tables as all_tables
+from logtool.schemas.columns import Way
 
 Row = dict[str, Any]
 
@@ -109,6 +112,15 @@ def test_two_runs_are_needed_and_must_be_there(output):
         compare(str(output), "monday", "monday")
     with pytest.raises(RefusedError, match="has no complete run sunday"):
         compare(str(output), "sunday", "monday")
+
+
+def test_the_file_of_the_history_has_the_columns_that_the_schema_tells(output):
+    told = all_tables.ALL["history"].columns
+    for run in manifest.complete(str(output)):
+        (part,) = (part for part in run.parts if part.table == history.TABLE)
+        found = parquet.read_schema(output / part.path)
+        assert found.equals(tables.schema("history", way=Way.HISTORY), check_metadata=True)
+        assert found.names == [column.name for column in told]
 
 
 def test_the_history_has_a_row_a_run_and_topic(output):

@@ -15,6 +15,7 @@ from logtool.formats import record_batch
 from logtool.pipeline import manifest, runs, tables
 from logtool.pipeline.scan import Scan
 from logtool.pipeline.tables import Payload
+from logtool.verify import Level
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 PARTITIONS = ("codec-none-0", "compacted.keys-0", "tx.mixed-0", "small-segments-0", "index.dense-0")
@@ -240,6 +241,10 @@ def test_a_run_that_cannot_be_gone_on_from_is_told(spark, homes, tmp_path):
         UsageError, match=r"--since one: .*--tables segments --level batches; give the same"
     ):
         scan(spark, output, homes, "two", since="one")
+    with pytest.raises(
+        UsageError, match=r"--since one: .*--tables segments --level batches; give the same"
+    ):
+        scan(spark, output, homes, "two", since="one", wanted=("segments",), level=Level.RECORDS)
     assert sorted(output.rglob("*")) == before
 
 

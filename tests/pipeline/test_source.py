@@ -14,7 +14,7 @@ from pipeline.places import homes
 from verification import rewrite
 
 from logtool.errors import UnreadableError, UsageError
-from logtool.pipeline import reading, tables
+from logtool.pipeline import reading, source_options, tables
 from logtool.pipeline.reading import TABLES, Asked
 from logtool.pipeline.tables import Payload
 
@@ -334,6 +334,9 @@ ODD_OPTIONS = [
     ({"startingOffset": "5"}, "no option startingoffset: did you mean startingOffsets?"),
     ({"topics": "a"}, "kafka-log has no option topics: did you mean topic?"),
     ({"limit": "5"}, "kafka-log has no option limit: expected table, topic, partition, "),
+    ({"failOnDataLoss": "true"}, "option failOnDataLoss: a read takes the rows that are there"),
+    ({"failOnDataLoss": "yes"}, "option failOnDataLoss: expected true, false, found 'yes'"),
+    ({"maxOffsetsPerTrigger": "9"}, "option maxOffsetsPerTrigger: a micro-batch takes all"),
 ]  # fmt: skip
 
 
@@ -351,6 +354,16 @@ def test_an_option_that_makes_no_sense_is_told(source, spark, tmp_path, options,
     with pytest.raises(PySparkException) as error:
         spark.read.format("kafka-log").options(**options).load(str(tmp_path))
     assert_one_sentence(error.value, said)
+
+
+def test_a_stream_and_a_read_take_the_options_that_each_can_keep():
+    for value in ("true", "false"):
+        stream = source_options.parse({"path": "/logs", "failOnDataLoss": value}, stream=True)
+        assert stream.fail_on_data_loss is (value == "true")
+    # A query on a broker that says so moves to log dirs as it is.
+    assert not source_options.parse({"path": "/logs", "failOnDataLoss": "false"}).fail_on_data_loss
+    with pytest.raises(UsageError, match=r"^option maxOffsetsPerTrigger: .*startingOffsets$"):
+        source_options.parse({"path": "/logs", "maxoffsetspertrigger": "9"}, stream=True)
 
 
 def test_functions_tell_what_is_wrong_before_spark_is_asked(source, spark, scenario, tmp_path):
