@@ -5,6 +5,7 @@ The same log dir, recovered by a broker of its own, says what there is to be rea
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -106,7 +107,13 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
 
     done = logtool("recover", "--apply", "--mark-clean", *accept, log_dir)
     assert done.returncode == 0, done.stderr
-    assert logtool("verify", "--fail-on", "error", log_dir).returncode == 0
+    # Where the broker had time to checkpoint a high watermark, verify tells what was given up.
+    said = logtool("verify", "-f", "ndjson", log_dir).stdout.splitlines()
+    errors = [one for one in map(json.loads, said) if one.get("severity") == "error"]
+    given_up = {word for word in accept if not word.startswith("--")}
+    for one in errors:
+        assert one["code"] == "checkpoint/high-watermark-beyond-end"
+        assert f"{one['topic']}-{one['partition']}" in given_up
     with Broker(broker.version, [log_dir]) as ours, Broker(broker.version, [copy]) as theirs:
         ours.start()
         theirs.start()

@@ -653,6 +653,8 @@ LEADER_EPOCHS = [
         [("leader-epoch/mismatch", EPOCHS, None)]),
     Row("a start offset moved down", PLAIN, epochs(lambda rows: [rows[0], (2, rows[1][1] - 5)]),
         [("leader-epoch/mismatch", EPOCHS, None)]),
+    # As DeleteRecords leaves it, before the new log start is checkpointed too.
+    Row("the first row moved up", PLAIN, epochs(lambda rows: [(rows[0][0], 5), *rows[1:]]), []),
     Row("another epoch", PLAIN, epochs(lambda rows: [rows[0], (7, rows[1][1])]),
         [("leader-epoch/missing-epoch", EPOCHS, None)]),
     Row("an epoch without data", PLAIN,
