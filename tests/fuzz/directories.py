@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +56,8 @@ COMMANDS = (
     ("lookup", "--timestamp", "latest", "{partition}"),
     ("lookup", "--offset", "3", "{partition}"),
 )
+_WRITTEN_EVERY = 100
+"""Log dirs after which the page is written anew."""
 NAMES = (
     "00000000000000000007.log", "00000000000000000000.index.deleted", "x.log", "-rf", "a\nb",
     "99999999999999999999.log", ".lock", "\udcff.snapshot", "00000000000000000005.log.swap",
@@ -201,10 +203,18 @@ def problems(words: tuple[str, ...], status: int, said: str) -> Iterator[str]:
         yield f"control characters {sorted(odd)!r}"
 
 
-def campaign(runs: int, seed: int, home: Path, each: int = 8, seconds: float = 0) -> Tally:
+def campaign(
+    runs: int,
+    seed: int,
+    home: Path,
+    each: int = 8,
+    seconds: float = 0,
+    on_directory: Callable[[Tally], None] = lambda _: None,
+) -> Tally:
     """Run that many commands, `each` on every log dir, and count what came of them.
 
-    With `seconds` no log dir is begun after that time.
+    With `seconds` no log dir is begun after that time. `on_directory` is told of the sum after
+    each log dir: a campaign of hours that is ended early has not run for nothing.
     """
     end = time.monotonic() + (seconds or 1e9)
 
@@ -237,6 +247,7 @@ def campaign(runs: int, seed: int, home: Path, each: int = 8, seconds: float = 0
                 tally.broken.append(text)
                 sys.stderr.write(text + "\n")
         tally.directories += 1
+        on_directory(tally)
     return tally
 
 
@@ -274,13 +285,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--report", type=Path, help="write a page there")
     chosen = parser.parse_args(arguments)
     started = time.monotonic()
+
+    def page(tally: Tally) -> str:
+        words = f"--runs {tally.runs} --seed {chosen.seed}"
+        return report(tally, time.monotonic() - started, words)
+
+    def write(tally: Tally) -> None:
+        if chosen.report and tally.directories % _WRITTEN_EVERY == 0:
+            chosen.report.write_text(page(tally))
+
     with tempfile.TemporaryDirectory() as home:
-        tally = campaign(chosen.runs, chosen.seed, Path(home), seconds=chosen.seconds)
-    words = f"--runs {tally.runs} --seed {chosen.seed}"
-    page = report(tally, time.monotonic() - started, words)
-    sys.stdout.write(page)
+        tally = campaign(
+            chosen.runs, chosen.seed, Path(home), seconds=chosen.seconds, on_directory=write
+        )
+    sys.stdout.write(page(tally))
     if chosen.report:
-        chosen.report.write_text(page)
+        chosen.report.write_text(page(tally))
     return int(bool(tally.broken))
 
 
