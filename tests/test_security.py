@@ -24,7 +24,7 @@ FORBIDDEN = {
 }  # fmt: skip
 ALLOWED = {
     # To find out which Java there is.
-    ("logtool/pipeline/session.py", "subprocess"),
+    ("logtool/running/java.py", "subprocess"),
     # For the name of this machine.
     ("logtool/pipeline/ownership.py", "socket"),
 }

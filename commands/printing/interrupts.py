@@ -60,10 +60,21 @@ class Interrupts:
 
 @contextlib.contextmanager
 def status_on_signal(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` whenever SIGUSR1 arrives."""
+    """Call `tell` whenever SIGUSR1 arrives; where it arrives during that call, again after it."""
+    asked = 0
+
+    def caught(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            return  # a call inside of the call would nest without end under many signals
+        while asked:
+            tell()
+            asked -= 1
+
     before: Any = None
     with contextlib.suppress(ValueError):  # not in the main thread: none arrive here
-        before = signal.signal(signal.SIGUSR1, lambda number, frame: tell())
+        before = signal.signal(signal.SIGUSR1, caught)
     try:
         yield
     finally:

@@ -2,9 +2,7 @@
 
 import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,6 +12,7 @@ from pathlib import Path
 from logtool import __version__
 from logtool.doctor import host
 from logtool.doctor.answers import Component, State
+from logtool.running import java
 from logtool.running.workers import available_cpus
 from logtool.sanity.listing import most_maps
 
@@ -36,7 +35,7 @@ def components() -> Iterator[Component]:
     yield _crc()
     for name, extra in PACKAGES.items():
         yield _package(name, extra)
-    yield java()
+    yield _java()
     yield from _host()
 
 
@@ -67,20 +66,12 @@ def _package(name: str, extra: str) -> Component:
     return Component(name, True, version, extra or None)
 
 
-def java() -> Component:
-    """Return the Java that Spark would start: that of JAVA_HOME, else the first on the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    program = shutil.which(str(Path(home, "bin", "java")) if home else "java")
-    if program is None:
-        where = f"JAVA_HOME={home} has none" if home else "not on the PATH, and no JAVA_HOME"
-        return Component("java", False, None, f"{where} (Spark needs 17 or newer)", State.INFO)
-    done = None
-    with suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, check=False, timeout=30
-        )
-    found = re.search(r'version "([^"]+)"', done.stderr) if done else None
-    return Component("java", True, found[1] if found else None, program)
+def _java() -> Component:
+    found = java.find()
+    if found is None:
+        detail = f"{java.missing()} (Spark needs 17 or newer)"
+        return Component("java", False, None, detail, State.INFO)
+    return Component("java", True, found.version, found.program)
 
 
 def _host() -> Iterator[Component]:

@@ -3,19 +3,17 @@
 import logging
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module, resources
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from logtool.errors import LogtoolError, ending
+from logtool.running import java
 from logtool.running.workers import available_cpus
 
 if TYPE_CHECKING:
@@ -166,15 +164,13 @@ def _settings(master: str | None) -> dict[str, str]:
 
 
 def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
-    if not shutil.which(java):
-        where = f"JAVA_HOME={home} has none" if home else "none is on the PATH"
-        raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {where}")
-    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
-    if found and int(found[1]) < OLDEST_JAVA:
-        raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {java} is Java {found[1]}")
+    found = java.find()
+    if found is None:
+        raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {java.missing()}")
+    if found.major and found.major < OLDEST_JAVA:
+        raise SparkError(
+            f"Spark needs Java {OLDEST_JAVA} or newer: {found.program} is Java {found.major}"
+        )
 
 
 @contextmanager

@@ -5,5 +5,6 @@ progress  how far a run is
 workers   threads, and how fast they may read
 schedule  what is read in which order, within a time limit
 resume    which segments an earlier run has checked
+java      which Java there is
 summary   what was looked at, what was found, whether it is complete
 """

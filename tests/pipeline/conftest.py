@@ -10,7 +10,7 @@ from logtool.pipeline.session import session
 # `make test` installs no Spark and runs none of these; `make test-spark` fails where it finds none.
 # `make lint` alone brings pyspark without what the tests read its tables with.
 _INSTALLED = find_spec("pyspark") and find_spec("duckdb")
-_OF_SPARK = ("cluster", "kafka_view", "notebooks", "s3", "scan", "since")
+_OF_SPARK = ("batch_memory", "cluster", "kafka_view", "notebooks", "s3", "scan", "since")
 collect_ignore = [] if _INSTALLED else [f"test_{name}.py" for name in _OF_SPARK]
 QUICK = {
     "spark.sql.shuffle.partitions": "2",

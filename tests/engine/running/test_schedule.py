@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import wait_until_caught
 
+from commands.printing.interrupts import status_on_signal
 from logtool.checks import pieces
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
@@ -249,6 +250,23 @@ def test_the_command_line_takes_budgets(partition, tmp_path):
     assert logtool("verify", partition, "--resume", partition / "m.json").returncode == 5
     for option in ("--max-rate=fast", "--max-duration=1w", "--max-rate=0", "-j=0"):
         assert logtool("verify", partition, option).returncode == 2
+
+
+def test_signals_that_arrive_while_the_status_is_told_do_not_nest():
+    running: list[int] = []
+    told: list[int] = []
+
+    def tell() -> None:
+        running.append(1)
+        told.append(len(running))
+        if len(told) < 2_000:
+            signal.raise_signal(signal.SIGUSR1)
+        running.pop()
+
+    with status_on_signal(tell):
+        signal.raise_signal(signal.SIGUSR1)
+
+    assert told == [1] * 2_000
 
 
 def test_a_signal_asks_for_a_status_line(partition):
