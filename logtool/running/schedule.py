@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +28,7 @@ _Report = SegmentReport | PieceReport | None
 Unit = Sequence[Task]
 """Whole segments, or one piece of a segment."""
 Reports = list[SegmentReport | PieceReport]
+_Turn = tuple[float, str, int]
 
 
 class Runner(Protocol):
@@ -113,8 +115,8 @@ class Schedule:
         self._piece_bytes: int | None = None
         self.out_of_time = False
         """Whether some segment was not looked at because time was over."""
-        self._finished = 0
-        """With a memory: segments that were looked at to their end."""
+        self._first_finished: _Turn | None = None
+        """With a memory: the earliest turn of the segments that were looked at to their end."""
         self._left: list[Task] = []
         """With a memory: what there was no time for, of the jobs that were begun."""
         self.too_large: list[File] = []
@@ -127,9 +129,13 @@ class Schedule:
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
         if memory := self._budget.memory:
-            if not self._finished:
-                first = sorted(self._left, key=lambda task: self._order([task]))
-                self.too_large = [task.segment.log for task in first[: self._budget.jobs]]
+            turns = sorted(((self._order([task]), task) for task in self._left), key=itemgetter(0))
+            ahead = [
+                task.segment.log
+                for turn, task in turns
+                if self._first_finished is None or turn < self._first_finished
+            ]
+            self.too_large = ahead[: self._budget.jobs]
             for log in self.too_large:
                 memory.give_up(log)
             memory.save()
@@ -262,13 +268,14 @@ class Schedule:
                 self._left.append(task)
             return SegmentReport(task.segment.base_offset, skipped=True)
         if self._budget.memory and report.scanned:
+            turn = self._order([task])
+            self._first_finished = min(turn, self._first_finished or turn)
             self._budget.memory.remember(task.segment.log)
-            self._finished += 1
         if self._budget.earlier:
             self._budget.earlier.remember(task, report)
         return report
 
-    def _order(self, unit: Sequence[Task]) -> tuple[float, str, int]:
+    def _order(self, unit: Sequence[Task]) -> _Turn:
         """Return the turn of a unit: the largest first.
 
         With a memory it is the least recently checked first, segment by segment: a segment counts

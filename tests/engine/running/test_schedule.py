@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from processes import wait_until_caught
 
 from commands.printing.interrupts import status_on_signal
 from logtool.checks import pieces
+from logtool.checks.pieces import check_tasks
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.running import schedule
@@ -176,6 +178,31 @@ def test_what_does_not_fit_into_a_run_keeps_nothing_else_from_its_turn(jobs, siz
         fitting = {log for log in logs if jobs == 1 and log.stat().st_size <= room}
         assert {str(log) for log in fitting} <= done
         assert {str(log) for log in logs} == done | {str(log) for log in too_large}
+
+
+def test_what_never_fits_is_named_though_another_thread_gets_through(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
+    monkeypatch.setattr(schedule, "_UNIT_SEGMENTS", 1)
+    logs = write_segments(tmp_path / "t-0", [1, 1])
+    second_is_done = threading.Event()
+
+    def check(tasks, on_bytes):
+        if tasks[0].segment.log.path == logs[0]:
+            assert second_is_done.wait(60)
+            raise OutOfTimeError
+        reports = check_tasks(tasks, on_bytes)
+        second_is_done.set()
+        return reports
+
+    monkeypatch.setattr(schedule, "check_tasks", check)
+
+    job = Verification([tmp_path / "t-0"], budget=Budget(2, memory=load(tmp_path / "m.json")))
+    list(job)
+
+    assert [log.path for log in job.too_large] == [logs[0]]
+    memory = json.loads((tmp_path / "m.json").read_text())
+    assert list(memory["checked"]) == [str(logs[1])]
+    assert list(memory["begun"]) == [str(logs[0])]
 
 
 def write_segments(partition: Path, sizes: Sequence[int]) -> list[Path]:
