@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 
-.PHONY: help demo test explore test-broker healthy campaign test-spark test-spark-lowest bench \
+.PHONY: help demo test test-long explore test-broker healthy campaign test-spark test-spark-lowest bench \
   log-dirs campaign-files lint generate fixtures lock clean
 
 help:  ## list the targets
@@ -18,8 +18,11 @@ help:  ## list the targets
 demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and damaged
 	@$(BIN)/python tests/demo.py
 
-test: $(VENV)/test.stamp  ## set up, then run all tests that need no Java
-	$(BIN)/python -m pytest -m "not broker and not spark" -n auto $(PYTEST_ARGS)
+test: $(VENV)/test.stamp  ## set up, then run the tests that need no Java and not much time
+	$(BIN)/python -m pytest -m "not broker and not spark and not long" -n auto $(PYTEST_ARGS)
+
+test-long: $(VENV)/test.stamp  ## the same, where every byte, every kill or more releases are tried
+	$(BIN)/python -m pytest -m "long and not broker and not spark" -n auto $(PYTEST_ARGS)
 
 # What fails is kept in .hypothesis and tried first the next time; Hypothesis also writes a patch that
 # puts it beside the test as an @example, to be applied, committed, and mended.
@@ -59,8 +62,8 @@ PLAIN := formats/_kernels.py formats/_rendering.py
 CHECKED := build/checked/_kernels.so build/checked/_rendering.so
 
 test-kernels: $(VENV)/dev.stamp $(CHECKED)  ## run what uses the kernels on their other builds
-	LOGTOOL_KERNELS="$(PLAIN)" $(BIN)/python -m pytest -n auto $(KERNEL_TESTS) $(PYTEST_ARGS)
-	LOGTOOL_KERNELS="$(CHECKED)" $(BIN)/python -m pytest -n auto $(KERNEL_TESTS) \
+	LOGTOOL_KERNELS="$(PLAIN)" $(BIN)/python -m pytest -m "not long" -n auto $(KERNEL_TESTS) $(PYTEST_ARGS)
+	LOGTOOL_KERNELS="$(CHECKED)" $(BIN)/python -m pytest -m "not long" -n auto $(KERNEL_TESTS) \
 	  tests/commands/test_dump_blocks.py $(PYTEST_ARGS)
 
 # The kernels with every index checked: what reads outside its bytes is an error there.

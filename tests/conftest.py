@@ -1,11 +1,13 @@
 """Shared by all tests: the log directories that real brokers wrote, unpacked once."""
 
+import hashlib
 import importlib.util
 import os
 import shutil
 import sys
 import tarfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,48 @@ SCENARIOS = [
     for path in sorted((DATA / version).glob("*.tar.xz"))
     if not path.name.endswith(".expected.tar.xz")
 ]
+
+
+_ONCE_MORE = (
+    "3.9.2/clean", "3.9.2/killed-recovered", "3.9.2/running", "4.3.1/killed", "4.3.1/running",
+)  # fmt: skip
+"""Large scenarios of which another is much the same: of another release, or a minute later."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-long` what was looked at in a scenario very much like it."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if call and any(str(given) in _ONCE_MORE for given in call.params.values()):
+            item.add_marker(pytest.mark.long)
+
+
+@cache
+def _told_before() -> frozenset[tuple[str, str]]:
+    """Return the (scenario, path in it) of each log that an earlier scenario has, byte for byte."""
+    seen: set[bytes] = set()
+    found: set[tuple[str, str]] = set()
+    for name in SCENARIOS:
+        with tarfile.open(DATA / f"{name}.tar.xz") as tar:
+            for member in tar:
+                if member.isfile() and member.name.endswith((".log", ".checkpoint")):
+                    content = tar.extractfile(member)
+                    assert content
+                    digest = hashlib.sha256(content.read()).digest()
+                    if digest in seen:
+                        found.add((name, member.name.partition("/")[2]))
+                    seen.add(digest)
+    return frozenset(found)
+
+
+def new_logs(name: str, home: Path) -> list[Path]:
+    """Return the logs and snapshots of a scenario, unpacked at `home`, that none before it has.
+
+    A broker that ran, was killed and was started again left the same bytes three times. They are
+    enough once where a test looks at nothing but the bytes of one log.
+    """
+    logs = sorted([*home.rglob("*.log"), *home.rglob("*.checkpoint")])
+    return [log for log in logs if (name, str(log.relative_to(home))) not in _told_before()]
 
 
 def use_kernel(path: Path) -> None:

@@ -23,11 +23,13 @@ from logtool.segment.walk import scan
 
 
 def answers(
-    homes: Sequence[Path], table: str, work: Path, *, cut: bool = False
-) -> list[dict[str, Any]]:
-    """Return the rows of a table that is an answer; with `cut` sound segments are two pieces."""
+    homes: Sequence[Path], names: Sequence[str], work: Path, *, cut: bool = False
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of tables that are answers; with `cut` sound segments are two pieces."""
     run = begin(str(work / "tables"), "one")
-    job = ScanWork(run.staging, frozenset({"batches", STAGED}), lists=frozenset({LISTS_OF[table]}))
+    lists = frozenset(LISTS_OF[name] for name in names)
+    compared = {"batches"} if "replicas" in names else set()
+    job = ScanWork(run.staging, frozenset({STAGED, *compared}), lists=lists)
     whole: list[Task] = []
     for home in homes:
         for folder, directory in log_dir.read(home).partitions:
@@ -37,12 +39,12 @@ def answers(
                     run.add(parts)
                     whole += [] if parts else [Task(segment)]
     run.add(part for number, some in job([(0, whole)]) if number < 0 for part in some)
-    parts = Asked(run.staging, (table,), tuple(homes)).answer_here(run.files(STAGED))
-    rows: list[dict[str, object]] = []
+    parts = Asked(run.staging, tuple(names), tuple(homes)).answer_here(run.files(STAGED))
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for part in parts:
         found = parquet.read_table(f"{run.staging.output}/{part.path}", partitioning=None)
-        assert found.schema == tables.schema(table)
-        rows += found.to_pylist()
+        assert found.schema == tables.schema(part.table)
+        rows[part.table] += found.to_pylist()
     run.abandon()
     return rows
 

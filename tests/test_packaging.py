@@ -18,7 +18,7 @@ SOURCES = (
     "formats", "man", "completions", "tests",
 )  # fmt: skip
 # Compiling takes minutes on a busy machine.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.long]
 COMPILER = {"CFLAGS": "-O0"}
 NO_COMPILER = {"CC": "false"}
 

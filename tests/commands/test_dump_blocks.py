@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import SCENARIOS
+from conftest import SCENARIOS, new_logs
 
 from logtool.dump.stream import Dump
 from logtool.formats import rendering
@@ -53,8 +53,7 @@ VALUES = ("utf8", "hex", "base64", "len")
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_blocks_print_what_objects_print(both, scenario, name, format):
-    home = scenario(name)
-    logs = sorted([*home.rglob("*.log"), *home.rglob("*.checkpoint")])
+    logs = new_logs(name, scenario(name))
     # Objects take seconds, so the ways to show values take turns: each format of each scenario has
     # one, each scenario three of the four. All of them are held to all formats with odd batches.
     turn = (SCENARIOS.index(name) + FORMATS.index(format)) % len(VALUES)

@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from conftest import SCENARIOS
+from conftest import SCENARIOS, new_logs
 from pyarrow import parquet
 
 from logtool.commands.printing import dump_parquet
@@ -53,8 +53,7 @@ def content(shown):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_is_read_back_is_what_ndjson_prints(run, table, scenario, name):
-    home = scenario(name)
-    logs = sorted([*home.rglob("*.log"), *home.rglob("*.checkpoint")])
+    logs = new_logs(name, scenario(name))
     for kind, more in (("batch", []), ("record", ["--records", "--values", "base64"])):
         result = run("dump", "-f", "ndjson", *more, *logs)
         expected = [as_parquet(obj) for obj in result.objects if obj["type"] == kind]

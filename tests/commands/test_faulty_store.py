@@ -57,9 +57,9 @@ def store(
         monkeypatch.setenv(name, value)
     s3fs.S3FileSystem.clear_instance_cache()
     s3 = fsspec.filesystem("s3")
-    if not s3.exists("bucket"):
+    if not s3.exists("bucket"):  # the same for all tests: none changes it
         s3.mkdir("bucket")
-    s3.put(f"{home}/", "bucket/logs/", recursive=True)
+        s3.put(f"{home}/", "bucket/logs/", recursive=True)
     faults = Faults()
     with faulty(server, faults) as address:
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
@@ -131,6 +131,7 @@ def test_a_log_that_ends_before_its_listed_size_was_not_looked_at_as_a_whole(
     assert summary["bytes"] <= 2 * size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("command", "name"), CASES)
 def test_no_listed_size_makes_a_command_hang_or_take_its_memory(
     run: Callable[..., Any], store: Store, command: str, name: str

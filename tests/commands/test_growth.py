@@ -55,7 +55,9 @@ def log_dir(home: Path, node: int, count: int, shape: str) -> Path:
     return home
 
 
-@pytest.fixture(scope="module", params=["segments", "partitions"])
+@pytest.fixture(
+    scope="module", params=["segments", pytest.param("partitions", marks=pytest.mark.long)]
+)
 def pairs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> list[tuple[Path, Path]]:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_a_signal_ends_a_command_with_a_summary(
     scenario, tmp_path, child_environment, command, number, status
 ):
     paths = tmp_path / "paths"
-    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 500)
+    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 100)
     out = tmp_path / "out"
     with out.open("wb") as stdout:
         process = subprocess.Popen(
@@ -92,6 +93,7 @@ def test_a_signal_ends_a_command_with_a_summary(
         )  # fmt: skip
         while not out.stat().st_size:
             assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=60)
     last = json.loads(out.read_text().splitlines()[-1])
@@ -111,6 +113,7 @@ def test_nohup_holds(scenario, tmp_path, child_environment):
         )  # fmt: skip
         while not out.stat().st_size:
             assert process.poll() is None
+            time.sleep(0.01)
         os.kill(process.pid, signal.SIGHUP)
         assert process.wait(timeout=120) == 0
     assert json.loads(out.read_text().splitlines()[-1])["complete"] is True

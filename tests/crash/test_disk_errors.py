@@ -46,6 +46,7 @@ def assert_clear(error, code, place):
         assert state == f"nothing in {place.log_dir} was changed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
 def test_an_error_at_any_call_is_told_and_can_be_finished_and_undone(place, code):
     place.reset()

@@ -49,6 +49,7 @@ def test_an_undo_that_was_killed_is_undone_again(place, part):
         place.assert_untouched()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_any_chain_of_kills_ends_in_one_of_two_states(place, seed):
     """Kill a change, what finishes it, its undo, and the undo of that."""

@@ -29,6 +29,7 @@ def spread(calls, moments):
     return sorted({1 + i * (calls - 1) // (moments - 1) for i in range(moments)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", JOBS)
 def test_what_was_killed_ends_as_if_it_had_not_been_or_is_undone(make, name):
     command = make(name)

@@ -3,9 +3,11 @@
 import random
 import signal
 
+import pytest
 from fuzz import directories
 
 
+@pytest.mark.long
 def test_commands_on_mutated_log_dirs_keep_to_the_contract(tmp_path):
     before = signal.getsignal(signal.SIGALRM)
     try:

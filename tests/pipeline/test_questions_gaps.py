@@ -41,7 +41,7 @@ def local(log_dir: Path) -> list[tuple]:
 
 def asked(homes, work, *, cut=False):
     """Return the rows of the table for log dirs."""
-    rows = answers(homes, "gaps", work, cut=cut)
+    rows = answers(homes, ["gaps"], work, cut=cut)["gaps"]
     assert all(row["missing"] == row["last_offset"] - row["first_offset"] + 1 for row in rows)
     return sorted(tuple(row[name] for name in COLUMNS) for row in rows)
 

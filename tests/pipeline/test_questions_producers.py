@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,25 +43,27 @@ def homes(scenario):
     return [home for name in SCENARIOS for home in log_dirs(scenario(name))]
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["whole", "in pieces"])
+@pytest.fixture(
+    scope="module",
+    params=[False, pytest.param(True, marks=pytest.mark.long)],
+    ids=["whole", "in pieces"],
+)
 def asked(homes, tmp_path_factory, request):
-    """Return a function that returns the rows of a table."""
-
-    @cache
-    def rows(table):
-        work = tmp_path_factory.mktemp("tables")
-        return [SimpleNamespace(**row) for row in answers(homes, table, work, cut=request.param)]
-
-    return rows
+    """Return the rows of the tables."""
+    work = tmp_path_factory.mktemp("tables")
+    found = answers(homes, ["producers", "transactions"], work, cut=request.param)
+    return {name: [SimpleNamespace(**row) for row in rows] for name, rows in found.items()}
 
 
-def partitions(homes: list[Path]):
-    """Yield the partition dirs that are not being deleted, with their batches."""
-    for home in homes:
-        for folder, directory in log_dir.read(home).partitions:
-            if directory.kind is not DirectoryKind.DELETE:
-                found = [batches_of(log) for log in logs(folder)]
-                yield folder, record_batch.concat(found)
+@pytest.fixture(scope="module")
+def partitions(homes):
+    """Return the partition dirs that are not being deleted, with their batches."""
+    return [
+        (folder, record_batch.concat([batches_of(log) for log in logs(folder)]))
+        for home in homes
+        for folder, directory in log_dir.read(home).partitions
+        if directory.kind is not DirectoryKind.DELETE
+    ]
 
 
 def replayed(table: BatchTable) -> set[tuple]:
@@ -82,13 +83,13 @@ def replayed(table: BatchTable) -> set[tuple]:
     return found
 
 
-def test_transactions_are_those_of_the_local_replay(asked, homes):
+def test_transactions_are_those_of_the_local_replay(asked, partitions):
     told, counts = defaultdict(set), {}
-    for row in asked("transactions"):
+    for row in asked["transactions"]:
         path = Path(row.log_dir) / row.directory
         told[path].add((row.producer_id, row.first_offset, row.last_offset, row.outcome))
         counts[path, row.producer_id, row.first_offset] = row
-    for folder, table in partitions(homes):
+    for folder, table in partitions:
         expected = replayed(table)
         assert told.get(folder, set()) == expected, folder
         for producer_id, first, last, outcome in expected:
@@ -109,13 +110,15 @@ def test_transactions_are_those_of_the_local_replay(asked, homes):
     assert {row.outcome for row in counts.values()} == {"committed", "aborted", "open"}
 
 
-def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batches(asked, homes):
+def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batches(
+    asked, partitions
+):
     found = {
         (str(Path(row.log_dir) / row.directory), row.producer_id, row.last_offset): row
-        for row in asked("transactions")
+        for row in asked["transactions"]
     }
     bumped = 0
-    for folder, table in partitions(homes):
+    for folder, table in partitions:
         for at in np.flatnonzero(table.is_control).tolist():
             key = str(folder), int(table.producer_id[at]), int(table.base_offset[at])
             if key in found:
@@ -125,7 +128,7 @@ def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batch
 
 def test_transactions_are_those_that_txns_tells(asked, homes):
     told = defaultdict(set)
-    for row in asked("transactions"):
+    for row in asked["transactions"]:
         last = None if row.outcome == "open" else row.last_offset
         told[str(Path(row.log_dir) / row.directory)].add(
             (row.producer_id, row.producer_epoch, row.first_offset, last)
@@ -145,13 +148,13 @@ def test_transactions_are_those_that_txns_tells(asked, homes):
     assert seen == {"open", "aborted", "committed"}
 
 
-def test_producers_add_up_to_what_the_logs_hold(asked, homes):
+def test_producers_add_up_to_what_the_logs_hold(asked, partitions):
     told = defaultdict(dict)
-    for row in asked("producers"):
+    for row in asked["producers"]:
         key = row.producer_id, row.producer_epoch
         told[Path(row.log_dir) / row.directory][key] = row
     seen = breaks = 0
-    for folder, table in partitions(homes):
+    for folder, table in partitions:
         data = table[(table.producer_id >= 0) & ~table.is_control]
         keys = set(zip(data.producer_id.tolist(), data.producer_epoch.tolist(), strict=True))
         assert set(told.get(folder, {})) == keys

@@ -23,7 +23,7 @@ TOPIC = "replica.fetched-at-once"
 def asked(homes, work):
     """Return the rows of the table by (topic, partition) and log dir."""
     rows = {}
-    for found in answers(homes, "replicas", work):
+    for found in answers(homes, ["replicas"], work)["replicas"]:
         row = SimpleNamespace(**found)
         assert rows.setdefault((row.topic, row.partition), {}).get(row.log_dir) is None
         rows[row.topic, row.partition][row.log_dir] = row

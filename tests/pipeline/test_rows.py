@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import SCENARIOS
+from conftest import SCENARIOS, new_logs
 from crc32c import crc32c
 
 from logtool.disk import partition
@@ -87,9 +87,12 @@ def pylist(batches: Iterable[pa.RecordBatch]) -> list[dict]:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -> None:
-    count = 0
-    for place, segment in segments(scenario(name)):
+    count, home = 0, scenario(name)
+    logs = {*new_logs(name, home)}
+    for place, segment in segments(home):
         path, base = segment.log.path, segment.base_offset
+        if path not in logs:
+            continue
         with LogFile(path) as file:
             for chunk in scan(file, base_offset=base):
                 found = rows.batch_rows(place, base, chunk.table)
@@ -102,7 +105,7 @@ def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -
                     assert some.schema.equals(tables.schema("records"), check_metadata=True)
                 assert pylist(records) == told(place, base, path, file, chunk)
                 count += found.num_rows
-    assert count or name.endswith("formatted")
+    assert count or not any(log.stat().st_size for log in logs)
 
 
 def batch(offset: int, *values: bytes | None, payload: bytes | None = None, **more) -> bytes:

@@ -275,6 +275,7 @@ def test_killed_at_any_change_a_run_is_there_as_a_whole_or_not_at_all(output, tm
     assert AFTER in seen
 
 
+@pytest.mark.long
 def test_killed_again_while_that_is_cleaned_nothing_is_lost(output, tmp_path):
     trial = tmp_path / "trial"
     shutil.copytree(output, trial)

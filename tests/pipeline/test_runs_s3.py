@@ -71,6 +71,7 @@ def write_files(run_id: str, count: int) -> None:
     run.commit(("segments",), {})
 
 
+@pytest.mark.long
 def test_a_file_costs_two_requests_at_most(address):
     costs = []
     for count in (20, 120):
@@ -127,6 +128,7 @@ KILLED_AT = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", KILLED_AT)
 def test_what_a_killed_run_left_is_found_and_removed(address, moment):
     write_run(OUTPUT, "one", 1)
@@ -161,6 +163,7 @@ def test_a_run_that_was_given_up_elsewhere_never_becomes_complete(address, monke
     assert nothing_is_left_over()
 
 
+@pytest.mark.long
 def test_a_reader_at_any_moment_finds_whole_runs_only(address):
     """The reader polls until the writer has ended; each run holds its number in every row."""
     code = """
