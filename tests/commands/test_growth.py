@@ -3,12 +3,10 @@
 Calls are counted, not seconds: those are the same on every machine, however busy it is.
 """
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from calls import calls_of
 from tiny_segments import FIRST_TIME, write
 
 from logtool import cli
@@ -70,22 +68,6 @@ def pairs(
         )
         for n in (FEW, MANY)
     ]
-
-
-def calls_of(function: Callable[[], object]) -> int:
-    """Return how many functions are called, those written in C too."""
-    count = 0
-
-    def on_event(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(on_event)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("command", COMMANDS)

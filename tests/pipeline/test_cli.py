@@ -7,13 +7,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 import psutil
 import pytest
 from jsonschema import Draft202012Validator
+from processes import wait_for
 from verification import fingerprint
 
 from logtool.pipeline.runs import begin
@@ -262,19 +263,29 @@ def test_spark_submit_says_where_it_runs(scenario, tmp_path):
     assert "85 infos in 35 partitions" in done.stdout
 
 
+def _listens(process: psutil.Process) -> bool:
+    kinds = [one.status for child in process.children() for one in child.net_connections()]
+    return psutil.CONN_LISTEN in kinds
+
+
+MOMENTS: dict[str, Callable[[psutil.Process], object]] = {
+    "Java starts": lambda process: process.children(),
+    "Spark waits for work": _listens,
+    "Python workers run": lambda process: [
+        worker for child in process.children() for worker in child.children()
+    ],
+}
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("seconds", [0.0, 1.5, 3.0, 5.5])
-def test_an_interrupt_leaves_no_process_and_no_file(home, tmp_path, seconds):
+@pytest.mark.parametrize("moment", ["Java starts", "Spark waits for work", "Python workers run"])
+def test_an_interrupt_leaves_no_process_and_no_file(home, tmp_path, moment):
     job = subprocess.Popen(
         [*LOGTOOL, "scan", str(home), "--output", str(tmp_path / "out")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     with job:
-        end = time.monotonic() + 60
-        while not psutil.Process(job.pid).children():  # what starts the JVM
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        time.sleep(seconds)
+        wait_for(lambda: MOMENTS[moment](psutil.Process(job.pid)))
         os.kill(job.pid, signal.SIGINT)
         told = job.communicate(timeout=100)[1]
     assert job.returncode == 130, told

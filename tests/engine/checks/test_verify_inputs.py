@@ -497,7 +497,7 @@ def test_a_whole_partition_is_deleted(clean):
 
 
 def test_a_busy_directory(clean):
-    """A thread appends, rolls, deletes and cuts for as long as verify runs again and again."""
+    """A thread appends, rolls, deletes and cuts while verify runs again and again."""
     home = clean / "small-segments-0"
     stop = threading.Event()
     deleted = logs(home)[:8]
@@ -524,8 +524,7 @@ def test_a_busy_directory(clean):
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
+        for _ in range(100):
             outcome = verify(home, level=Level.BATCHES)
             serious = [f.code for f in outcome.findings if f.severity is Severity.ERROR]
             assert serious == []
