@@ -29,14 +29,14 @@ SCENARIOS = [
 ]
 
 
-_ONCE_MORE = (
-    "3.9.2/clean", "3.9.2/killed-recovered", "3.9.2/running", "4.3.1/killed", "4.3.1/running",
-)  # fmt: skip
-"""Large scenarios of which another is much the same: of another release, or a minute later."""
+_ONCE_MORE = {
+    *(name for name in SCENARIOS if name.split("/")[0] not in (VERSIONS[0], VERSIONS[-1])),
+    *(f"{VERSIONS[-1]}/{name}" for name in ("killed", "running")),  # much the same as clean
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make test-long` what was looked at in a scenario very much like it."""
+    """Leave the scenarios of releases between the oldest and the newest to `make test-long`."""
     for item in items:
         call = getattr(item, "callspec", None)
         if call and any(str(given) in _ONCE_MORE for given in call.params.values()):

@@ -87,6 +87,7 @@ def arguments(command: str, store: Store) -> list[object]:
     return [command, "-f", "ndjson", URL, *more]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("command", "name"), CASES)
 def test_what_is_listed_and_not_there_is_one_line_and_all_else_is_done(
     run: Callable[..., Any], store: Store, command: str, name: str

@@ -173,6 +173,7 @@ def test_real_output_keeps_to_the_schema(lines, name):
         assert checker.is_valid(obj), (obj, problems(name, obj))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HERE)
 def test_a_missing_or_unknown_key_is_caught(lines, name):
     seen = {}

@@ -213,6 +213,7 @@ def test_diff_compares_what_it_can(
     assert "payments-0" in result.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["plan", "recover", "rebuild-index"])
 @pytest.mark.parametrize("name", ROOT)
 def test_what_the_caller_may_not_read_costs_no_partition(

@@ -70,6 +70,7 @@ def test_an_error_at_any_call_is_told_and_can_be_finished_and_undone(place, code
         place.assert_untouched()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
 def test_an_error_at_any_call_of_an_undo_is_told_and_it_goes_on(place, code):
     place.reset()

@@ -11,7 +11,7 @@ from changes import count, failing, killed, result
 
 # From Python 3.12 on; the child only does what is tested here, and no thread is waited for.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-PARTS = 4
+PARTS = [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(4)]
 """The moments of a kill are shared out, so that several workers of pytest can take them."""
 
 
@@ -21,10 +21,10 @@ def moments(place, job):
     return count(job)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", PARTS)
 def test_what_was_killed_while_it_changed_a_log_dir_is_finished_or_undone(place, part):
     last = moments(place, place.do)
-    for number in range(1 + part, last + 1, PARTS):
+    for number in range(1 + part, last + 1, len(PARTS)):
         for after in (place.finish, place.undo):
             place.reset()
             assert killed(number, place.do), number
@@ -35,12 +35,12 @@ def test_what_was_killed_while_it_changed_a_log_dir_is_finished_or_undone(place,
             place.assert_finished() if after == place.finish else place.assert_untouched()
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", PARTS)
 def test_an_undo_that_was_killed_is_undone_again(place, part):
     place.reset()
     place.do()
     last = count(place.undo)
-    for number in range(1 + part, last + 1, PARTS):
+    for number in range(1 + part, last + 1, len(PARTS)):
         place.reset()
         with failing(0, lambda: None):
             place.do()

@@ -3,6 +3,7 @@ import zlib
 from dataclasses import fields
 
 import numpy as np
+import pytest
 from crc32c import crc32c
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -158,6 +159,7 @@ def test_a_walk_stays_inside_its_bounds_and_finds_only_sound_entries(inside, out
             assert zlib.crc32(entry[16:]) == int.from_bytes(entry[12:16], "big")
 
 
+@pytest.mark.long
 def test_every_size_field_of_a_short_file_is_survived():
     for size in [*range(-20, 120), 2**31 - 1, -(2**31), 2**31 - 13]:
         for magic in range(256):

@@ -251,6 +251,7 @@ INDEX_DAMAGES = [without_some_entries, with_noise, with_wrong_entry, with_paddin
                  without_its_beginning, nothing]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spoil", INDEX_DAMAGES)
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("table", ["batches", "records"])
@@ -289,6 +290,7 @@ def spoiled(data: bytes, rng: random.Random) -> bytes:
     return damage.overwrite(data, at, rng.randbytes(length))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", ["batches", "records"])
 @pytest.mark.parametrize("seed", range(60))
 def test_pieces_of_a_damaged_segment_give_the_rows_of_the_whole(

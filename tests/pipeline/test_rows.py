@@ -105,7 +105,7 @@ def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -
                     assert some.schema.equals(tables.schema("records"), check_metadata=True)
                 assert pylist(records) == told(place, base, path, file, chunk)
                 count += found.num_rows
-    assert count or not any(log.stat().st_size for log in logs)
+    assert count or not any(log.stat().st_size for log in logs if log.suffix == ".log")
 
 
 def batch(offset: int, *values: bytes | None, payload: bytes | None = None, **more) -> bytes:

@@ -94,6 +94,7 @@ DAMAGE = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "damage"), DAMAGE.values(), ids=DAMAGE)
 def test_the_pieces_of_a_damaged_segment_tell_the_same_or_nothing(
     generated, tmp_path, kind, damage

@@ -130,6 +130,7 @@ def test_every_cut_of_a_log_is_seen(victim, part):
         assert Severity.ERROR in {severity for _, severity in found}, size
 
 
+@pytest.mark.long
 def test_flips_of_an_offset_index(victim):
     """A relative offset may be any that its batch holds: older brokers wrote the first."""
     index, table = victim("*.index"), batches(victim("*.log").path)

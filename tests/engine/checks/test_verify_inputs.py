@@ -359,7 +359,7 @@ def test_files_with_odd_names(clean, name, where):
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)
-@pytest.mark.parametrize("form", ["table", "ndjson"])
+@pytest.mark.parametrize("form", ["table", pytest.param("ndjson", marks=pytest.mark.long)])
 def test_odd_names_reach_a_terminal_escaped(scenario, tmp_path, name, form):
     target = tmp_path / os.fsdecode(name)
     shutil.copytree(scenario("4.3.1/clean") / "codec-none-0", target)
@@ -524,7 +524,7 @@ def test_a_busy_directory(clean):
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        for _ in range(100):
+        for _ in range(30):
             outcome = verify(home, level=Level.BATCHES)
             serious = [f.code for f in outcome.findings if f.severity is Severity.ERROR]
             assert serious == []

@@ -65,6 +65,7 @@ def test_a_log_is_supplemented_to_what_rebuilding_makes_of_it(
     assert applied["mine"] < applied["rebuilt"] or "torn" in name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
 def test_a_damaged_log_is_supplemented_to_what_rebuilding_makes_of_it(
     scenario: Scenario, version: str, tmp_path: Path

@@ -260,6 +260,7 @@ NOT_COVERED = frozenset([*range(8), *range(12, 16)])
 epoch. Magic 0 and 1 have one such field, the offset."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODERN)
 def test_every_flip_is_reported_at_its_batch_and_every_other_batch_is_found(name):
     parts = SEGMENTS[name]
