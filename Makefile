@@ -45,7 +45,7 @@ campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, s
 	  --report tests/broker/reports/files/REPORT.md
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
-	$(BIN)/python -m pytest -m "spark and not connector" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "spark and not connector" -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # pyspark 4.0 leaves it to the garbage collector to close its sockets.
 QUIET := -W "ignore:unclosed <socket:ResourceWarning"
