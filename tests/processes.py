@@ -5,8 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 NOBODY = 65534
 # What is loaded late is loaded before: the interpreter may lie where only root may read.
@@ -50,6 +52,32 @@ def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < end, f"it did not come about within {seconds} s"
         time.sleep(0.01)
+
+
+def children_of(process: psutil.Process) -> list[psutil.Process]:
+    """Return the children of a process that may end at any moment: none where it has ended."""
+    with suppress(psutil.NoSuchProcess):  # ZombieProcess is one of it
+        return process.children()
+    return []
+
+
+def command_of(process: psutil.Process) -> str:
+    """Return the command line of a process that may end at any moment: "" where it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def kill_family(pid: int) -> list[psutil.Process]:
+    """Kill a process, then all that it started; returns all of them."""
+    with suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        family = [root, *root.children(recursive=True)]
+        for one in family:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        return family
+    return []
 
 
 def wait_until_caught(pid: int, number: signal.Signals) -> None:

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
 import psutil
 import pytest
 from jsonschema import Draft202012Validator
-from processes import wait_for
+from processes import children_of, wait_for
 from verification import fingerprint
 
 from logtool.pipeline.runs import begin
@@ -264,20 +265,24 @@ def test_spark_submit_says_where_it_runs(scenario, tmp_path):
 
 
 def _listens(process: psutil.Process) -> bool:
-    kinds = [one.status for child in process.children() for one in child.net_connections()]
+    kinds = []
+    for child in children_of(process):
+        with suppress(psutil.NoSuchProcess):
+            kinds += [one.status for one in child.net_connections()]
     return psutil.CONN_LISTEN in kinds
 
 
 MOMENTS: dict[str, Callable[[psutil.Process], object]] = {
-    "Java starts": lambda process: process.children(),
+    "Java starts": children_of,
     "Spark waits for work": _listens,
     "Python workers run": lambda process: [
-        worker for child in process.children() for worker in child.children()
+        worker for child in children_of(process) for worker in children_of(child)
     ],
 }
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("moment", ["Java starts", "Spark waits for work", "Python workers run"])
 def test_an_interrupt_leaves_no_process_and_no_file(home, tmp_path, moment):
     job = subprocess.Popen(
@@ -285,14 +290,14 @@ def test_an_interrupt_leaves_no_process_and_no_file(home, tmp_path, moment):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     with job:
-        wait_for(lambda: MOMENTS[moment](psutil.Process(job.pid)))
+        wait_for(lambda: MOMENTS[moment](psutil.Process(job.pid)), 300)
         os.kill(job.pid, signal.SIGINT)
-        told = job.communicate(timeout=100)[1]
+        told = job.communicate(timeout=300)[1]
     assert job.returncode == 130, told
     assert "Traceback" not in told
     assert not list(tmp_path.rglob("*.parquet"))
     left = [one for one in psutil.process_iter() if _session_of(one) == job.pid]
-    psutil.wait_procs(left, 20)
+    psutil.wait_procs(left, 100)
     assert not [one for one in left if one.is_running()]
 
 

@@ -1,12 +1,10 @@
 """A real cluster on this machine: a master and two workers, one of which is killed in mid-job."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ import pandas
 import psutil
 import pytest
 from bench.generate import MIB, Spec, generate
+from processes import command_of, kill_family, wait_for
 
 from logtool.pipeline import manifest
 
@@ -47,23 +46,10 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def wait_for(condition: Callable[[], object], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.1)
-
-
 def end(process: subprocess.Popen) -> None:
     """End a process and what it started."""
     if process.poll() is None:
-        family = [
-            *psutil.Process(process.pid).children(recursive=True),
-            psutil.Process(process.pid),
-        ]
-        for one in family:
-            one.kill()
-        psutil.wait_procs(family, 20)
+        psutil.wait_procs(kill_family(process.pid), 20)
     process.wait()
 
 
@@ -159,9 +145,8 @@ def test_a_worker_killed_in_mid_job_changes_nothing(cluster, log_dir, tmp_path):
         assert job.poll() is None, job.communicate()
         worker = psutil.Process(cluster.workers[0].pid)
         family = [worker, *worker.children(recursive=True)]
-        assert any("CoarseGrainedExecutor" in " ".join(one.cmdline()) for one in family)
-        for one in family:
-            os.kill(one.pid, signal.SIGKILL)
+        assert any("CoarseGrainedExecutor" in command_of(one) for one in family)
+        kill_family(worker.pid)
         assert manifest.complete(str(tmp_path / "there")) == [], "no run is there in mid-job"
         _, said = job.communicate(timeout=400)
     assert job.returncode == 0, said
