@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 
-.PHONY: help demo test test-long explore test-broker healthy campaign test-spark test-spark-lowest bench \
+.PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
   log-dirs campaign-files lint generate fixtures lock clean
 
 help:  ## list the targets
@@ -31,7 +31,10 @@ explore: $(VENV)/dev.stamp  ## try the properties in the tests with new draws, f
 	  -o timeout=3600 $(PYTEST_ARGS)
 
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
-	$(BIN)/python -m pytest -m broker -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "broker and not long" -n 3 --dist loadfile $(PYTEST_ARGS)
+
+test-broker-long: $(VENV)/test.stamp  ## the same with one more release
+	$(BIN)/python -m pytest -m "broker and long" -n 2 $(PYTEST_ARGS)
 
 healthy: $(VENV)/test.stamp  ## judge healthy log dirs of real brokers, many seeds (Java 17, Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.healthy_campaign $(HEALTHY_ARGS)
@@ -52,6 +55,26 @@ QUIET := -W "ignore:unclosed <socket:ResourceWarning"
 
 test-spark-lowest: $(LOWEST)/spark.stamp  ## the same in short on the lowest releases promised
 	$(LOWEST)/bin/python -m pytest -m "lowest or connector" $(QUIET) tests/pipeline $(PYTEST_ARGS)
+
+COVERAGE_ARGS ?=
+COVERAGE_FLOOR := 92
+.PHONY: coverage
+coverage: $(VENV)/dev.stamp  ## what `make test` reaches of the code, in its own process; fails below the floor
+	$(BIN)/python -m pytest -q -m "not broker and not spark and not long" -n auto \
+	  --cov=logtool --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_FLOOR) $(COVERAGE_ARGS)
+
+# The interpreter of a release: by its name on PATH, or where pyenv keeps it. Spark is not part of it.
+NEWER := 3.12 3.13
+find_python = $(firstword $(foreach p,python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3),\
+  $(shell $(p) -c 'import sys; print(sys.executable)' 2>/dev/null)))
+
+.PHONY: test-newer
+test-newer:  ## what `make test` runs, on Python 3.12 and 3.13 where they are installed
+	@for v in $(NEWER); do $(MAKE) --no-print-directory test-python-$$v || exit 1; done
+
+test-python-%:
+	@if [ -z "$(call find_python,$*)" ]; then echo "Python $* is not installed: nothing was tested on it."; \
+	else $(MAKE) --no-print-directory VENV=.venv-$* PYTHON=$(call find_python,$*) test; fi
 
 bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)

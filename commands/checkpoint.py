@@ -1,16 +1,22 @@
 """``logtool checkpoint``: the small text files beside the logs. Writes only with --apply."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import parsing
 from logtool.commands.program.lazy_group import help_text, new_app
 from logtool.commands.program.spread import Without, spread
 from logtool.disk import shell
+from logtool.errors import UsageError
 from logtool.findings import Severity
+
+if TYPE_CHECKING:
+    from logtool.checkpoints.view import Wanted
+    from logtool.commands.views.checkpoint import NotFlushed as Total
 
 File = Annotated[
     Path,
@@ -19,10 +25,10 @@ File = Annotated[
     ),
 ]
 Target = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="PATH",
-        help="A log dir, a partition dir or a checkpoint.",
+        help="A log dir, a partition dir or a checkpoint; by default the current directory.",
         show_default=False,
         parser=options.local_path,
     ),
@@ -39,7 +45,75 @@ Offset = Annotated[
     str | None, typer.Argument(metavar="[OFFSET]", help="The new offset.", show_default=False)
 ]
 Delete = Annotated[bool, typer.Option("--delete", help="Remove the row; without ROW, the file.")]
-Listed = Annotated[options.LocalInputs, Without("files_from", "null")]
+
+
+@dataclass(frozen=True, slots=True)
+class NotFlushed:
+    """What is to be said of the part of each log that is not flushed."""
+
+    unflushed: Annotated[
+        bool,
+        typer.Option(
+            "--unflushed",
+            help="Read the logs from their recovery points on, and show how many bytes and records "
+            "are not known to be flushed, since when, and what a start after a kill reads.",
+        ),
+    ] = False
+    max_unflushed: Annotated[
+        str | None,
+        typer.Option(
+            "--max-unflushed",
+            metavar="SIZE",
+            help="The same, with exit status 1 where a partition has more than SIZE, such as 1G, "
+            "that is not flushed.",
+        ),
+    ] = None
+    segment_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--segment-bytes",
+            metavar="SIZE",
+            help="The same, with what a start would read if segments were of SIZE, such as 128M.",
+        ),
+    ] = None
+    now: Annotated[
+        str | None,
+        typer.Option(
+            "--now",
+            metavar="TIME",
+            help="Ages are counted to TIME, such as 2026-11-22T10:30:00Z; by default to this "
+            "moment.",
+        ),
+    ] = None
+
+    def wanted(self) -> "tuple[Wanted | None, str | None]":
+        """Return what is asked for, and the line that says which time is meant by --now.
+
+        None where nothing is asked for; UsageError for what makes no sense.
+        """
+        from logtool.checkpoints.view import Wanted
+
+        if not (self.unflushed or self.max_unflushed or self.segment_bytes):
+            if self.now:
+                raise UsageError("--now is for --unflushed")
+            return None, None
+        now_ms, told = parsing.now_ms(), None
+        if self.now is not None:
+            now_ms, told = parsing.parse_moment("--now", self.now)
+        return Wanted(now_ms, _size("--segment-bytes", self.segment_bytes)), told
+
+    def total(self) -> "Total":
+        """Return what adds it up."""
+        from logtool.commands.views.checkpoint import NotFlushed as Total
+
+        limit = _size("--max-unflushed", self.max_unflushed)
+        return Total(limit, _size("--segment-bytes", self.segment_bytes))
+
+
+def _size(option: str, text: str | None) -> int | None:
+    return None if text is None else parsing.parse_size(option, text)
+
+
 Chosen = Annotated[options.LocalInputs, Without("paths", "files_from", "null")]
 
 
@@ -55,7 +129,8 @@ def checkpoint() -> None:
 @spread
 def show(
     *,
-    inputs: Listed,
+    inputs: options.LocalInputs,
+    not_flushed: NotFlushed,
     printing: options.StillPrinting,
 ) -> None:
     """Print the offsets of partitions, side by side.
@@ -64,14 +139,20 @@ def show(
     start, cleaner offset and last leader epoch. A partition without a directory is gone. For a
     partition dir, prints the leader epochs.
 
+    With --unflushed, prints what of each log in a log dir lies behind its recovery point: a power
+    failure may take it, and a start after a kill reads it again, from the first byte of the segment
+    that holds the recovery point. What --segment-bytes says is an estimate: it lets segments of
+    that size begin where the log on disk does.
+
     Examples:
       logtool checkpoint show /var/lib/kafka/data
+      logtool checkpoint show --max-unflushed 1G --segment-bytes 128M /var/lib/kafka/data
       logtool checkpoint show /var/lib/kafka/data/orders-0
       logtool checkpoint show -f csv /var/lib/kafka/data > offsets.csv
 
     Exit status:
       0    everything was printed
-      1    a file has lines that a broker cannot read
+      1    a file has lines that a broker cannot read, or a partition has more than --max-unflushed
       2    the command line makes no sense
       4    some input could not be read, or nothing matched
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
@@ -82,17 +163,20 @@ def show(
     from logtool.commands.views import checkpoint as checkpoint_views
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
-    from logtool.running.summary import Summary
+    from logtool.running.summary import ActionSummary
 
     settings = printing.settings()
-    given = inputs.resolved()
-    report = Report(
-        settings=settings, view=checkpoint_views.of_rows(), summary=Summary(), inputs=given
-    )
+    given, total, (wanted, told) = inputs.resolved(), not_flushed.total(), not_flushed.wanted()
+    view = checkpoint_views.of_rows(unflushed=wanted is not None)
+    summary = ActionSummary()
+    report = Report(settings=settings, view=view, summary=summary, inputs=given)
+    if told:
+        report.note(told)
+    shown: set[Path] = set()
     with report:
         for path in given.paths:
             try:
-                for item in show(path, given.selection):
+                for item in show(path, given.selection, wanted):
                     if isinstance(item, UnreadableError):
                         report.summary.add(item)
                         report.unreadable(item)
@@ -100,18 +184,25 @@ def show(
                         report.summary.add(item)
                         report.note(f"{item.path}: {item.message}", str(item.severity))
                     else:
-                        report.summary.partitions += item["type"] == "partition"
+                        # Of a partition dir the rows are epochs, all of one partition.
+                        summary.partitions += item["type"] == "partition" or path not in shown
+                        shown.add(path)
                         report.item(item)
+                        if wanted and item["type"] == "partition":
+                            total.add(item)
             except UnreadableError as error:
                 report.summary.add(error)
                 report.unreadable(error)
+        summary.to_do = bool(total.over)
+    for line in total.lines() if wanted else ():
+        report.note(line)
     raise typer.Exit(report.exit_status())
 
 
 @spread
 def lint(
     *,
-    inputs: Listed,
+    inputs: options.LocalInputs,
     fail_on: options.FailOn = Severity.WARNING,
     printing: options.StillPrinting,
 ) -> None:
@@ -158,11 +249,11 @@ def lint(
 @spread
 def rebuild(
     *,
-    path: Target,
+    target: Target = None,
     inputs: Chosen,
     apply: options.Apply = False,
     undo_dir: options.UndoDir = None,
-    running: Annotated[options.Running, Without("max_rate", "max_duration")],
+    running: Annotated[options.Running, Without("max_duration")],
     printing: options.StillPrinting,
 ) -> None:
     """Mend checkpoints by what the logs hold.
@@ -203,6 +294,7 @@ def rebuild(
     from logtool.running.summary import ActionSummary
 
     settings = printing.settings()
+    path = target or parsing.here()
     given = Inputs([path], inputs.selection)
     summary = ActionSummary()
     job = Job(
@@ -213,7 +305,7 @@ def rebuild(
         command=f"logtool checkpoint rebuild --apply {shell.path(path)}",
         summary=summary,
     )
-    budget = Budget(running.threads)
+    budget = Budget(running.threads, running.pace())
     try:
         found = Rebuild(
             path=path, selection=given.selection, run=Run(budget=budget), summary=summary
@@ -264,7 +356,6 @@ def set_row(
     from logtool.checkpoints.carry_out import log_dir_of
     from logtool.checkpoints.edit import Edit, remove, set_row
     from logtool.commands.views.checkpoint import Job
-    from logtool.errors import UsageError
 
     settings = printing.settings()
     if delete == (offset is not None) or (row is None and not delete):

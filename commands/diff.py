@@ -23,7 +23,7 @@ class Sources(options.Inputs):
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DIR",
+            metavar="DIR...",
             show_default=False,
             help="A broker's log dir, a partition dir, or a file of --digest; ID=DIR names its "
             "node.",

@@ -12,7 +12,10 @@ from logtool.errors import UsageError
 from logtool.findings import Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from logtool.commands.output import OutputSettings
+    from logtool.doctor.answers import Component
     from logtool.exits import Exit
 
 DEFAULT_DURATION = "10s"
@@ -25,7 +28,9 @@ class Dirs(options.LocalInputs):
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DIR", help="Log dirs of one broker, or partition dirs.", show_default=False
+            metavar="DIR...",
+            help="Log dirs of one broker, or partition dirs; by default the current directory.",
+            show_default=False,
         ),
     ] = None
 
@@ -34,8 +39,8 @@ Environment = Annotated[
     bool,
     typer.Option(
         "--environment",
-        help="Say what logtool runs on: Python, kernels, CRC, Java, packages, limits; takes no "
-        "DIR.",
+        help="Say what logtool runs on: Python, kernels, CRC, Java, packages, limits, and your own "
+        "settings with where they come from; takes no DIR.",
     ),
 ]
 MaxDuration = Annotated[
@@ -142,6 +147,30 @@ def _environment(settings: "OutputSettings") -> "Exit":
 
     report = Report(settings, views.of_environment(), Summary())
     with report:
-        for one in components():
+        for one in (*components(), *_own_settings()):
             report.item(one.as_json())
     return report.exit_status()
+
+
+def _own_settings() -> "Iterator[Component]":
+    """Yield the user's own defaults, each with where it comes from."""
+    from logtool.commands.program import settings as own
+    from logtool.doctor.answers import Component, State
+
+    file = own.path()
+    there = file is not None and file.exists()
+    detail = str(file) if there else f"{file}, which is not there" if file else "switched off"
+    problem, found = None, {}
+    try:
+        found = own.load()
+    except UsageError as error:
+        problem = Component("settings", False, None, str(error), State.ERROR)
+    yield problem or Component("settings", there, None, detail)
+    for name in own.SETTINGS:
+        one = found.get(name)
+        value, source = (str(one.value), f"from {one.source}") if one else (None, "not set")
+        yield Component(f"setting {name}", one is not None, value, source)
+    for variable in sorted(
+        own.variables().keys() - {own.variable_of(name) for name in own.SETTINGS}
+    ):
+        yield Component(variable, True, None, "is no setting of logtool", State.WARNING)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,17 +16,18 @@ from logtool.errors import UsageError
 from logtool.exits import Exit
 
 if TYPE_CHECKING:
-    from logtool.commands.output import Report, View
+    from logtool.commands.output import OutputSettings, Report, View
     from logtool.commands.printing.dump_parquet import ParquetFile
     from logtool.disk.log_dir import Inputs
     from logtool.dump.log import Filter
+    from logtool.dump.selecting import Content
     from logtool.dump.stream import Dump
 
 SCHEMA = "logtool.dump/2"
 
 
 class DumpFormat(StrEnum):
-    """As `Format`, the lines of Kafka's own tool, and a file of columns."""
+    """As `Format`, the lines of Kafka's own tool, a file of columns, and lines for producers."""
 
     _ignore_ = "members each"
     members = vars()
@@ -34,8 +35,12 @@ class DumpFormat(StrEnum):
         members[each.name] = each.value
     KAFKA = "kafka"
     PARQUET = "parquet"
+    KCAT = "kcat"
+    CONSOLE_PRODUCER = "console-producer"
 
 
+EXPORTS = (DumpFormat.KCAT, DumpFormat.CONSOLE_PRODUCER)
+"""Formats for a producer."""
 _AS_TABLE = DumpFormat(options.Format.TABLE)
 
 
@@ -54,7 +59,8 @@ FormatOption = Annotated[
         "-f",
         "--format",
         help="Format of standard output; kafka prints the lines of kafka-dump-log.sh, parquet "
-        "writes --output and prints nothing.",
+        "writes --output and prints nothing, kcat and console-producer print records for these "
+        "tools to produce again.",
         show_default=True,
     ),
 ]
@@ -88,7 +94,9 @@ class Shown:
         typer.Option(
             "--timestamp",
             metavar="A..B",
-            help="Print only timestamps A through B: milliseconds, or RFC 3339 with a time zone.",
+            help="Print only timestamps A through B: milliseconds, a time such as "
+            "2026-11-22T10:30:00Z (UTC without a zone), a date for its whole day, -2h (also s, m, "
+            "d, w), now, today or yesterday.",
         ),
     ] = None
     producer: Annotated[
@@ -99,21 +107,111 @@ class Shown:
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", metavar="N", min=1, help="Stop after N batches, records and entries."
+            "--limit",
+            metavar="N",
+            min=1,
+            help="Stop after N batches, records and entries; after N records where records are "
+            "looked for by what they hold.",
         ),
     ] = None
 
-    def filter(self) -> "Filter":
-        """Return what of a log is meant; UsageError for a range that is none."""
+    def filter(self, content: "Content") -> "tuple[Filter, str | None]":
+        """Return what of a log is meant, and what to say of its times where they were not plain.
+
+        UsageError for a range that is none.
+        """
         from logtool.dump.log import Filter
         from logtool.dump.values import EVERYTHING, parse_offsets, parse_timestamps
 
-        return Filter(
+        timestamps, told = EVERYTHING, None
+        if self.timestamp is not None:
+            timestamps, told = parse_timestamps(self.timestamp, parsing.now_ms())
+        chosen = Filter(
             offsets=EVERYTHING if self.offset is None else parse_offsets(self.offset),
-            timestamps=EVERYTHING if self.timestamp is None else parse_timestamps(self.timestamp),
+            timestamps=timestamps,
             producer_id=self.producer,
             records=self.records,
+            content=content,
             max_batch_memory=parsing.parse_batch_memory(self.max_batch_memory),
+        )
+        return chosen, told
+
+
+Texts = list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """Which records are printed, by what they hold."""
+
+    key: Annotated[
+        Texts,
+        typer.Option(
+            "--key",
+            metavar="TEXT",
+            help="Print only records with this key: text, hex:.., base64:.., or null: for none; "
+            "utf8:.. for text that begins like these. Repeatable: any of them. Implies --records, "
+            "as the next four options do; a record must be what all of them say.",
+        ),
+    ] = None
+    value: Annotated[
+        Texts,
+        typer.Option(
+            "--value",
+            metavar="TEXT",
+            help="Print only records with this value, given like a key; null: finds tombstones.",
+        ),
+    ] = None
+    header: Annotated[
+        Texts,
+        typer.Option(
+            "--header",
+            metavar="NAME[=VALUE]",
+            help="Print only records with this header, VALUE given like a key. Repeatable: all "
+            "of them.",
+        ),
+    ] = None
+    grep: Annotated[
+        Texts,
+        typer.Option(
+            "--grep",
+            metavar="REGEX",
+            help="Print only records with a match in the bytes of key or value, by a regular "
+            "expression of Python such as (?i)refund. Repeatable: all of them.",
+        ),
+    ] = None
+    json_path: Annotated[
+        Texts,
+        typer.Option(
+            "--json-path",
+            metavar="PATH[=VALUE]",
+            help="Print only records whose value is JSON with this place, such as "
+            "$.order.id=4711, $.items[*].sku or $['a b'][-1]. Repeatable: all of them.",
+        ),
+    ] = None
+    count: Annotated[
+        bool,
+        typer.Option(
+            "--count",
+            help="Print how many records of each partition, and in all, would be printed.",
+        ),
+    ] = False
+
+    @property
+    def any_given(self) -> bool:
+        """Return whether records are looked for by what they hold."""
+        return any((self.key, self.value, self.header, self.grep, self.json_path))
+
+    def content(self) -> "Content":
+        """Return what records must hold; UsageError for what cannot be looked for."""
+        from logtool.dump.selecting import parse_content
+
+        return parse_content(
+            keys=self.key or (),
+            values=self.value or (),
+            headers=self.header or (),
+            patterns=self.grep or (),
+            paths=self.json_path or (),
         )
 
 
@@ -130,6 +228,7 @@ def dump(
     *,
     inputs: options.Inputs,
     shown: Shown,
+    selectors: Selectors,
     format: FormatOption = _AS_TABLE,
     output_file: Output = None,
     printing: Annotated[options.Printing, Without("format")],
@@ -143,12 +242,23 @@ def dump(
 
     Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
 
+    Records are found by --key, --value, --header, --grep and --json-path in all partitions of the
+    given paths, compressed or not; control records are no such records. --count tells how many
+    there are.
+
     --format parquet writes one table to --output: batches, or with --records records. Its columns
     are the fields of ndjson; keys, values and headers are binary, times are timestamps in UTC
     beside their milliseconds. It needs pip install 'kafka-logtool[parquet]'.
 
+    --format kcat and --format console-producer print records as kcat -P or
+    kafka-console-producer.sh takes them in, and say on stderr with which options. They look at all
+    records first, and print none where one would be produced wrongly. Timestamps are not kept; the
+    guide logtool-recipes shows how to produce records again with all that they have.
+
     Examples:
       logtool dump --records --offset 4711..4800 data/orders-0
+      logtool dump --topic orders --key customer-17 --timestamp yesterday.. data
+      logtool dump --topic orders --json-path '$.order.state=failed' --count data
       logtool dump --format ndjson data/orders-0/*.log | jq -c 'select(.type == "batch")'
       logtool dump --format kafka --records data/orders-0/00000000000000000000.log
 
@@ -157,44 +267,90 @@ def dump(
       1    something is damaged; what could be read was printed
       2    the command line makes no sense
       4    some input could not be read, or a batch is beyond --max-batch-memory, or nothing matched
-      5    --output exists or lies in what is dumped; nothing was written
+      5    --output exists or lies in what is dumped, or a record cannot be said in the format;
+           nothing was written
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import dump
-    from logtool.dump.stream import Dump
-
     settings = printing.settings(format)
     if (settings.format == "parquet") != (output_file is not None):
         raise UsageError("--format parquet and --output FILE need each other")
-    given = inputs.resolved()
-    job = Dump(
-        paths=given.paths,
-        chosen=shown.filter(),
-        selection=given.selection,
-        limit=shown.limit,
-    )
-    table = None
+    content = selectors.content()
+    if selectors.count or selectors.any_given or settings.format in EXPORTS:
+        shown = replace(shown, records=True)
+    chosen, told = shown.filter(content)
+    _run(_Asked(settings, inputs.resolved(), shown, selectors, chosen, told), output_file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a command line asks for."""
+
+    settings: "OutputSettings"
+    inputs: "Inputs"
+    shown: Shown
+    selectors: Selectors
+    chosen: "Filter"
+    told: str | None
+    """What is to be said of the times."""
+
+    @property
+    def is_export(self) -> bool:
+        """Return whether the records are for a producer."""
+        return self.settings.format in EXPORTS
+
+    def job(self) -> "Dump":
+        """Return a dump that has not begun."""
+        from logtool.dump.stream import Dump
+
+        return Dump(
+            paths=self.inputs.paths,
+            chosen=self.chosen,
+            selection=self.inputs.selection,
+            limit=self.shown.limit,
+            limits_records=self.is_export or self.selectors.any_given,
+        )
+
+
+def _run(asked: _Asked, output_file: str | None) -> None:
+    from logtool.commands.output import Report
+    from logtool.commands.views import dump
+
+    job, table = asked.job(), None
     if output_file is not None:
         target = options.local_path(output_file)
-        table = _parquet_file(target, given.paths, records=shown.records)
-    report = Report(
-        settings=settings, view=_view(job, shown, table), summary=job.summary, inputs=given
-    )
-    _print(report, job, shown, table, given)
-    dump.conclude(report)
+        table = _parquet_file(target, asked.inputs.paths, records=asked.shown.records)
+    view = _view(job, asked, table)
+    report = Report(settings=asked.settings, view=view, summary=job.summary, inputs=asked.inputs)
+    if asked.told:
+        report.note(asked.told, "dim")
+    if asked.selectors.count:
+        _count(report, job)
+    elif asked.is_export:
+        _export(report, asked.job(), job)
+    else:
+        _print(report, job, asked.shown, table, asked.inputs)
+    looked_for = asked.selectors.any_given and not asked.selectors.count
+    dump.conclude(report, job.matched if looked_for else None)
     raise typer.Exit(report.exit_status())
 
 
-def _view(job: "Dump", shown: Shown, table: "ParquetFile | None") -> "View":
+def _view(job: "Dump", asked: _Asked, table: "ParquetFile | None") -> "View":
     from logtool.commands import output
     from logtool.commands.output import View
     from logtool.commands.printing import kafka_text
-    from logtool.commands.views import dump
+    from logtool.commands.views import dump, dump_count, dump_export
 
+    settings, shown = asked.settings, asked.shown
+    if asked.selectors.count:
+        if settings.format not in list(options.Format):
+            raise UsageError(f"--count and --format {settings.format} contradict each other")
+        if shown.limit is not None:
+            raise UsageError("--count and --limit contradict each other")
+        return dump_count.make(SCHEMA, verbose=settings.verbose)
     layouts = dump.Layouts(records=shown.records)
     lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
+    lines |= dict.fromkeys(EXPORTS, dump_export.render)
     if table:
         lines["parquet"] = table.item
     return View(
@@ -204,6 +360,32 @@ def _view(job: "Dump", shown: Shown, table: "ParquetFile | None") -> "View":
         lines=lines,
         row_types=dump.row_types(records=shown.records),
     )
+
+
+def _export(report: "Report", first: "Dump", job: "Dump") -> None:
+    """Print the records of `job` for a producer, after a look at the same ones in `first`."""
+    from logtool.commands.views import dump_export
+
+    export = None
+    with report:
+        first.progress.on_progress = job.progress.on_progress = report.show
+        export = dump_export.looked_at(report.settings.format, first)
+        dump_export.print_all(report, job, export)
+    for line in dump_export.notes(export) if export else ():
+        report.note(line)
+
+
+def _count(report: "Report", job: "Dump") -> None:
+    from logtool.dump.counting import Count
+
+    job.in_blocks = True
+    with report:
+        job.progress.on_progress = report.show
+        for item in Count(job):
+            if isinstance(item, Exception):
+                report.unreadable(item)
+            else:
+                report.item(item)
 
 
 def _print(

@@ -43,6 +43,13 @@ class PolicyChoice(StrEnum):
     DELETE = "delete"
 
 
+class GhostEpochChoice(StrEnum):
+    """Whose epoch a ghost has."""
+
+    FOLLOWING = "following"
+    CHECKPOINT = "checkpoint"
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What of the gaps is looked for and shown."""
@@ -75,6 +82,21 @@ class Shown:
         bool,
         typer.Option("--ghosts", help="Print the batches that would fill the gaps, one by one."),
     ] = False
+    ghost_epoch: Annotated[
+        GhostEpochChoice,
+        typer.Option(
+            "--ghost-epoch",
+            help="Whose leader epoch a ghost has. following: that of the batch behind the gap, one "
+            "ghost for one gap; checkpoint: where leader-epoch-checkpoint is sound, what it says.",
+        ),
+    ] = GhostEpochChoice.CHECKPOINT
+    fill_losses: Annotated[
+        bool,
+        typer.Option(
+            "--fill-losses",
+            help="With --output: fill the gaps too that may mean loss, so that nobody sees them.",
+        ),
+    ] = False
     output: Annotated[
         Path | None,
         typer.Option(
@@ -96,7 +118,9 @@ class Shown:
     ] = None
 
     def wanted(self) -> "GapOptions":
-        """Return what the engine is to find out."""
+        """Return what the engine is to find out; UsageError for what makes no sense."""
+        if self.fill_losses and not self.output:
+            raise UsageError("--fill-losses is for --output")
         from logtool.gaps.run import GapOptions
 
         return GapOptions(
@@ -122,16 +146,18 @@ def gaps(
 
     The table shows each partition with the gaps that may mean loss; -v shows all gaps.
 
+    Timestamps far in the future or in another unit are told as infos, as verify tells them.
+
     Ghosts are the empty batches that would fill the gaps, as Redpanda's Raft recovery sends them: a
     header of 61 bytes that covers the offsets from a first through a last one. There is none behind
-    the last batch. A ghost has the leader epoch that leader-epoch-checkpoint gives its offsets
-    where that is sound, else that of the batch behind.
+    the last batch. --ghost-epoch says which leader epoch they have; both are shown.
 
-    --output writes the log of one partition, filled with ghosts, as one segment without gaps that
-    'logtool verify' accepts. Every real batch stays byte for byte as it is, and what is damaged is
-    left out. Kafka has no type for ghosts: they are written as what its cleaner leaves of an
-    emptied batch, a header with 0 records, here of no producer and no time, which every broker and
-    client reads and steps over. FILE is called by its first offset, as a segment is.
+    --output writes the log of one partition, filled with ghosts, as one segment that 'logtool
+    verify' accepts. Gaps that may mean loss stay unless --fill-losses is given. Every real batch
+    stays byte for byte as it is, and what is damaged is left out. Kafka has no type for ghosts:
+    they are written as what its cleaner leaves of an emptied batch, a header with 0 records, here
+    of no producer and no time, which every broker and client reads and steps over. FILE is called
+    by its first offset, as a segment is.
 
     --follower shows what becomes of the log in a replica that numbers batches as they arrive, as
     Redpanda's does. A Kafka follower keeps the leader's offsets and needs no ghosts.
@@ -172,6 +198,7 @@ def _list(
 ) -> None:
     """Print the gaps of all partitions, partition by partition, and in the end the sums."""
     from logtool.commands.views import gaps
+    from logtool.commands.views.findings import Aside
     from logtool.errors import UnreadableError
     from logtool.gaps import fill
     from logtool.gaps.run import Gaps
@@ -184,7 +211,7 @@ def _list(
     )
     if shown.output:
         fill.check_target(shown.output)
-    printer = _Printer(report, shown)
+    printer, aside = _Printer(report, shown), Aside(report)
     with report:
         if (shown.output or shown.follower) and job.partitions > 1:
             raise UsageError(f"--output and --follower take one partition, not {job.partitions}")
@@ -195,10 +222,13 @@ def _list(
                 report.unreadable(item)
             else:
                 printer.partition(item, replica)
+                for finding in item.findings:
+                    aside.take(finding)
         summary.out_of_budget = job.out_of_time
         summary.to_do = printer.totals.all["losses"] > 0
         for obj in printer.totals.topics():
             report.item(obj)
+    aside.conclude()
     style = "error" if summary.to_do else "good" if summary.complete else "warning"
     for line in gaps.last_lines(printer.totals.all, summary):
         report.note(line, style)
@@ -220,7 +250,8 @@ class _Printer:
 
         report, settings = self._report, self._report.settings
         brief = settings.format == "table" and not settings.verbose
-        fillers = ghosts.of(result.ledger, result.subject.facts)
+        following = self._shown.ghost_epoch is GhostEpochChoice.FOLLOWING
+        fillers = ghosts.of(result.ledger, result.subject.facts, following=following)
         about = objects.partition_object(result, fillers)
         self.totals.add(about)
         report.item(about)
@@ -242,7 +273,9 @@ class _Printer:
 
     def _write(self, target: Path, result: "Result", fillers: "Ghosts", about: "Object") -> None:
         from logtool.commands.views import gaps
-        from logtool.gaps import fill
+        from logtool.gaps import fill, ghosts
 
-        size = fill.write(result, fillers, target)
-        self._report.note(gaps.written(target, size, about))
+        losses_too = self._shown.fill_losses
+        chosen = fillers if losses_too else ghosts.harmless(fillers, result.ledger)
+        size = fill.write(result, chosen, target)
+        self._report.note(gaps.written(target, size, about, losses_too=losses_too))

@@ -12,10 +12,23 @@ from logtool.errors import UsageError
 LARGEST = 2**63 - 1
 """Offsets and timestamps have 64 bits."""
 
-PartitionDir = Annotated[
+Place = Annotated[
     # Not Path: that would take an empty string for the current directory.
-    str,
-    typer.Argument(metavar="PARTITION_DIR", help="A partition dir.", show_default=False),
+    str | None,
+    typer.Argument(
+        metavar="PATH",
+        help="A partition dir, or a log dir with --topic and --partition; by default the current "
+        "directory.",
+        show_default=False,
+    ),
+]
+Topic = Annotated[
+    str | None,
+    typer.Option("--topic", metavar="NAME", help="The topic, where PATH is a log dir."),
+]
+Partition = Annotated[
+    int | None,
+    typer.Option("--partition", metavar="N", min=0, help="The partition, where PATH is a log dir."),
 ]
 Offset = Annotated[
     int | None,
@@ -26,8 +39,9 @@ Timestamp = Annotated[
     typer.Option(
         "--timestamp",
         metavar="T",
-        help="Look for the first record of this time or a later one: milliseconds or RFC 3339; or "
-        "for the earliest or the latest offset.",
+        help="Look for the first record of this time or a later one: milliseconds, a time such as "
+        "2026-11-22T10:30:00Z (UTC without a zone), a date, -2h (also s, m, d, w), now, today or "
+        "yesterday; or for the earliest or the latest offset.",
     ),
 ]
 
@@ -35,7 +49,9 @@ Timestamp = Annotated[
 @spread
 def lookup(
     *,
-    partition_dir: PartitionDir,
+    place: Place = None,
+    topic: Topic = None,
+    partition: Partition = None,
     offset: Offset = None,
     timestamp: Timestamp = None,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
@@ -53,6 +69,7 @@ def lookup(
 
     Examples:
       logtool lookup --offset 1200 data/orders-0
+      logtool lookup --offset 1200 --topic orders --partition 0 /var/lib/kafka/data
       logtool lookup --timestamp 2025-03-01T12:00:00Z data/orders-0
       logtool lookup --timestamp latest --json data/orders-0 | jq .items[0].log_end_offset
 
@@ -66,27 +83,25 @@ def lookup(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import lookup
+    from logtool.lookup.choice import partition_of
     from logtool.lookup.run import Asked, Lookup
     from logtool.running.progress import Progress
     from logtool.running.summary import ActionSummary
-    from logtool.times import parse_time
 
     if (offset is None) == (timestamp is None):
         raise UsageError("give one of --offset and --timestamp")
     settings = printing.settings()
-    asked, value = Asked.OFFSET, offset
+    asked, value, told = Asked.OFFSET, offset, None
     if timestamp in (Asked.EARLIEST, Asked.LATEST):
         asked = Asked(timestamp)
     elif timestamp is not None:
-        asked, value = Asked.TIMESTAMP, parse_time(timestamp)
-        if value is None or abs(value) > LARGEST:
-            raise UsageError(
-                f"--timestamp {timestamp}: expected milliseconds, RFC 3339 with a time zone, "
-                "earliest or latest"
-            )
-    (path,) = options.Inputs([partition_dir]).given()
+        asked, (value, told) = Asked.TIMESTAMP, _moment(timestamp)
+    (given,) = options.Inputs(None if place is None else [place]).given()
     summary = ActionSummary()
     with Report(settings=settings, view=lookup.make(settings), summary=summary) as report:
+        path = partition_of(given, topic, partition)
+        if told:
+            report.note(told, "dim")
         limit = parsing.parse_batch_memory(max_batch_memory)
         progress = Progress(on_progress=report.show)
         answer = Lookup(path=path, summary=summary, progress=progress, limit=limit).find(
@@ -96,3 +111,10 @@ def lookup(
         for obj in lookup.objects(answer):
             report.item(obj)
     raise typer.Exit(report.exit_status())
+
+
+def _moment(text: str) -> tuple[int, str | None]:
+    try:
+        return parsing.parse_moment("--timestamp", text)
+    except UsageError as error:
+        raise UsageError(f"{error}; or earliest or latest") from error

@@ -62,14 +62,19 @@ Paths = Annotated[
     # Not Path: that would take an empty string for the current directory.
     list[str] | None,
     typer.Argument(
-        metavar="PATH",
-        help="Log dirs, partition dirs or files, here or behind a URL such as s3://bucket/dir.",
+        metavar="PATH...",
+        help="Log dirs, partition dirs or files, here or at a URL such as s3://bucket/dir; by "
+        "default the current directory.",
         show_default=False,
     ),
 ]
 LocalPaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH", help="Log dirs, partition dirs or files.", show_default=False),
+    typer.Argument(
+        metavar="PATH...",
+        help="Log dirs, partition dirs or files; by default the current directory.",
+        show_default=False,
+    ),
 ]
 FilesFrom = Annotated[
     str | None,
@@ -95,9 +100,11 @@ ExcludeTopics = Annotated[
     ),
 ]
 Partitions = Annotated[
-    list[int] | None,
+    list[str] | None,
     typer.Option(
-        "--partition", metavar="N", help="Take only the partitions N of a log dir; repeatable."
+        "--partition",
+        metavar="N",
+        help="Take only these partitions of a log dir: 0, or 0,3-5; repeatable.",
     ),
 ]
 FormatOption = Annotated[
@@ -115,7 +122,7 @@ CsvSafe = Annotated[
 Wide = Annotated[
     bool,
     typer.Option(
-        "--wide",
+        "--wide/--no-wide",
         help="Show every column of a table, also on a terminal that is too narrow for all. "
         "In a pipe or a file tables are whole anyway.",
     ),
@@ -253,6 +260,14 @@ Conf = Annotated[
         help="A setting of Spark, such as spark.NAME=VALUE; repeatable.",
     ),
 ]
+SummaryToStdout = Annotated[
+    bool,
+    typer.Option(
+        "--summary-to-stdout",
+        help="Print totals, the verdict and the commands to run next behind the table, so that "
+        "'> report.txt' keeps them, and not on standard error.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on standard error.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more details for people.")]
 
@@ -276,7 +291,7 @@ class Inputs:
         return Selection(
             topics=tuple(self.topic or ()),
             exclude_topics=tuple(self.exclude_topic or ()),
-            partitions=tuple(self.partition or ()),
+            partitions=parsing.parse_partitions(self.partition or ()),
         )
 
     def texts(self) -> list[str]:
@@ -314,7 +329,7 @@ class LocalInputs(Inputs):
         """Return the path that a text names; UsageError for a URL."""
         path = files.path_of(text)
         if files.is_remote(path):
-            raise UsageError(f"{path}: this command works on local paths, not behind a URL")
+            raise UsageError(f"{path}: this command works on local paths, not at a URL")
         return path
 
 
@@ -362,6 +377,7 @@ class Printing:
     color: ColorOption = Color.AUTO
     progress: Progress = None
     wide: Wide = False
+    summary_to_stdout: SummaryToStdout = False
     quiet: Quiet = False
     verbose: Verbose = False
 
@@ -375,6 +391,12 @@ class Printing:
             raise UsageError(f"--json and --format {chosen} contradict each other")
         if self.csv_safe and (self.as_json or chosen not in ("csv", "tsv")):
             raise UsageError("--csv-safe is for --format csv and tsv")
+        if self.summary_to_stdout and (self.as_json or chosen not in ("table", "markdown")):
+            raise UsageError(
+                "--summary-to-stdout is for --format table and markdown; JSON has a summary anyway"
+            )
+        if self.summary_to_stdout and self.quiet:
+            raise UsageError("--quiet and --summary-to-stdout contradict each other")
         if self.quiet and self.verbose:
             raise UsageError("--quiet and --verbose contradict each other")
         return OutputSettings(
@@ -385,6 +407,7 @@ class Printing:
             progress=self.progress,
             csv_safe=self.csv_safe,
             wide=self.wide,
+            summary_to_stdout=self.summary_to_stdout,
         )
 
 

@@ -65,6 +65,8 @@ class OutputSettings:
     """None: a bar if stderr is a terminal."""
     csv_safe: bool = False
     """Whether no cell of CSV and TSV may be taken for a formula."""
+    summary_to_stdout: bool = False
+    """Whether totals, next commands and the like stand behind the data, not on stderr."""
     wide: bool = False
     """Whether tables have all columns, also on a terminal that is too narrow for them."""
 
@@ -103,6 +105,8 @@ class Report:
         self._interrupts = Interrupts()
         self._flushed = time.monotonic()
         self._progress: ProgressBar | None = None
+        self._notes: list[tuple[str, str | None]] = []
+        """What is for people, until the data before it is out."""
         self._writer: Writer | None = None
         self._wrote = False
 
@@ -173,8 +177,14 @@ class Report:
         Of nothing there is no verdict: where nothing matched, the error said so is all.
         """
         void = self._closed and self.summary.nothing_matched
-        if not (self.settings.quiet or self._pipe_closed or void):
-            self._hide_progress()
+        if self.settings.quiet or self._pipe_closed or void:
+            return
+        self._hide_progress()
+        if self.settings.summary_to_stdout:
+            self._notes.append((message, style))
+            if self._closed:
+                self._print_notes()
+        else:
             message = fitting.folded(text.escape(message), width_of(sys.stderr, self.settings))
             _stderr(paint(message, style, self.settings.color, sys.stderr))
 
@@ -231,9 +241,18 @@ class Report:
         self._writer.close(last)
         if isinstance(self._writer, TableWriter) and self._writer.hidden:
             self.note(_not_shown(list(self._writer.hidden)), "dim")
+        self._print_notes()
         with _writing():
             self._out.flush()
         return known
+
+    def _print_notes(self) -> None:
+        """Print what is for people behind the data."""
+        notes, self._notes = self._notes, []
+        width = width_of(sys.stdout, self.settings)
+        for message, style in notes:
+            line = fitting.folded(text.escape(message), width)
+            self._emit(paint(line, style, self.settings.color, sys.stdout) + "\n")
 
     def _emit(self, chunk: str | memoryview) -> None:
         self._hide_progress()

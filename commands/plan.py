@@ -29,7 +29,8 @@ ReadRate = Annotated[
     typer.Option(
         "--read-rate",
         metavar="SIZE",
-        help="How many bytes the broker reads in a second, such as 200M; by default measured.",
+        help="How many bytes a thread of the broker reads in a second, such as 200M; by default "
+        "measured, as a range.",
     ),
 ]
 
@@ -57,8 +58,14 @@ def plan(
     not fit the others, a partition in two log dirs, or a copy on its way from one to another is
     judged as the start judges it. The last lines say what depends on a log dir that was not given.
 
-    The time is that of reading at the rate measured here, with one thread for each log. With -v,
+    The time is a range, with one thread for each log: from reading at the fastest rate measured
+    here while the logs were loaded to reading at the slowest, or at that of the disk where the logs
+    came from the page cache, with the least and the most that brokers spent on a batch where that
+    was measured. The ten partitions that take longest are named, with what takes the time. With -v,
     indexes and snapshots that are rebuilt or removed along with a log are printed too.
+
+    What lies below the recovery point is read by no start, and not here: one line says how much
+    that is, whether damage was seen there all the same, and which command reads it.
 
     Examples:
       logtool plan /var/lib/kafka/data
@@ -91,7 +98,8 @@ def plan(
         selection=given.selection,
         run=running.run(report.show),
     )
-    _print(report, forecast, summary, threads=recovery_threads, rate=rate)
+    ask_disk = running.max_rate is None
+    _print(report, forecast, summary, threads=recovery_threads, rate=rate, ask_disk=ask_disk)
     raise typer.Exit(report.exit_status())
 
 
@@ -102,16 +110,22 @@ def _print(
     *,
     threads: int,
     rate: float | None,
+    ask_disk: bool,
 ) -> None:
-    """Print what happens as it is known, then how long `threads` need at `rate` bytes a second."""
+    """Print what happens as it is known, then how long `threads` need at `rate` bytes a second.
+
+    With `ask_disk` a little may be read past the page cache to know the rate.
+    """
     from logtool.actions import Action
     from logtool.commands.views import actions
-    from logtool.startup.duration import duration, measured_rate
+    from logtool.startup import rates
+    from logtool.startup.below import below
+    from logtool.startup.duration import duration
     from logtool.startup.partition import PartitionForecast
 
     printer = actions.Printer(report, summary)
     partitions: list[PartitionForecast] = []
-    time = None
+    time = unread = None
     with report:
         for item in forecast:
             if isinstance(item, Action):
@@ -123,10 +137,13 @@ def _print(
                 printer.problem(item)
         summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
-        speed = rate or measured_rate(partitions)
-        if speed:
-            time = duration(partitions, threads, speed)
+        known = rates.known(partitions, rate, ask_disk=ask_disk and summary.complete)
+        if known:
+            time = duration(partitions, threads, known)
             report.item(time.as_json())
+        unread = below(partitions)
+        if unread:
+            summary.next.setdefault(unread.command)
     style = "good" if report.exit_status() == 0 else None
-    for line in actions.last_lines(printer, partitions, time, summary):
+    for line in actions.last_lines(printer, partitions, time, unread, summary):
         report.note(line, style)

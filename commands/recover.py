@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from logtool.disk.log_dir import Selection
     from logtool.formats.names import TopicPartition
     from logtool.running.summary import ActionSummary
+    from logtool.startup.assumed import Assumed
     from logtool.startup.home import Points
     from logtool.startup.recover import Consent, Recover
 
@@ -50,6 +51,15 @@ class Begin:
             "say; repeatable. Without a name it is for the one partition that is selected.",
         ),
     ] = None
+    truncate_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--truncate-to",
+            metavar="TOPIC-PARTITION=OFFSET",
+            help="Let this log end at OFFSET, as a follower does to agree with its leader, and "
+            "recover what stays; a batch that reaches OFFSET goes as a whole. Repeatable.",
+        ),
+    ] = None
     full: Annotated[
         bool,
         typer.Option(
@@ -61,12 +71,34 @@ class Begin:
     @property
     def clean(self) -> bool | None:
         """Return False where the marker of a clean shutdown says nothing, else None."""
-        return False if self.full or self.from_offset else None
+        return False if self.full or self.from_offset or self.truncate_to else None
+
+    @property
+    def named_by(self) -> str:
+        """Return the option that names partitions."""
+        return "--truncate-to" if self.truncate_to else "--from-offset"
+
+    @property
+    def offsets(self) -> "dict[TopicPartition, int]":
+        """Return where the logs that --truncate-to names are to end."""
+        named = dict(_pair(text, "--truncate-to") for text in self.truncate_to or ())
+        if None in named:
+            raise UsageError("--truncate-to: name the partition: TOPIC-PARTITION=OFFSET")
+        if len(named) < len(self.truncate_to or ()):
+            raise UsageError("--truncate-to is given twice for one partition")
+        return {key: offset for key, offset in named.items() if key}
 
     def points(self, selection: "Selection") -> "tuple[Points, Selection]":
         """Return where recovery begins, and the selection narrowed to what was named."""
-        if sum((self.from_checkpoint, self.from_offset is not None, self.full)) > 1:
-            raise UsageError("--from-checkpoint, --from-offset and --full exclude each other")
+        given = self.from_offset is not None, self.truncate_to is not None
+        if sum((self.from_checkpoint, self.full, *given)) > 1:
+            raise UsageError(
+                "--from-checkpoint, --from-offset, --full and --truncate-to exclude each other"
+            )
+        if self.truncate_to is not None:
+            ends = self.offsets
+            narrowed = replace(selection, keys=frozenset(ends))
+            return lambda key, row: min(row or 0, ends[key]), narrowed
         if self.full:
             return lambda key, row: 0, selection
         if self.from_offset is None:
@@ -84,22 +116,39 @@ class Begin:
         return lambda key, row: named[key], replace(selection, keys=frozenset(filter(None, named)))
 
 
-Strategy = Annotated[
-    StrategyChoice,
-    typer.Option(
-        "--strategy",
-        help="rebuild: indexes and producer state anew, as a broker does; supplement: keep what "
-        "they already hold and add what is missing.",
-    ),
-]
-CutPrecisely = Annotated[
-    bool,
-    typer.Option(
-        "--cut-precisely/--cut-as-broker",
-        help="Where offsets go backwards a broker empties the whole segment; cut only what is "
-        "out of order.",
-    ),
-]
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a log is recovered."""
+
+    strategy: Annotated[
+        StrategyChoice,
+        typer.Option(
+            "--strategy",
+            help="rebuild: indexes and producer state anew, as a broker does; supplement: keep "
+            "what they already hold and add what is missing.",
+        ),
+    ] = StrategyChoice.REBUILD
+    cut_precisely: Annotated[
+        bool,
+        typer.Option(
+            "--cut-precisely/--cut-as-broker",
+            help="Where offsets go backwards a broker empties the whole segment; cut only what is "
+            "out of order.",
+        ),
+    ] = True
+
+    def assumed(self, broker: options.StartingBroker, begin: Begin) -> "Assumed":
+        """Return what is assumed of the start; UsageError for what does not go together."""
+        supplement = self.strategy is StrategyChoice.SUPPLEMENT
+        if supplement and begin.truncate_to:
+            raise UsageError("--truncate-to goes with --strategy rebuild only")
+        return replace(
+            broker.assumed(),
+            cut_precisely=self.cut_precisely,
+            clean=begin.clean,
+            supplement=supplement,
+            truncate_to=begin.offsets,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +193,7 @@ def recover(
     *,
     inputs: options.LocalInputs,
     begin: Begin,
-    strategy: Strategy = StrategyChoice.REBUILD,
-    cut_precisely: CutPrecisely = True,
+    way: Way,
     broker: options.StartingBroker,
     consented: Consented,
     running: options.Running,
@@ -161,6 +209,9 @@ def recover(
     A segment is recovered as a whole, from its first byte. If the recovery point lies beyond the
     end of the log, the last segment is recovered, and the recovery point is lowered to the end.
 
+    With --truncate-to, a log is cut at an offset: its recovery point comes down first and is made
+    durable, then the segments behind go, the last one first, then the one with the offset is cut.
+
     Log dirs given together are those of one broker. A log dir without which the broker would start
     is left alone. If anything in one of them stops the broker, none is marked clean.
 
@@ -168,6 +219,7 @@ def recover(
       logtool recover /var/lib/kafka/data
       logtool recover --apply --accept-loss orders-3 /var/lib/kafka/data
       logtool recover --from-offset orders-3=1500000 /var/lib/kafka/data
+      logtool recover --truncate-to orders-3=1500000 --apply --accept-loss orders-3 data
       logtool recover --full --mark-clean --apply /var/lib/kafka/data
 
     Exit status:
@@ -192,16 +244,13 @@ def recover(
     points, selection = begin.points(inputs.selection)
     given = Inputs(inputs.given(), selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
-    supplement = strategy is StrategyChoice.SUPPLEMENT
-    assumed = replace(
-        broker.assumed(), cut_precisely=cut_precisely, clean=begin.clean, supplement=supplement
-    )
     job = Recover(
         paths=given.paths,
-        assumed=assumed,
+        assumed=way.assumed(broker, begin),
         consent=consented.consent(),
         selection=selection,
         points=points,
+        named_by=begin.named_by,
         run=running.run(report.show),
     )
     _print(report, job, summary)
@@ -261,12 +310,12 @@ class _One:
         return self._offset
 
 
-def _pair(text: str) -> "tuple[TopicPartition | None, int]":
+def _pair(text: str, option: str = "--from-offset") -> "tuple[TopicPartition | None, int]":
     name, _, number = text.rpartition("=")
     offset = parse_long(number)
     if offset is None or offset < 0:
-        raise UsageError(f"--from-offset {text}: expected N or TOPIC-PARTITION=N")
-    return _key("--from-offset", name) if name else None, offset
+        raise UsageError(f"{option} {text}: expected N or TOPIC-PARTITION=N")
+    return _key(option, name) if name else None, offset
 
 
 def _key(option: str, name: str) -> "TopicPartition":

@@ -10,6 +10,7 @@ from logtool.commands import options
 from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
+from logtool.findings import Severity
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report
@@ -77,6 +78,7 @@ def stat(
     sort: Sort = SortBy.PATH,
     top: Top = None,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
+    fail_on: options.FailOn = Severity.WARNING,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -92,6 +94,8 @@ def stat(
     first, with their real blocks beside the sizes of the files. An index that a broker has
     preallocated has a size of 10 MiB, and takes up only what was written.
 
+    Timestamps far in the future or in another unit are told as infos, as verify tells them.
+
     Examples:
       logtool stat /var/lib/kafka/data
       logtool stat --level quick --top 10 /var/lib/kafka/data
@@ -101,6 +105,7 @@ def stat(
 
     Exit status:
       0    complete, whatever was counted
+      1    complete, with findings at or above --fail-on: --fail-on info is for odd timestamps
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
@@ -116,7 +121,7 @@ def stat(
         sort = SortBy.SIZE
     limit = parsing.parse_batch_memory(max_batch_memory)
     chosen = _Chosen(sort, top, segments=segments, unpacked=level is StatLevel.RECORDS)
-    raise typer.Exit(_survey(settings, given, chosen, limit, running))
+    raise typer.Exit(_survey(settings, given, chosen, limit, running, fail_on))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +136,12 @@ class _Chosen:
 
 def _survey(
     settings: "OutputSettings", given: "Inputs", chosen: _Chosen, limit: int,
-    running: options.Running,
+    running: options.Running, fail_on: Severity,
 ) -> "Exit":  # fmt: skip
     """Print what logs add up to, batch by batch."""
     from logtool.commands.output import Report
     from logtool.commands.views import stat
+    from logtool.commands.views.findings import Aside
     from logtool.errors import UnreadableError
     from logtool.running.summary import Summary
     from logtool.stat.run import Survey
@@ -149,7 +155,7 @@ def _survey(
         limit=limit,
         run=running.run(report.show),
     )
-    printer = _Printer(report, chosen)
+    printer, aside = _Printer(report, chosen), Aside(report)
     with report:
         for item in survey:
             if isinstance(item, UnreadableError):
@@ -157,9 +163,12 @@ def _survey(
                 report.unreadable(item)
             else:
                 printer.partition(item)
+                for finding in item.findings:
+                    aside.take(finding)
         report.summary.out_of_budget = survey.out_of_time
         printer.finish()
-    return report.exit_status()
+    aside.conclude()
+    return report.exit_status(fail_on)
 
 
 def _weigh(

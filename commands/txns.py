@@ -1,7 +1,6 @@
 """``logtool txns``: producers, transactions, what pins the last stable offset. Writes nothing."""
 
-import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,15 +9,32 @@ from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.commands.views.txns import Printer
+    from logtool.txns.run import Audit
+
 Every = Annotated[
-    bool, typer.Option("--all", help="List the aborted and committed transactions too.")
+    bool,
+    typer.Option(
+        "--all",
+        help="List the aborted and committed transactions too, and in tables the producers that "
+        "write without transactions.",
+    ),
+]
+Open = Annotated[
+    bool,
+    typer.Option(
+        "--open", help="Show only partitions with open transactions, and only these transactions."
+    ),
 ]
 Now = Annotated[
     str | None,
     typer.Option(
         "--now",
         metavar="TIME",
-        help="Ages are counted to TIME, milliseconds or RFC 3339; by default to this moment.",
+        help="Ages are counted to TIME: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC "
+        "without a zone), a date or -2h; by default to this moment.",
     ),
 ]
 MaxAge = Annotated[
@@ -45,6 +61,7 @@ def txns(
     *,
     inputs: options.Inputs,
     every: Every = False,
+    only_open: Open = False,
     now: Now = None,
     max_age: MaxAge = None,
     bootstrap_server: Bootstrap = "localhost:9092",
@@ -66,10 +83,11 @@ def txns(
     clients set.
 
     Prints for each open transaction the command that aborts it on a broker. That command loses the
-    records of the transaction: run it for hanging transactions only.
+    records of the transaction: run it for hanging transactions only. A table begins with the
+    partitions that have open transactions, and leaves out what has nothing to do with transactions.
 
     Examples:
-      logtool txns /var/lib/kafka/data
+      logtool txns --open /var/lib/kafka/data
       logtool txns --all --now 2025-03-01T12:00:00Z data/orders-0
       logtool txns --json data | jq -r '.items[] | select(.state == "hanging").abort'
 
@@ -87,37 +105,38 @@ def txns(
     from logtool.running.summary import ActionSummary
     from logtool.txns.run import Audit
 
+    if every and only_open:
+        raise UsageError("--open and --all contradict each other")
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
     report = Report(settings=settings, view=txns.make(settings), summary=summary, inputs=given)
     job = Audit(
         paths=given.paths,
-        now_ms=_now_ms(now),
+        now_ms=now_ms,
         max_age_ms=_max_age_ms(max_age),
         selection=given.selection,
         run=running.run(report.show),
         summary=summary,
     )
-    printer = txns.Printer(report, bootstrap_server, every=every)
-    with report:
-        for item in job:
-            if isinstance(item, Exception):
-                summary.add(item)
-                report.unreadable(item)
-            else:
-                printer.show(item)
-        summary.to_do = printer.states["hanging"] > 0
-    for line, style in printer.last_lines():
-        report.note(line, style)
+    printer = txns.Printer(report, bootstrap_server, every=every, only_open=only_open)
+    if told:
+        report.note(told, "dim")
+    _print(report, job, printer)
+    summary.to_do = printer.states["hanging"] > 0
     raise typer.Exit(report.exit_status())
 
 
-def _now_ms(now: str | None) -> int:
-    from logtool.times import parse_time
-
-    now_ms = time.time_ns() // 1_000_000 if now is None else parse_time(now)
-    if now_ms is None:
-        raise UsageError(f"--now {now}: expected milliseconds or RFC 3339 with a time zone")
-    return now_ms
+def _print(report: "Report", job: "Audit", printer: "Printer") -> None:
+    with report:
+        for item in job:
+            if isinstance(item, Exception):
+                report.summary.add(item)
+                report.unreadable(item)
+            else:
+                printer.show(item)
+        printer.finish()
+    for line, style in printer.last_lines():
+        report.note(line, style)
 
 
 def _max_age_ms(max_age: str | None) -> int:

@@ -26,7 +26,7 @@ class Dirs(options.LocalInputs):
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DIR",
+            metavar="DIR...",
             help="Log dirs, each of one broker, or partition dirs; ID=DIR says whose it is.",
             show_default=False,
         ),
@@ -87,17 +87,18 @@ def watermark(
     the broker by some seconds; uncommitted_records counts what lies between it and the log end.
 
     Given the dirs of several brokers, it compares the replicas of a partition: the least log end of
-    those in sync, to which the high watermark would rise; which replica is furthest (newest leader
-    epoch, then log end); and where each other replica would be cut if one led, by its high
-    watermark as before Kafka 0.11, and by leader epochs as since then. acknowledged_lost counts the
-    committed offsets of a follower that the leader lacks. Who is in sync is taken from the metadata
-    log with the highest offset among the dirs, and what all of them have counts as committed,
-    however old the checkpoints are; without a metadata log all are in sync, and only checkpoints
-    count. Where fewer are in sync than the metadata log has as min.insync.replicas, the high
-    watermark stays as checkpointed. may_be_lost counts offsets which the leader lacks and which may
-    have been acknowledged, if another replica was in sync and was not given. other_topic names
-    replicas whose topic id is not that of the metadata log, or of most replicas: the topic was
-    deleted and created again, and these replicas are left out of the comparison.
+    those in sync, to which the high watermark would rise (expected_high_watermark); which replica
+    is furthest (newest leader epoch, then log end); and where each other replica would be cut if
+    one led, by its high watermark as before Kafka 0.11, and by leader epochs as since then.
+    acknowledged_lost counts the committed offsets of a follower that the leader lacks. Who is in
+    sync is taken from the metadata log with the highest offset among the dirs, and what all of them
+    have counts as committed, however old the checkpoints are; without a metadata log all are in
+    sync, and only checkpoints count. Where fewer are in sync than the metadata log has as
+    min.insync.replicas, the high watermark stays as checkpointed. may_be_lost counts offsets which
+    the leader lacks and which may have been acknowledged, if another replica was in sync and was
+    not given. other_topic names replicas whose topic id is not that of the metadata log, or of most
+    replicas: the topic was deleted and created again, and these replicas are left out of the
+    comparison.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
     ./simulate.)
@@ -163,11 +164,21 @@ def _print(report: "Report", job: "Watermarks") -> None:
         report.note(line, "warning" if job.summary.to_do else "good")
 
 
+Steps = Annotated[
+    bool,
+    typer.Option(
+        "--steps",
+        help="Show what is done for each produce and fetch, one thing after the other.",
+    ),
+]
+
+
 @spread
 def simulate(
     *,
     scenario: ScenarioArgument,
     truncation: Rule = RuleChoice.SCENARIO,
+    steps: Steps = False,
     printing: options.StillPrinting,
 ) -> None:
     """Play a scenario of replication, and show log ends and high watermarks after every event.
@@ -199,10 +210,12 @@ def simulate(
     High watermark and log end are exclusive. remote_log_end_offset is what the leader knows of a
     follower: the offset of its last fetch. looked_at says on which of the four occasions the leader
     looked whether its high watermark may rise: it became leader, the replicas in sync shrank, a
-    produce, a fetch. After 'crash' the leader stays in place until 'notice' or 'elect'.
+    produce, a fetch. With --steps, the lines before these say in which order it came to that: the
+    fetch offset, the write, log ends, high watermarks, and that in the response. After 'crash' the
+    leader stays in place until 'notice' or 'elect'.
 
     Examples:
-      logtool watermark simulate walk-through
+      logtool watermark simulate walk-through --steps
       logtool watermark simulate kip-101-loss --truncation leader-epoch
       logtool watermark simulate my.toml -f csv
 
@@ -218,10 +231,16 @@ def simulate(
 
     settings = printing.settings()
     rule = None if truncation is RuleChoice.SCENARIO else TruncationRule(truncation)
-    raise typer.Exit(_play(settings, read(scenario), rule))
+    raise typer.Exit(_play(settings, read(scenario), rule, steps=steps))
 
 
-def _play(settings: "OutputSettings", chosen: "Scenario", rule: "TruncationRule | None") -> "Exit":
+def _play(
+    settings: "OutputSettings",
+    chosen: "Scenario",
+    rule: "TruncationRule | None",
+    *,
+    steps: bool,
+) -> "Exit":
     """Print the steps of a scenario and what it comes to; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import watermark
@@ -231,10 +250,11 @@ def _play(settings: "OutputSettings", chosen: "Scenario", rule: "TruncationRule 
     # Played before anything is printed: a scenario that makes no sense is wrong usage.
     states = []
     for step in play(chosen, rule):
+        states += list(step.sub_steps()) if steps else []
         states += list(step.states())
     outcome = verdict(step.replicas)
     summary = ActionSummary(to_do=bool(outcome["lost_offsets"] or outcome["diverged"]))
-    report = Report(settings=settings, view=watermark.of_states(), summary=summary)
+    report = Report(settings=settings, view=watermark.of_states(steps=steps), summary=summary)
     if settings.verbose:
         report.note(f"{chosen.title}\n{chosen.about}")
     with report:

@@ -109,7 +109,7 @@ def _damage(done: int, count: int, position: int, reason: int, size: int) -> For
     if reason != _kernels.DONE:
         return FormatError(f"record {done} of {count}: {_REASONS[reason]}", position)
     if done == count > 0 and position != size:
-        return FormatError(f"{size - position} bytes behind the last of {count} records", position)
+        return FormatError(f"{size - position} bytes after the last of {count} records", position)
     return None
 
 

@@ -5,6 +5,8 @@ in a unit that gives a short number (`size`, ``3.1 MiB``); where the exact numbe
 a limit, it is said with `count` (``10,485,761 bytes``). A stretch of offsets includes both ends.
 """
 
+from collections.abc import Callable
+
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SHORT = ((1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns"))
 """How many units a second has, and the unit: for durations below a minute."""
@@ -17,6 +19,14 @@ def size(count: float) -> str:
             break
         count /= 1024
     return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+
+
+def share(done: float, whole: float) -> str:
+    """Return ``1.5 of 4.0 GiB``: both in the unit of the whole."""
+    said, unit = size(whole).split(" ")
+    if unit == "B":
+        return f"{done:,.0f} of {said} B"
+    return f"{done / 1024 ** _BYTE_UNITS.index(unit):,.1f} of {said} {unit}"
 
 
 def rate(count: float, seconds: float) -> str:
@@ -41,6 +51,12 @@ def duration(seconds: float) -> str:
     if days:
         return f"{days:,} d {hours_of_day} h"
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def span(low: float, high: float, said: Callable[[float], str]) -> str:
+    """Return ``8.5 s to 19.0 s``, or ``about 8.5 s`` where both ends are said alike."""
+    first, last = said(low), said(high)
+    return f"about {first}" if first == last else f"{first} to {last}"
 
 
 def through(first: int | str, last: int | str) -> str:

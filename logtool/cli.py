@@ -152,7 +152,11 @@ def _run(arguments: Sequence[str]) -> int:
             output.trouble(context.get_help())
         return Exit.USAGE
     try:
-        with command.make_context(NAME, list(arguments)) as context:
+        given = _settings(command, arguments)
+    except UsageError as error:
+        return _failed(Exit.USAGE, str(error))
+    try:
+        with command.make_context(NAME, list(arguments), default_map=given) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
@@ -174,6 +178,21 @@ def _run(arguments: Sequence[str]) -> int:
             return _unwritten(error)
         return _bug(error, arguments)
     return Exit.OK
+
+
+def _settings(command: Any, arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the user's own defaults; UsageError for what makes no sense in them.
+
+    The help needs none of them to be sound, nor does the command that shows where they come from.
+    """
+    from logtool.commands.program import settings
+
+    try:
+        return settings.defaults(command, arguments)
+    except UsageError:
+        if {"-h", "--help", "-V", "--version", "--environment"}.isdisjoint(arguments):
+            raise
+        return {}
 
 
 def _with_two_words(arguments: Sequence[str]) -> Sequence[str]:

@@ -1,12 +1,19 @@
 """Times: milliseconds since 1970 as text, and back."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 """Milliseconds of the first and the last moment that a calendar has: years 1 to 9999."""
+DAY_MS = 86_400_000
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
+_AGO = re.compile(r"-([0-9]{1,9})([smhdw])")
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": DAY_MS, "w": 7 * DAY_MS}
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_WITHOUT_TIME = re.compile(r"[^T ]*")
+_DAYS = {"today": 0, "yesterday": 1}
 
 
 def rfc3339(milliseconds: int | None) -> str | None:
@@ -20,14 +27,56 @@ def rfc3339(milliseconds: int | None) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{milliseconds % 1000:03d}Z"
 
 
-def parse_time(text: str) -> int | None:
-    """Return the ms of a time in milliseconds or RFC 3339 with a time zone, None for neither."""
+EXPECTED = (
+    "milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date, -2h, now, "
+    "today or yesterday"
+)
+"""What `parse_moment` takes, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time as a person gave it, in milliseconds since 1970."""
+
+    first: int
+    last: int
+    """The last millisecond that is meant: that of the day for a date, else the same as `first`."""
+    is_ago: bool = False
+    """Whether it counts from the present, as ``-2h`` and ``now`` do."""
+    is_assumed: bool = False
+    """Whether it is UTC only because no zone was given, or depends on the present."""
+
+
+def parse_moment(text: str, now_ms: int) -> Moment | None:
+    """Return the time that a text means, or None where it is none; `now_ms` is the present.
+
+    It may be milliseconds, RFC 3339, the same without a zone, which is UTC then, a date, which is
+    a day of UTC, ``today``, ``yesterday``, ``now``, or a stretch before it: ``-90s``, ``-30m``,
+    ``-2h``, ``-1d``, ``-1w``.
+    """
     if _NUMBER.fullmatch(text):
-        return int(text)
+        return Moment(int(text), int(text))
+    if text == "now":
+        return Moment(now_ms, now_ms, is_ago=True, is_assumed=True)
+    if match := _AGO.fullmatch(text):
+        then = now_ms - int(match.group(1)) * _UNITS[match.group(2)]
+        return Moment(then, then, is_ago=True, is_assumed=True)
+    if text in _DAYS:
+        return _day(now_ms // DAY_MS * DAY_MS - _DAYS[text] * DAY_MS)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        return None
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    if _DATE.fullmatch(text):
+        return _day((moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1))
+    if _WITHOUT_TIME.fullmatch(text):
+        return None  # ISO 8601 has more ways to write a date; as a moment they would surprise
+    has_zone = moment.tzinfo is not None
+    ms = ((moment if has_zone else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(
+        milliseconds=1
+    )
+    return Moment(ms, ms, is_assumed=not has_zone)
+
+
+def _day(first: int) -> Moment:
+    return Moment(first, first + DAY_MS - 1, is_assumed=True)

@@ -4,11 +4,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool.checks import compaction, ensemble, era, identity, inventory, root, small_files
+from logtool.checks import (
+    compaction,
+    ensemble,
+    era,
+    identity,
+    inventory,
+    root,
+    small_files,
+    timestamps,
+)
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
-from logtool.checks.partition import Item, PartitionFacts, Request, check_partition, plan
+from logtool.checks.partition import CheckRequest, Item, PartitionFacts, check_partition, plan
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
+from logtool.checks.timestamps import Allowed
 from logtool.disk import files, log_dir, partition
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import DataDir, PathKind, Selection
@@ -39,7 +49,7 @@ class _Subject:
     """A partition to be checked: what is known of it before its segments are."""
 
     partition: Partition | UnreadableError
-    request: Request
+    request: CheckRequest
     facts: PartitionFacts
     key: TopicPartition | None = None
     """Of its rows in the checkpoints."""
@@ -74,6 +84,8 @@ class Verification:
         """By log dir: what it does to a start, beside the others of its broker."""
         self._topic_ids: dict[Path, root.TopicIds] = {}
         """By log dir: one for all those of a broker."""
+        self._brokers: dict[Path, ensemble.Ensemble] = {}
+        """By log dir: all those given of its broker."""
         self._neighbours: Neighbours = {}
         self._run = Run(budget=budget or Budget(), on_progress=on_progress)
         self._schedule = self._run.schedule()
@@ -118,8 +130,11 @@ class Verification:
                 elif isinstance(found, DataDir):
                     yield from self._log_dir(found)
                 elif found is PathKind.PARTITION_DIR:
+                    cleaning = compaction.beside(path)
                     request = self._request(
-                        needs_topic_id=era.needs_topic_id(path), cleaning=compaction.beside(path)
+                        needs_topic_id=era.needs_topic_id(path),
+                        cleaning=cleaning,
+                        allowed=self._allowed(timestamps.allowed_around, path),
                     )
                     read = partition.read_or_error(path)
                     yield from self._partitions([self._job(path, read, request)])
@@ -137,6 +152,8 @@ class Verification:
                 members.append(member)
         for broker in ensemble.brokers(members, NEWEST):
             topic_ids: root.TopicIds = {}
+            for member in broker.members:
+                self._brokers[member.path] = broker
             self._topic_ids |= {member.path: topic_ids for member in broker.members}
             for verdict in broker.verdicts:
                 self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
@@ -185,6 +202,7 @@ class Verification:
         facts: dict[PartitionDirectory, PartitionFacts] = {}
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
+        allowed = self._allowed(self._allowed_of, home.path)
 
         def jobs() -> Iterator[Job]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
@@ -201,6 +219,7 @@ class Verification:
                     log_start_offset=offset,
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, row.offset if row else None, home.is_clean),
+                    allowed=allowed,
                 )
                 job = self._job(path, result, request, key)
                 facts[directory] = job.subject.facts
@@ -225,8 +244,9 @@ class Verification:
         log_start_offset: int = 0,
         needs_topic_id: bool = True,
         cleaning: Cleaning = NOT_KNOWN,
-    ) -> Request:
-        return Request(
+        allowed: Allowed | None = None,
+    ) -> CheckRequest:
+        return CheckRequest(
             level=self._level,
             clean=clean,
             log_start_offset=log_start_offset,
@@ -234,13 +254,23 @@ class Verification:
             drop_cache=self._run.budget.drop_cache,
             needs_topic_id=needs_topic_id,
             cleaning=cleaning,
+            ahead_ms=allowed.ahead_ms(cleaning.topic) if allowed else None,
         )
+
+    def _allowed(self, told: Callable[[Path], Allowed], path: Path) -> Allowed | None:
+        """Return how far ahead timestamps may be; None where no batch is looked at."""
+        return None if self._level is Level.QUICK else told(path)
+
+    def _allowed_of(self, path: Path) -> Allowed:
+        """Return the same of a log dir, by the metadata log of its broker."""
+        broker = self._brokers.get(path)
+        return Allowed(broker.image, broker.node_id) if broker else Allowed()
 
     def _job(
         self,
         path: Path,
         result: Partition | UnreadableError,
-        request: Request,
+        request: CheckRequest,
         key: TopicPartition | None = None,
     ) -> Job:
         tasks = plan(result, request) if isinstance(result, Partition) else []

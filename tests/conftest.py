@@ -11,13 +11,20 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import settings as drawing
+
+from logtool.commands.program import settings
 
 # The one place with settings of Hypothesis. Tests have the same draws on every machine, so that
 # they have one answer; `make explore` draws anew and keeps what fails.
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=150)
-settings.register_profile("explore", derandomize=False, deadline=None, max_examples=3000)
-settings.load_profile("fixed")
+drawing.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=150)
+drawing.register_profile("explore", derandomize=False, deadline=None, max_examples=3000)
+drawing.load_profile("fixed")
+
+# Nobody's own settings change what a test sees, in this process or in another.
+for name in settings.SETTINGS:
+    os.environ.pop(settings.variable_of(name), None)
+os.environ[settings.FILE_VARIABLE] = ""
 
 DATA = Path(__file__).parent / "data"
 VERSIONS = sorted(path.name for path in DATA.iterdir() if path.is_dir())

@@ -51,7 +51,7 @@ def run(block: str) -> str:
             command,
             shell=True,
             cwd=ROOT,
-            env={**os.environ, "PATH": path, "COLUMNS": "120"},
+            env={**os.environ, "PATH": path, "COLUMNS": "120", "LOGTOOL_CONFIG": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -3,6 +3,7 @@
 It draws only; where to is decided by `output`.
 """
 
+import shutil
 import time
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
 REDRAW_SECONDS = 0.1
 LINE_SECONDS = 10.0
+_WIDE, _BAR, _SHORT_BAR = 100, 24, 10
+"""Columns from which on the bar is as long as it gets, and how long it is there and below."""
 
 
 class ProgressBar:
-    """Shows bytes done, rate and time left; draws nothing unless `wanted`."""
+    """Shows what is read, how much of it, the rate and the time to go; nothing unless `wanted`."""
 
     def __init__(self, stream: TextIO, *, wanted: bool) -> None:
         self._stream = stream
@@ -24,6 +27,7 @@ class ProgressBar:
         self._terminal = wanted and stream.isatty()
         self._started = self._drawn = time.monotonic()
         self._bar: tuple[Progress, TaskID] | None = None
+        self._columns = _WIDE
         self._shown = False
 
     def update(self, done: int, total: int, name: str, *, at_once: bool = False) -> None:
@@ -33,10 +37,11 @@ class ProgressBar:
         if not self._wanted or (now - self._drawn < least and not (at_once and self._terminal)):
             return
         self._drawn = now
+        line = progress_line(done, total, now - self._started, name)
         if self._terminal:
-            self._draw(done, total, name)
+            self._draw(done, total, line if total else text.escape(name))
         else:
-            self._stream.write(f"logtool: {progress_line(done, total, now - self._started)}\n")
+            self._stream.write(f"logtool: {line}\n")
             self._stream.flush()
 
     def hide(self) -> None:
@@ -45,43 +50,46 @@ class ProgressBar:
             self._bar[0].stop()
             self._shown = False
 
-    def _draw(self, done: int, total: int, name: str) -> None:
+    def _draw(self, done: int, total: int, line: str) -> None:
         if self._bar is None:
             self._bar = self._make(total)
         bar, task = self._bar
         if not self._shown:
             bar.start()
             self._shown = True
-        bar.update(task, completed=done, total=total, name=text.escape(name), refresh=True)
+        room = self._columns - (_BAR if self._columns >= _WIDE else _SHORT_BAR) - 2
+        shown = line if len(line) <= room else f"{line[: room - 3]}..."
+        bar.update(task, completed=done, total=total, line=shown, refresh=True)
 
     def _make(self, total: int) -> "tuple[Progress, TaskID]":
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
+        from rich.progress import BarColumn, Progress, TextColumn
 
+        self._columns = shutil.get_terminal_size().columns
         bar = Progress(
-            BarColumn(bar_width=24),
-            DownloadColumn(binary_units=True),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[name]}", markup=False),
+            BarColumn(bar_width=_BAR if self._columns >= _WIDE else _SHORT_BAR),
+            TextColumn("{task.fields[line]}", markup=False),
             console=Console(file=self._stream),
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        return bar, bar.add_task("", total=total, name="")
+        return bar, bar.add_task("", total=total, line="")
 
 
-def progress_line(done: int, total: int, seconds: float) -> str:
-    """Return the state as a line of text."""
-    share = f" ({done * 100 // total} %)" if total else ""
-    rate = f", {text.rate(done, seconds)}" if seconds > 0 else ""
-    return f"{text.size(done)} of {text.size(total)}{share}{rate}"
+def progress_line(done: int, total: int, seconds: float, name: str = "") -> str:
+    """Return the state as a line of text: how much, how fast, how long it takes yet, and of what.
+
+    ``1.5 of 4.0 GiB (37 %), 214.0 MiB/s, 12.0 s to go, orders-3/00000000000000000000.log``
+    """
+    parts = [f"{text.share(done, total)} ({done * 100 // total} %)" if total else text.size(done)]
+    if seconds > 0:
+        parts.append(text.rate(done, seconds))
+        if 0 < done < total:
+            parts.append(f"{text.duration((total - done) * seconds / done)} to go")
+    # Of a path the partition and the file say enough.
+    short = "/".join(name.split("/")[-2:]) if name.startswith("/") or "://" in name else name
+    if short and short != ".":
+        parts.append(text.escape(short))
+    return ", ".join(parts)

@@ -10,7 +10,9 @@ from logtool.formats.wording import duration as duration
 from logtool.formats.wording import extent as extent
 from logtool.formats.wording import offsets as offsets
 from logtool.formats.wording import rate as rate
+from logtool.formats.wording import share as share
 from logtool.formats.wording import size as size
+from logtool.formats.wording import span as span
 from logtool.formats.wording import through as through
 
 if TYPE_CHECKING:
@@ -81,6 +83,13 @@ def state(summary: "Summary") -> str:
     """Return how the last line of a command begins that did not come to its end, else nothing."""
     if summary.interrupted:
         return "interrupted: "
-    if summary.unreadable:
-        return f"incomplete, {count(summary.unreadable, 'input')} could not be read: "
+    failed = [
+        f"{count(number, noun)} could not be {done}"
+        for number, noun, done in (
+            (summary.unreadable, "input", "read"), (summary.unwritten, "file", "written"),
+        )
+        if number
+    ]  # fmt: skip
+    if failed:
+        return f"incomplete, {', '.join(failed)}: "
     return "" if summary.complete else "incomplete, the time is over: "

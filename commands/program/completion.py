@@ -4,9 +4,12 @@ They are complete in themselves: pressing TAB starts no Python. Only for the cod
 `logtool` itself is asked.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from logtool.commands.program import offers
 from logtool.commands.program.command_tree import Command, Param
+from logtool.commands.program.offers import Offer
 
 _CODES = "logtool explain --format tsv 2> /dev/null | cut -f 1 | sed 1d"
 
@@ -15,10 +18,57 @@ _BASH = """\
 
 _logtool()
 {
-    local cur prev command word i
+    local cur prev lead=
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD-1]}
     COMPREPLY=()
+    # Bash takes --level=x for three words, unless '=' was taken out of COMP_WORDBREAKS.
+    if [[ $cur == = ]]; then
+        cur=
+    elif [[ $prev == = ]]; then
+        prev=${COMP_WORDS[COMP_CWORD-2]}
+    elif [[ $cur == --*=* ]]; then
+        prev=${cur%%=*}
+        lead=$prev=
+        cur=${cur#*=}
+    fi
+    _logtool_offered
+    COMPREPLY=( "${COMPREPLY[@]/#/$lead}" )
+}
+
+_logtool_several()
+{
+    local before=
+    [[ $cur == *,* ]] && before=${cur%,*},
+    compopt -o nospace 2> /dev/null
+    COMPREPLY=( $(compgen -P "$before" -W "$1" -- "${cur##*,}") )
+}
+
+_logtool_topics()
+{
+    local word
+    local -A topics=()
+    for word in "${COMP_WORDS[@]:1}"; do
+        word=${word/#\\~\\//$HOME/}
+        _logtool_topics_of "${word//\\\\/}"
+    done
+    (( ${#topics[@]} )) || _logtool_topics_of .
+    COMPREPLY=( $(compgen -W "${!topics[*]}" -- "$cur") )
+}
+
+_logtool_topics_of()
+{
+    local path
+    [[ -d $1 ]] || return
+    for path in "$1"/*/; do
+        path=${path%/}
+        [[ ${path##*/} =~ ^(.+)-[0-9]+$ ]] && topics[${BASH_REMATCH[1]}]=
+    done
+}
+
+_logtool_offered()
+{
+    local command word i
     command=
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
@@ -55,6 +105,46 @@ _BASH_GROUP = """\
             COMPREPLY=( $(compgen -W '@NAMES@' -- "$cur") )
             ;;"""
 
+_ZSH_TOPICS = """\
+_logtool_topics() {
+  local word place
+  local -aU found
+  for word in "${(@Q)words}"; do
+    word=${word/#\\~\\//$HOME/}
+    [[ -n $word ]] || continue
+    for place in $word/*-<->(N/:t) ${word#*=}/*-<->(N/:t); do
+      found+=( ${place%-*} )
+    done
+  done
+  if (( ! $#found )); then
+    for place in *-<->(N/); do
+      found+=( ${place%-*} )
+    done
+  fi
+  compadd "$@" -a found
+}
+"""
+
+_FISH_FUNCTIONS = """\
+function __logtool_topics
+    set -l found
+    for word in (commandline -o) .
+        set -l dir (string replace -r '^[0-9]+=' '' -- $word | string replace -r '^~/' "$HOME/")
+        test -d "$dir" -a \\( "$word" != . -o -z "$found" \\); or continue
+        for place in $dir/*-*/
+            set -a found (string replace -rf '^.*/([^/]+)-[0-9]+/$' '$1' -- $place)
+        end
+    end
+    printf '%s\\n' $found | sort -u
+end
+
+function __logtool_several
+    set -l token (commandline -ct | string replace -r '^--[a-z-]+=' '')
+    set -l before (string replace -r '[^,]*$' '' -- "$token")
+    printf '%s\\n' "$before"$argv
+end
+"""
+
 _BASH_FILES = 'compopt -o filenames 2> /dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur")'
 
 
@@ -85,15 +175,13 @@ def _bash_command(command: Command, own: list[str]) -> str:
         if param.metavar is None:
             continue
         pattern = "|".join(param.names)
-        if param.choices:
-            action = f"COMPREPLY=( $(compgen -W '{' '.join(param.choices)}' -- \"$cur\") )"
-        else:
-            action = _BASH_FILES if param.metavar == "FILE" else ":"
+        action = _bash_offer(offers.of_option(param))
         values.append(
             f"                {pattern})\n                    {action}\n"
             "                    return\n                    ;;"
         )
-    rest = _BASH_FILES.replace("-f --", f"-f -W '{' '.join(own)}' --") if own else _BASH_FILES
+    offer = offers.of_argument(command)
+    rest = _bash_offer(replace(offer, words=(*offer.words, *own)))
     if command.name == "explain":
         rest = f'COMPREPLY=( $(compgen -W "$({_CODES})" -- "$cur") )'
     return (
@@ -104,11 +192,24 @@ def _bash_command(command: Command, own: list[str]) -> str:
     )
 
 
+def _bash_offer(offer: Offer) -> str:
+    words = " ".join(offer.words)
+    if offer.topics:
+        return "_logtool_topics"
+    if offer.several:
+        return f"_logtool_several '{words}'"
+    if offer.files:
+        return _BASH_FILES.replace("-f --", f"-f -W '{words}' --") if words else _BASH_FILES
+    return f"COMPREPLY=( $(compgen -W '{words}' -- \"$cur\") )" if words else ":"
+
+
 def zsh(root: Command, commands: list[Command]) -> str:
     """Return the script for zsh."""
     lines = [
         "#compdef logtool",
         "# Completion of logtool for zsh. Made by 'logtool generate'; do not edit.",
+        "",
+        *_ZSH_TOPICS.splitlines(),
         "",
         "_logtool() {",
         "  local context state state_descr line",
@@ -137,15 +238,19 @@ def _zsh_level(commands: list[Command], indent: str) -> list[str]:
     for command in commands:
         if " " in command.name:
             continue
-        specs = [spec for param in command.options for spec in _zsh_option(param)]
-        rest = f"'1:code:($({_CODES}))'" if command.name == "explain" else "'*:path:_files'"
-        lines += [f"      {command.name})", "        _arguments -s -S \\"]
-        lines += [f"          {spec} \\" for spec in specs]
-        lines += [f"          {rest}", "        ;;"]
+        inner = [one for one in commands if one.name.startswith(f"{command.name} ")]
+        lines += [f"      {command.name})"]
+        for one in inner:
+            lines += [
+                f"        if (( CURRENT > 2 )) && [[ $words[2] == {one.name.split()[1]} ]]; then"
+            ]
+            lines += ["          shift words; (( CURRENT-- ))"]
+            lines += [*_zsh_arguments(one, ()), "          return", "        fi"]
+        lines += [*_zsh_arguments(command, [one.name.split()[1] for one in inner]), "        ;;"]
     alone = {command.name for command in commands}
     for group in _groups(commands):
         if group in alone:
-            continue  # what it takes itself is completed, and its own commands are not
+            continue  # it stands above, with its own commands
         own = [
             replace(command, name=command.name.removeprefix(f"{group} "))
             for command in commands
@@ -158,22 +263,56 @@ def _zsh_level(commands: list[Command], indent: str) -> list[str]:
     return [indent + line for line in lines]
 
 
+def _zsh_arguments(command: Command, own: Sequence[str]) -> list[str]:
+    """Return what completes behind a command; `own` are the names of commands that may follow."""
+    specs = [spec for param in command.options for spec in _zsh_option(param)]
+    offer = offers.of_argument(command)
+    words = " ".join((*offer.words, *own))
+    if command.name == "explain":
+        rest = f"'1:code:($({_CODES}))'"
+    elif words and offer.files:
+        rest = f"""'*:path:{{_alternative "words:word:({words})" "files:file:_files"}}'"""
+    else:
+        rest = f"'1:word:({words})'" if words else "'*:path:_files'"
+    return [
+        "        _arguments -s -S \\",
+        *(f"          {s} \\" for s in specs),
+        f"          {rest}",
+    ]
+
+
+def _zsh_offer(offer: Offer) -> str:
+    words = " ".join(offer.words)
+    if offer.topics:
+        return "_logtool_topics"
+    if offer.several:
+        return f"_values -s , word {words}"
+    if offer.files:
+        return "_files"
+    return f"({words})" if words else " "
+
+
 def _zsh_option(param: Param) -> list[str]:
     """Return the specifications of one option: one for each of its names."""
     text = param.help.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
     value = ""
     if param.metavar is not None:
         name = param.metavar.replace("|", "\\|").replace(":", "\\:")
-        action = f"({' '.join(param.choices)})" if param.choices else " "
-        value = f":{name}:{'_files' if param.metavar == 'FILE' else action}"
+        value = f":{name}:{_zsh_offer(offers.of_option(param))}"
     many = "*" if param.repeatable else f"({' '.join(param.names)})"
-    return [_sh_quote(f"{many}{name}[{text}]{value}") for name in param.names]
+    return [
+        # With it a long option takes its value in the same word, too.
+        _sh_quote(f"{many}{name}{'=' if value and name.startswith('--') else ''}[{text}]{value}")
+        for name in param.names
+    ]
 
 
 def fish(root: Command, commands: list[Command]) -> str:
     """Return the script for fish."""
     lines = [
         "# Completion of logtool for fish. Made by 'logtool generate'; do not edit.",
+        "",
+        *_FISH_FUNCTIONS.splitlines(),
         "",
         "complete -c logtool -n __fish_use_subcommand -f",
         *(_fish_option(param, "__fish_use_subcommand") for param in root.options),
@@ -194,6 +333,10 @@ def fish(root: Command, commands: list[Command]) -> str:
         lines.append("")
         if command.name == "explain":
             lines.append(f"complete -c logtool -n {when} -f -a '({_CODES})'")
+        offer = offers.of_argument(command)
+        if offer.words:
+            only = "" if offer.files else "-f "
+            lines.append(f"complete -c logtool -n {when} {only}-a '{' '.join(offer.words)}'")
         lines += [_fish_option(param, when) for param in command.options]
     return "\n".join(lines) + "\n"
 
@@ -201,11 +344,20 @@ def fish(root: Command, commands: list[Command]) -> str:
 def _fish_option(param: Param, when: str) -> str:
     names = [f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in param.names]
     value = ""
-    if param.choices:
-        value = f" -x -a '{' '.join(param.choices)}'"
-    elif param.metavar is not None:
-        value = " -r -F" if param.metavar == "FILE" else " -x"
+    if param.metavar is not None:
+        value = _fish_offer(offers.of_option(param))
     return f"complete -c logtool -n {when} {' '.join(names)}{value} -d {_fish_quote(param.help)}"
+
+
+def _fish_offer(offer: Offer) -> str:
+    words = " ".join(offer.words)
+    if offer.topics:
+        return " -x -a '(__logtool_topics)'"
+    if offer.several:
+        return f" -x -a '(__logtool_several {words})'"
+    if offer.files:
+        return " -r -F"
+    return f" -x -a '{words}'" if words else " -x"
 
 
 def _groups(commands: list[Command]) -> dict[str, list[str]]:

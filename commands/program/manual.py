@@ -3,7 +3,7 @@
 import re
 
 from logtool import __version__
-from logtool.commands.program import roff
+from logtool.commands.program import roff, settings
 from logtool.commands.program.command_tree import Command, Param
 
 DATE = "2025-01-01"
@@ -40,6 +40,8 @@ def render(command: Command, others: list[Command], guides: list[str]) -> str:
     lines += [
         ".SH ENVIRONMENT",
         *_environment(),
+        ".SH FILES",
+        *_files(),
         ".SH SEE ALSO",
         *_see_also(command, others, guides),
     ]
@@ -53,7 +55,7 @@ def _synopsis(command: Command) -> list[str]:
         words.append("\\fICOMMAND\\fR [\\fIARGUMENT\\fR]...")
     for param in command.params:
         if param.positional:
-            words.append(f"[\\fI{roff.escape(param.names[0].strip('[]'))}\\fR]")
+            words.append(f"[\\fI{roff.escape(param.names[0].strip('[].'))}\\fR]")
             words[-1] += "..." if param.repeatable else ""
     return [" ".join(words)]
 
@@ -81,7 +83,7 @@ def _commands(commands: list[Command]) -> list[str]:
 def _param(param: Param) -> list[str]:
     if param.positional:
         more = "..." if param.repeatable else ""
-        head = f"\\fI{roff.escape(param.names[0].strip('[]'))}\\fR{more}"
+        head = f"\\fI{roff.escape(param.names[0].strip('[].'))}\\fR{more}"
     else:
         value = "" if param.metavar is None else f" \\fI{roff.escape(param.metavar)}\\fR"
         head = ", ".join(f"\\fB{roff.escape(name)}\\fR" for name in param.names) + value
@@ -116,6 +118,23 @@ def _environment() -> list[str]:
         ".TP",
         "\\fBTERM\\fR",
         "If it is dumb, there is no colour either.",
+        ".TP",
+        ", ".join(f"\\fB{settings.variable_of(name)}\\fR" for name in settings.SETTINGS),
+        "What the option of that name is where the command line does not give it and the command "
+        "has it. Such a variable counts before the file of settings.",
+        ".TP",
+        f"\\fB{settings.FILE_VARIABLE}\\fR",
+        "The file of settings. If it is empty, none is read: a script that wants the defaults sets "
+        "it so.",
+    ]
+
+
+def _files() -> list[str]:
+    return [
+        ".TP",
+        "\\fI$XDG_CONFIG_HOME/logtool/config.toml\\fR, or below \\fI~/.config\\fR",
+        'Settings of your own, one on each line, such as max\\-rate = "200M", under the names of '
+        "their options. An unknown name or a bad value ends every command with status 2.",
     ]
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from logtool.errors import LogtoolError, UsageError
 
 KAFKA_VERSIONS = "3.3, 3.7, 3.9 or 4.3"
 """The releases whose start is known, in words."""
+_LARGEST = 2**63 - 1
+"""Timestamps have 64 bits."""
+_MOST_PARTITIONS = 10_000
+"""Numbers that --partition may name."""
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -34,6 +39,41 @@ def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) 
     if not match or match.group(2) not in units or float(match.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
     return float(match.group(1)) * units[match.group(2)]
+
+
+def now_ms() -> int:
+    """Return the present, in ms."""
+    return time.time_ns() // 1_000_000
+
+
+def parse_moment(option: str, text: str) -> tuple[int, str | None]:
+    """Return the ms of a time, and the line that says which it is where it was not plain.
+
+    UsageError for what is no time.
+    """
+    from logtool import times
+
+    moment = times.parse_moment(text, now_ms())
+    if moment is None or abs(moment.first) > _LARGEST:
+        raise UsageError(f"{option} {text}: expected {times.EXPECTED}")
+    if not moment.is_assumed:
+        return moment.first, None
+    return moment.first, f"{option} {text} means {times.rfc3339(moment.first)}, in UTC"
+
+
+def parse_partitions(texts: Sequence[str]) -> tuple[int, ...]:
+    """Return the partitions that ``0``, ``3-5`` and ``0,3-5`` name, each once and rising."""
+    found: set[int] = set()
+    for text in texts:
+        for part in text.split(","):
+            match = re.fullmatch(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", part.strip())
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+            if not first <= last < 2**31:
+                raise UsageError(f"--partition {text}: expected numbers such as 0 or 0,3-5")
+            if last - first + len(found) >= _MOST_PARTITIONS:
+                raise UsageError(f"--partition {text}: names more than {_MOST_PARTITIONS:,}")
+            found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
 def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
@@ -68,9 +108,10 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
 
 
 def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[str]:
-    """Return the paths given and those that --files-from names; UsageError where there are none.
+    """Return the paths given and those that --files-from names, else the current directory.
 
-    As text: a Path would make ``s3:/bucket`` of ``s3://bucket``.
+    As text: a Path would make ``s3:/bucket`` of ``s3://bucket``. UsageError where --files-from
+    names none, or the current directory is neither a log dir nor a partition dir.
     """
     if null and files_from is None:
         raise UsageError("--null says how --files-from is read, which is missing")
@@ -78,10 +119,30 @@ def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -
     if paths and "" in paths:
         raise UsageError("a PATH is empty")
     texts = [*(paths or []), *listed]
-    if not texts:
-        where = f"{files_from} names none" if files_from else "give at least one"
-        raise UsageError(f"no PATH: {where}")
-    return texts
+    if not texts and files_from is not None:
+        raise UsageError(f"no PATH: {files_from} names none")
+    return texts or [str(here())]
+
+
+def here() -> Path:
+    """Return the current directory, as the path of a command that was given none.
+
+    UsageError where it is neither a log dir nor a partition dir.
+    """
+    from logtool.disk import log_dir
+    from logtool.errors import UnreadableError
+
+    expected = "no PATH: the current directory is neither a log dir nor a partition dir"
+    try:
+        path = Path.cwd()
+    except OSError as error:
+        raise UsageError(f"no PATH: the current directory is gone: {error.strerror}") from error
+    try:
+        log_dir.classify(path)
+    except UnreadableError as error:
+        reason = error.reason.removeprefix("nothing matched: ").partition("; expected ")[0]
+        raise UsageError(f"{expected}: {path}: {reason}") from error
+    return path
 
 
 def _listed(files_from: str, end: bytes) -> list[str]:

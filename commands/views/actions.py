@@ -15,6 +15,7 @@ from logtool.running.summary import ActionSummary
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from logtool.startup.below import Below
     from logtool.startup.duration import Duration
     from logtool.startup.partition import PartitionForecast
     from logtool.startup.recover import Recover
@@ -69,7 +70,7 @@ class Printer:
         """Of partitions that lose what nobody can count: acknowledged offsets."""
         self.lacking: list[int] = []
         """Acknowledged offsets that partitions lack by now, whatever happens next."""
-        self.offline = self.discarded = 0
+        self.offline = self.discarded = self.unnoticed = 0
         self.refuses = False
         """Whether a broker would not start, whatever the partitions hold."""
 
@@ -106,6 +107,7 @@ class Printer:
         self.stray += action.action == "stray"
         self.offline += action.action == "offline" and action.topic is None
         self.discarded += action.action == "discard"
+        self.unnoticed += action.action == "unnoticed"
         self.refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
             self.withheld += action.change is not None
@@ -119,18 +121,19 @@ class Printer:
             self._summary.add(error)
             self._report.unreadable(error)
         elif isinstance(error, UnwritableError):
-            self._summary.unreadable += 1
+            self._summary.unwritten += 1
             self._report.refused(error, "unwritable")
         else:
             self._summary.refused = True
             self._report.refused(error)
 
-    def withheld_line(self) -> str:
-        """Return what the table leaves out, for people."""
+    def withheld_line(self, *, failed: bool = False) -> str:
+        """Return what the table leaves out, for people; `failed`: it was not done as planned."""
         also = " as well" if self.shown else ""
-        if self.withheld == 1:
-            return f"1 file is rebuilt or removed{also}; -v lists it"
-        return f"{self.withheld:,} files are rebuilt or removed{also}; -v lists them"
+        one = self.withheld == 1
+        verb = ("was to be" if one else "were to be") if failed else "is" if one else "are"
+        files = text.count(self.withheld, "file")
+        return f"{files} {verb} rebuilt or removed{also}; -v lists {'it' if one else 'them'}"
 
 
 def _collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
@@ -179,22 +182,14 @@ def last_lines(
     printer: Printer,
     forecasts: Sequence["PartitionForecast"],
     time: "Duration | None",
+    found: "Below | None",
     summary: ActionSummary,
 ) -> Iterator[str]:
     """Yield what a forecast says in the end, for people."""
     if printer.withheld:
         yield printer.withheld_line()
-    read = [forecast for forecast in forecasts if forecast.bytes_read]
-    if time and read:
-        longest = ""
-        if len(read) > 1 and time.critical:
-            longest = f", {time.critical.name} alone {text.duration(time.critical_seconds)}"
-        yield (
-            f"{text.size(time.bytes)} of {text.count(len(read), 'partition')} to be read: about "
-            f"{text.duration(time.seconds)} in {text.count(time.threads, 'thread')} at "
-            f"{text.rate(time.bytes_per_second, 1)} each{longest}; "
-            f"let probes wait {time.probe_timeout_s} s"
-        )
+    yield from _time_lines(forecasts, time)
+    yield from _below_lines(printer, found)
     stops = sum(forecast.outcome != "loads" for forecast in forecasts)
     parts = [text.count(len(forecasts), "partition")]
     recovered = sum(forecast.recovered for forecast in forecasts)
@@ -229,6 +224,44 @@ def last_lines(
     yield text.state(summary) + line
 
 
+def _time_lines(forecasts: Sequence["PartitionForecast"], time: "Duration | None") -> Iterator[str]:
+    """Yield how long the start takes, and what takes longest; nothing where no log is read."""
+    read = sum(forecast.bytes_read > 0 for forecast in forecasts)
+    if time is None or not read:
+        return
+    rates = time.rates
+    said = text.span(rates.slow, rates.fast, lambda rate: text.rate(rate, 1))
+    yield (
+        f"{text.size(time.bytes)} of {text.count(read, 'partition')} to be read: "
+        f"{text.span(time.seconds_low, time.seconds_high, text.duration)} in "
+        f"{text.count(time.threads, 'thread')} at {said} each; let probes wait "
+        f"{time.probe_timeout_s} s"
+    )
+    if rates.pieces:
+        disk = "" if rates.disk is None else f"; the disk itself gave {text.rate(rates.disk, 1)}"
+        yield f"that rests on {text.count(rates.pieces, 'stretch', 'stretches')} timed here{disk}"
+    for one in time.slowest if read > 1 else ():
+        span = text.span(one.seconds_low, one.seconds_high, text.duration)
+        yield f"- {one.forecast.request.path.name}, {span}: {', '.join(one.causes)}"
+    if read > len(time.slowest) > 0:
+        yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less"
+
+
+def _below_lines(printer: Printer, found: "Below | None") -> Iterator[str]:
+    """Yield a line about what lies where no start reads it, and how to look there."""
+    if found is None:
+        return
+    told = ""
+    if printer.unnoticed:
+        told = f"there is damage ({text.count(printer.unnoticed, 'place')} told above), and "
+    verb = "was" if found.segments == 1 else "were"
+    yield (
+        f"below the recovery point, where no broker looks, {told}"
+        f"{text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} not read; "
+        f"to check {'it' if found.segments == 1 else 'them'}: {found.command}"
+    )
+
+
 def recovered_lines(
     printer: Printer,
     forecasts: Sequence["PartitionForecast"],
@@ -239,7 +272,13 @@ def recovered_lines(
     """Yield what a recovery says in the end, for people."""
     applied = job.consent.apply
     if printer.withheld:
-        yield printer.withheld_line()
+        yield printer.withheld_line(failed=summary.unwritten > 0 and job.made < changes)
+    for one in forecasts:
+        name = f"{one.request.topic}-{one.request.partition}"
+        target, end = one.request.start.truncate_to, one.log_end
+        is_shorter = target is not None and one.outcome == "loads" and end <= target
+        if is_shorter and name not in printer.losing:
+            yield f"{one.request.path}: ends at {end}; there is nothing to cut from {target} on"
     for log_dir in _stopped_in_order(forecasts):
         yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
     stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
@@ -258,6 +297,8 @@ def recovered_lines(
         line = f"{files} to make; nothing was written; {outcome}"
     elif not changes and summary.exit_status() == 0:
         line = "nothing to do" if forecasts else _NONE
+    elif job.begun and summary.unwritten:
+        line = f"part of {files} made"
     elif not job.made:
         line = "nothing was changed"
     else:
@@ -330,7 +371,7 @@ def _partition(obj: Object) -> str:
     """Return the heading of a partition."""
     name = text.escape(obj["path"])
     if obj["outcome"] != "loads":
-        return f"{name}: {_OUTCOMES[obj['outcome']]}"
+        return f"{name}: {_OUTCOMES[obj['outcome']]}{_other_end(obj)}"
     parts = [text.extent(obj["log_start_offset"], obj["log_end_offset"]) + _other_end(obj)]
     if obj["recovered_segments"]:
         parts.append(
@@ -348,8 +389,10 @@ def _partition(obj: Object) -> str:
 def _other_end(obj: Object) -> str:
     """Return where the log ends if it is cut the other way, where that is another place."""
     broker, recover = obj["broker_log_end_offset"], obj["recover_log_end_offset"]
-    if broker == recover:
+    if broker == recover or recover is None:
         return ""
+    if broker is None:
+        return " (a broker would not start with this log)"
     if obj["log_end_offset"] == broker:
         return f" (after logtool recover the log ends at {recover})"
     return f" (after a broker's recovery the log ends at {broker})"

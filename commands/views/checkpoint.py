@@ -11,7 +11,7 @@ from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import columns, keep
+from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import UnreadableError
@@ -27,19 +27,76 @@ _PARTITION = keep(columns(
     "topic", "partition", "directory", "recovery_point", "high_watermark", "log_start_offset",
     "cleaner_offset", "leader_epoch", "epoch_start_offset",
 ), "topic", "partition", "recovery_point", "high_watermark")  # fmt: skip
+_UNFLUSHED = keep(columns(
+    "topic", "partition", "recovery_point", "log_end_offset", "unflushed_bytes",
+    "unflushed_records", "unflushed_since", "unflushed_age_ms", "recovery_bytes",
+    "recovery_bytes_if",
+), "topic", "partition", "unflushed_bytes", "unflushed_records")  # fmt: skip
 _EPOCH = columns("leader_epoch", "start_offset", "end_offset")
 _CSV = columns("type", "path", *(c.title for c in _PARTITION), "start_offset", "end_offset")
 
 
-def of_rows() -> View:
-    """Return the view of `checkpoint show`."""
-    layouts = {"partition": _PARTITION, "epoch": _EPOCH}
+def of_rows(*, unflushed: bool = False) -> View:
+    """Return the view of `checkpoint show`; of what is `unflushed` it has other columns."""
+    layouts = {"partition": _UNFLUSHED if unflushed else _PARTITION, "epoch": _EPOCH}
     return View(
         schema=SCHEMA,
-        columns=_CSV,
+        columns=_UNFLUSHED if unflushed else _CSV,
         layout=lambda obj: layouts.get(obj["type"]),
         row_types=frozenset(layouts),
     )
+
+
+@dataclass(slots=True)
+class NotFlushed:
+    """Adds up what is not flushed, and holds it against a limit."""
+
+    limit: int | None
+    """Bytes of one partition; None: there is none."""
+    segment_bytes: int | None
+    partitions: int = 0
+    """Those that hold some."""
+    bytes: int = 0
+    records: int = 0
+    recovery_bytes: int = 0
+    recovery_bytes_if: int = 0
+    since: str | None = None
+    over: list[str] = field(default_factory=list)
+    """Names of those that hold more than the limit."""
+
+    def add(self, obj: Object) -> None:
+        """Count one partition; one of which nothing is known is left out."""
+        if obj["unflushed_bytes"] is None:
+            return
+        self.partitions += obj["unflushed_bytes"] > 0
+        for name in ("bytes", "records"):
+            setattr(self, name, getattr(self, name) + obj[f"unflushed_{name}"])
+        self.recovery_bytes += obj["recovery_bytes"]
+        self.recovery_bytes_if += obj["recovery_bytes_if"] or 0
+        times = [time for time in (self.since, obj["unflushed_since"]) if time]
+        self.since = min(times, default=None)
+        if self.limit is not None and obj["unflushed_bytes"] > self.limit:
+            self.over.append(f"{obj['topic']}-{obj['partition']}")
+
+    def lines(self) -> Iterable[str]:
+        """Yield what it comes to, for people."""
+        since = f", the oldest since {self.since}" if self.since else ""
+        where = text.count(self.partitions, "partition")
+        records = text.count(self.records, "record")
+        yield f"not flushed: {text.size(self.bytes)}, {records} in {where}{since}"
+        line = f"a start after a kill reads {text.size(self.recovery_bytes)}"
+        if self.segment_bytes:
+            other = text.size(self.recovery_bytes_if)
+            line += f"; with segments of {text.size(self.segment_bytes)} about {other}"
+        yield line
+        if self.over and self.limit is not None:
+            names = ", ".join(map(text.escape, self.over[:_NAMED]))
+            more = f" and {len(self.over) - _NAMED} more" if len(self.over) > _NAMED else ""
+            yield f"more than {text.size(self.limit)} in {names}{more}"
+
+
+_NAMED = 5
+"""Partitions beyond a limit that are named."""
 
 
 def of_edits(settings: OutputSettings, diffs: dict[str, str]) -> View:

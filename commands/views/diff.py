@@ -191,7 +191,7 @@ def _batch(batch: dict[str, Any] | None) -> str:
 def _lacks(obj: dict[str, Any]) -> list[str]:
     words = {
         "before": "before its start",
-        "behind": "behind its end",
+        "behind": "after its end",
         "damaged": "where it is damaged",
         "compacted": "to compaction",
     }

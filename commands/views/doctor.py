@@ -156,6 +156,11 @@ def _start(obj: Object) -> Iterator[str]:
     if obj["partitions_not_reached"]:
         missing = text.count(obj["partitions_not_reached"], "partition")
         yield f"no time for {missing};"
+    if not obj["complete"]:
+        if not obj["partitions"]:
+            yield "what it does is not known"
+            return
+        yield f"of {text.count(obj['partitions'], 'partition')} looked at:"
     if not obj["recovered_segments"]:
         yield "no segment is recovered,"
     else:
@@ -164,8 +169,8 @@ def _start(obj: Object) -> Iterator[str]:
     yield f"{text.count(obj['changed_files'], 'file')} cut, rebuilt or removed;"
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
-        rate = text.rate(obj["bytes_per_second"], 1)
-        yield f"in about {text.duration(obj['seconds'])} at {rate}"
+        span = text.span(obj["seconds_low"], obj["seconds_high"], text.duration)
+        yield f"in {span}, as plan explains"
 
 
 def _high_watermark(obj: Object) -> Iterator[str]:

@@ -210,9 +210,16 @@ def row_types(*, records: bool) -> frozenset[str]:
     return frozenset({"record" if records else "batch", "entry"})
 
 
-def conclude(report: output.Report) -> None:
-    """Say on stderr what was dumped, where that is news: with -v, after damage or an interrupt."""
+def conclude(report: output.Report, matched: int | None = None) -> None:
+    """Say on stderr what was dumped, where that is news: with -v, after damage or an interrupt.
+
+    `matched` is how many records were found where some were looked for, which is always news.
+    """
     summary = report.summary
+    if matched is not None:
+        read = text.count(summary.records, "record")
+        where = text.count(summary.partitions, "partition")
+        report.note(f"{text.count(matched, 'record')} found; read: {read} in {where}", "dim")
     damage = summary.severities[Severity.ERROR]
     if not (report.settings.verbose or damage or (summary.bytes and not summary.complete)):
         return

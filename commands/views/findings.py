@@ -113,10 +113,43 @@ class Printer:
                 yield f"WARNING  {code}  x{number:,}  {title} ({more:,} not shown; -v shows all)"
 
 
+class Aside:
+    """Findings beside the rows of a command that is about something else.
+
+    JSON has each of them; a person gets some of each code, once the rows are printed.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._counts: Counter[str] = Counter()
+        self._shown: list[Finding] = []
+
+    def take(self, finding: Finding) -> None:
+        """Count one finding, and print it where it is an object."""
+        report = self._report
+        report.summary.add(finding)
+        if report.settings.format in ("json", "ndjson"):
+            report.item(finding.as_json())
+            return
+        self._counts[finding.code] += 1
+        if report.settings.verbose or self._counts[finding.code] <= MOST_OF_A_CODE:
+            self._shown.append(finding)
+
+    def conclude(self) -> None:
+        """Print what was taken, and how many more there are."""
+        for one in self._shown:
+            place = f"{one.path} @{one.position}"
+            self._report.note(f"{one.severity!s:<8} {one.code}  {place}  {one.message}", "info")
+        for code, number in self._counts.items():
+            more = number - sum(one.code == code for one in self._shown)
+            if more:
+                self._report.note(f"{code}: {more:,} more not shown; -v shows all", "info")
+
+
 def status(job: "Verification") -> str:
     """Return one line: how far it is, and what was found so far."""
     now = job.progress
-    read = progress_line(now.bytes_done, now.bytes_total, job.summary.elapsed_s)
+    read = progress_line(now.bytes_done, now.bytes_total, job.summary.elapsed_s, str(now.path))
     return f"{read}; so far {_found(job.summary)}"
 
 

@@ -24,9 +24,12 @@ _GAP_MARKDOWN = columns(
     "path", "kind", "first_offset", "last_offset", "missing", "reason", "evidence"
 )
 _TOPIC_MARKDOWN = columns("topic", "partitions", "offsets", "missing", "missing_share", "losses")
-_GHOST_MARKDOWN = columns("path", "first_offset", "last_offset", "leader_epoch", "epoch_from")
+_GHOST_MARKDOWN = columns(
+    "path", "first_offset", "last_offset", "leader_epoch", "epoch_from", "following_leader_epoch",
+    "checkpoint_leader_epochs", "reason",
+)  # fmt: skip
 _STRETCH_MARKDOWN = columns(
-    "path", "ghost", "first_offset", "last_offset", "without_ghosts_first_offset",
+    "path", "ghost", "reason", "first_offset", "last_offset", "without_ghosts_first_offset",
     "without_ghosts_last_offset",
 )  # fmt: skip
 _MARKDOWN = {
@@ -63,11 +66,17 @@ def last_lines(total: Object, summary: Summary) -> Iterator[str]:
     )
 
 
-def written(path: Path, size: int, partition: Object) -> str:
-    """Return what is said of a log that was written, for people."""
-    line = f"{path}: {text.size(size)}, {text.count(partition['ghosts'], 'ghost')}"
-    if partition["losses"]:
+def written(path: Path, size: int, partition: Object, *, losses_too: bool) -> str:
+    """Return what is said of a log that was written, for people.
+
+    With `losses_too`, gaps that may mean loss were filled as well.
+    """
+    ghosts = partition["ghosts"] - (0 if losses_too else partition["ghosts_of_losses"])
+    line = f"{path}: {text.size(size)}, {text.count(ghosts, 'ghost')}"
+    if partition["losses"] and losses_too:
         line += "; gaps that may mean loss are filled too, and it does not tell which"
+    elif partition["losses"]:
+        line += "; gaps that may mean loss are left as they are; --fill-losses fills them too"
     return line
 
 
@@ -83,7 +92,13 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
         return _gap(obj, settings) if obj["loss"] or settings.verbose else None
     if kind == "ghost":
         span = text.through(obj["first_offset"], obj["last_offset"])
-        return f"  ghost {span} epoch {obj['leader_epoch']} ({obj['epoch_from']})"
+        line = f"  ghost {span} epoch {obj['leader_epoch']} ({obj['epoch_from']})"
+        by_checkpoint = ", ".join(map(str, obj["checkpoint_leader_epochs"])) or "not known"
+        line += f": following-batch {obj['following_leader_epoch']}, leader-epoch-checkpoint "
+        reason = str(obj["reason"])
+        if obj["loss"]:
+            reason = output.paint_stdout(f"{reason}, MAY MEAN LOSS", "error", settings.color)
+        return f"{line}{by_checkpoint}; {reason}"
     if kind == "stretch":
         return _stretch(obj)
     return None
@@ -114,7 +129,10 @@ def _counts(obj: Object) -> str:
     )
     if obj["ghosts"]:
         ghosts = f"{text.count(obj['ghosts'], 'ghost')} of {text.size(obj['ghost_bytes'])}"
-        told += f"; {ghosts} would fill it"
+        by_rfc = f"{text.size(obj['ghost_bytes_by_rfc'])} by the RFC"
+        told += f"; {ghosts} ({by_rfc}), {obj['ghost_share'] * 100:.2f} % of the log, would fill it"
+        if obj["ghosts_of_losses"]:
+            told += f", {obj['ghosts_of_losses']:,} of them where it may mean loss"
     return ", ".join(parts) + (f": {told}" if told else "")
 
 
@@ -138,7 +156,7 @@ def _gap(obj: Object, settings: OutputSettings) -> str:
 def _stretch(obj: Object) -> str:
     span = text.through(obj["first_offset"], obj["last_offset"])
     if obj["ghost"]:
-        return f"  ghost   {span}"
+        return f"  ghost   {span} ({obj['reason']})"
     first, last = obj["without_ghosts_first_offset"], obj["without_ghosts_last_offset"]
     wrong = (
         ""

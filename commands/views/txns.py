@@ -1,7 +1,7 @@
 """How producers and transactions look, and the last line about them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from logtool.commands import output
@@ -9,6 +9,7 @@ from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
 from logtool.dump.values import or_null
+from logtool.segment.producer_state import NONE
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def make(settings: OutputSettings) -> View:
     def layout(obj: Object) -> Columns | str | None:
         kind = obj["type"]
         if kind == "partition":
-            # Most topics of most clusters have none of this.
-            return _heading(obj) if settings.verbose or _is_news(obj) else None
+            return _heading(obj)
         if kind == "finding":
             return _finding(obj, settings)
         return {"producer": _PRODUCER, "transaction": _TRANSACTION}.get(kind)
@@ -53,31 +53,76 @@ def make(settings: OutputSettings) -> View:
 
 
 class Printer:
-    """Prints partition after partition, and counts."""
+    """Prints partition after partition, and counts.
 
-    def __init__(self, report: Report, bootstrap: str, *, every: bool) -> None:
+    A table is for people: it begins with the partitions that have open transactions, and leaves out
+    producers, and partitions, that have nothing to do with transactions.
+    """
+
+    def __init__(
+        self, report: Report, bootstrap: str, *, every: bool = False, only_open: bool = False
+    ) -> None:
         self._report = report
         self._bootstrap = bootstrap
         self._every = every
+        self._only_open = only_open
+        self._in_table = report.settings.format in ("table", "markdown")
+        self._shortened = self._in_table and not every
+        self._later: list[list[Object]] = []
+        """What a table has of partitions without open transactions."""
+        self._left_out = 0
         self.states: Counter[str] = Counter()
         self.damaged = 0
 
     def show(self, audited: "PartitionTransactions") -> None:
-        """Print one partition: its findings, transactions and producers."""
+        """Print one partition, in a table maybe later: its findings, transactions, producers."""
         self.damaged += audited.damaged
-        self._report.item(_partition(audited))
+        self.states.update(transaction.state for transaction in audited.transactions)
         for finding in audited.findings:
             self._report.summary.add(finding)
-            self._report.item(finding.as_json())
-        for transaction in audited.transactions:
-            self.states[transaction.state] += 1
-            if self._every or transaction.last_offset is None:
-                self._report.item(_transaction(audited, transaction, self._bootstrap))
-        for producer_id, producer in audited.producers.items():
-            self._report.item(_producer(audited, producer_id, producer))
+        objects = list(self._objects(audited))
+        if self._shortened and not audited.open:
+            self._later.append(objects)
+        else:
+            self._print(objects)
+
+    def finish(self) -> None:
+        """Print what was held back."""
+        for objects in self._later:
+            self._print(objects)
+
+    def _print(self, objects: Iterable[Object]) -> None:
+        for obj in objects:
+            self._report.item(obj)
+
+    def _objects(self, audited: "PartitionTransactions") -> Iterator[Object]:
+        """Yield what is printed of a partition."""
+        findings = [finding.as_json() for finding in audited.findings]
+        transactions = [one for one in audited.transactions if self._every or one.is_open]
+        producers = {} if self._only_open else audited.producers
+        if self._shortened:
+            there = len(producers)
+            producers = {i: one for i, one in producers.items() if _is_transactional(one)}
+            self._left_out += there - len(producers)
+        news = bool(findings or transactions)
+        if not self._only_open:
+            always = not self._in_table or self._report.settings.verbose
+            # Most topics of most clusters have none of this.
+            news |= always or audited.damaged or bool(audited.transactions or producers)
+        if not news:
+            return
+        yield _partition(audited)
+        yield from findings
+        for transaction in transactions:
+            yield _transaction(audited, transaction, self._bootstrap)
+        for producer_id, producer in producers.items():
+            yield _producer(audited, producer_id, producer)
 
     def last_lines(self) -> Iterator[tuple[str, str | None]]:
         """Yield what is said in the end, for people, and its style."""
+        if self._left_out:
+            count = text.count(self._left_out, "producer")
+            yield f"{count} without transactions not shown (--all shows them)", "dim"
         if self.damaged:
             where = text.count(self.damaged, "partition")
             yield f"{where} damaged: a marker may be lost there, see logtool verify", "warning"
@@ -124,11 +169,7 @@ def _transaction(
     from logtool.txns.open_transactions import abort_command
 
     command = None
-    if (
-        transaction.last_offset is None
-        and audited.topic is not None
-        and audited.partition is not None
-    ):
+    if transaction.is_open and audited.topic is not None and audited.partition is not None:
         command = abort_command(
             bootstrap, audited.topic, audited.partition, transaction.first_offset
         )
@@ -169,8 +210,9 @@ def _producer(
     }
 
 
-def _is_news(obj: Object) -> bool:
-    return bool(obj["producers"] or obj["damaged"])
+def _is_transactional(producer: "Producer") -> bool:
+    """Return whether a producer has begun or ended a transaction, as far as the log tells."""
+    return producer.coordinator_epoch != NONE or producer.transaction_first_offset != NONE
 
 
 def _heading(obj: Object) -> str:

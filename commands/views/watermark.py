@@ -10,16 +10,16 @@ from logtool.commands.printing.writers import Columns, Object, columns, keep
 if TYPE_CHECKING:
     from logtool.watermark.replica_group import Group
 
-SCHEMA = "logtool.watermark/1"
+SCHEMA = "logtool.watermark/2"
 _REPLICA = keep(columns(
     "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
     "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
     "lost_records",
-), "topic", "partition", "high_watermark", "log_end_offset", "lost_records")  # fmt: skip
-_GROUP = columns(
-    "topic", "partition", "in_sync", "in_sync_from", "high_watermark", "committed_offset",
+), "topic", "partition", "node", "high_watermark", "log_end_offset", "lost_records")  # fmt: skip
+_GROUP = keep(columns(
+    "topic", "partition", "in_sync", "in_sync_from", "expected_high_watermark", "committed_offset",
     "furthest", "assumed_leader", "acknowledged_lost", "may_be_lost",
-)  # fmt: skip
+), "topic", "partition", "committed_offset", "assumed_leader", "acknowledged_lost")  # fmt: skip
 _TRUNCATION = columns(
     "topic", "partition", "leader", "follower", "log_end_offset", "by_high_watermark",
     "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "acknowledged_lost",
@@ -29,13 +29,14 @@ _LAYOUTS = {
     "replica": _REPLICA, "group": _GROUP, "truncation": _TRUNCATION, "finding": _FINDING,
 }  # fmt: skip
 _TITLES = {
-    "group": "Replicas together; high_watermark is the least log end in sync:",
+    "group": "Replicas together; expected_high_watermark is the least log end in sync:",
     "truncation": "What would be cut if the assumed leader led:",
     "finding": "Findings:",
 }
 _CSV = columns(
     "type", "path", "topic", "partition", "node", "outcome", "log_start_offset", "recovery_point",
-    "high_watermark", "initial_high_watermark", "committed_offset", "last_stable_offset",
+    "high_watermark", "initial_high_watermark", "expected_high_watermark", "committed_offset",
+    "last_stable_offset",
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
     "acknowledged_gone", "lost_records", "in_sync", "in_sync_from", "least_in_sync",
     "not_looked_at", "leader", "furthest",
@@ -63,13 +64,19 @@ def _layout(obj: Object) -> Columns | str | None:
     return str(obj["text"]) if obj["type"] == "title" else _LAYOUTS.get(obj["type"])
 
 
-def of_states() -> View:
-    """Return the view of `watermark simulate`."""
+_SUB_STEP = columns("step", "number", "part", "node", "does", "before", "after", "records")
+_STEPS_CSV = columns("type", *dict.fromkeys(c.title for c in (*_STATE, *_SUB_STEP)))
+
+
+def of_states(*, steps: bool = False) -> View:
+    """Return the view of `watermark simulate`, with what is done for each event if `steps`."""
+    layouts = {"state": _STATE, "substep": _SUB_STEP}
     return View(
         schema=SCHEMA,
-        columns=_STATE,
-        layout=lambda obj: _STATE if obj["type"] == "state" else None,
-        row_types=frozenset({"state"}),
+        columns=_STEPS_CSV if steps else _STATE,
+        layout=lambda obj: layouts.get(obj["type"]),
+        row_types=frozenset(layouts if steps else ("state",)),
+        sparse=steps,
     )
 
 

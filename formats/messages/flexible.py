@@ -103,7 +103,7 @@ class Reader:
     def end(self) -> None:
         """Raise FormatError where bytes are left."""
         if self.left:
-            raise FormatError(f"{self.left} bytes behind the end of {self._name}", self._position)
+            raise FormatError(f"{self.left} bytes after the end of {self._name}", self._position)
 
     def _not_null(self, value: T | None) -> T:
         if value is None:

@@ -11,6 +11,7 @@
 The lines are described in ``schemas/journal.json``. Paths are relative to the log dir.
 """
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ from logtool.apply.steps import Step, merge
 from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_ELSEWHERE = "make room there, or give --undo-dir DIR on a disk that has some"
 OnAction = Callable[[Action], None]
 
 
@@ -53,7 +56,7 @@ class Journal:
         RefusedError where it lies in a log dir, is in use, or somebody else may write there.
         """
         undo_dir, log_dir = undo_dir.resolve(), log_dir.resolve()
-        with _hint(undo_dir, f"nothing in {log_dir} was changed"):
+        with _hint(undo_dir, f"nothing in {log_dir} was changed", _ELSEWHERE):
             outside.check(undo_dir, log_dir)
             if not undo_dir.exists():
                 held = disk.make_dir(HeldDir(undo_dir.parent), undo_dir)
@@ -82,9 +85,10 @@ class Journal:
         )
         return journal
 
-    def stage(self, changes: Sequence[Change]) -> None:
+    def stage(self, changes: Sequence[Change], *, first: bool = False) -> None:
         """Save what these changes need; all changes of one file belong into one call.
 
+        They are carried out behind those of earlier calls, with `first` before them.
         RefusedError where a file is not as it was judged. If anything is wrong, the undo directory
         goes, and nothing was changed.
         """
@@ -95,11 +99,13 @@ class Journal:
             self._times.setdefault(self.log_dir, os.fstat(self._log_dir.fd).st_mtime_ns)
             drafts = merge(map(_resolved, changes))
             freed = {draft.before for draft in drafts if draft.after is None}
+            at = 0 if first else len(self.steps)
             for number, draft in enumerate(drafts, len(self.steps) + 1):
                 step = saving.save(draft, number, self._log_dir, self._undo, freed)
                 if not self._paths.isdisjoint(step.paths):
                     raise ValueError(f"{step.path} is changed by two calls of stage")
-                self.steps.append(step)
+                self.steps.insert(at, step)
+                at += 1
                 for path in step.paths:
                     self._times.setdefault(path.parent, _mtime(self._log_dir, path))
             self._paths.update(path for step in self.steps for path in step.paths)
@@ -132,7 +138,7 @@ class Journal:
             return
         if self.state is not State.COMMITTED:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
-        with _hint(self.undo_dir, self._way_on()):
+        with _hint(self.undo_dir, self._way_on(), "going on needs room there first"):
             progress = self._find()
             for item in _by_directory(progress, self._log_dir):
                 for action in stepping.actions(item):
@@ -161,7 +167,8 @@ class Journal:
         """Put everything back, times of directories too; RefusedError if a file was changed."""
         if not self.can_be_undone:
             return
-        with _hint(self.undo_dir, f"run '{self._undo_command()}' again to go on"):
+        again = f"run '{self._undo_command()}' again to go on"
+        with _hint(self.undo_dir, again, "it needs room there first"):
             progress = self._find()
             stepping.check_saved(progress, self._undo)
             if self.state is not State.UNDOING:
@@ -220,7 +227,7 @@ class Journal:
     def _given_up(self) -> Iterator[None]:
         """Remove the undo directory if what it is for fails."""
         try:
-            with _hint(self.undo_dir, f"nothing in {self.log_dir} was changed"):
+            with _hint(self.undo_dir, f"nothing in {self.log_dir} was changed", _ELSEWHERE):
                 yield
         except BaseException:
             self.discard()
@@ -228,8 +235,11 @@ class Journal:
 
 
 @contextmanager
-def _hint(undo_dir: Path, state: str) -> Iterator[None]:
-    """Let an error of the system say what things are like and how to go on."""
+def _hint(undo_dir: Path, state: str, room: str) -> Iterator[None]:
+    """Let an error of the system say what things are like and how to go on.
+
+    `room` is what to do where the disk is full.
+    """
     try:
         yield
     except KeyboardInterrupt as error:
@@ -238,10 +248,20 @@ def _hint(undo_dir: Path, state: str) -> Iterator[None]:
             error.add_note(f"stopped; {state}")
         raise
     except (UnwritableError, UnreadableError) as error:
-        raise UnwritableError(error.path, error.reason, state) from error
+        raise UnwritableError(error.path, error.reason, _with_room(error, state, room)) from error
     except OSError as error:
         path = Path(str(error.filename or undo_dir))
-        raise UnwritableError(path, error.strerror or str(error), state) from error
+        said = _with_room(error, state, room)
+        raise UnwritableError(path, error.strerror or str(error), said) from error
+
+
+def _with_room(error: BaseException | None, state: str, room: str) -> str:
+    """Return what things are like, and what to do if the error is that of a full disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            return f"{state}; {room}"
+        error = error.__cause__
+    return state
 
 
 def _mtime(home: HeldDir, path: Path) -> int:

@@ -62,7 +62,8 @@ def parse(data: bytes) -> Record:
     if not home.is_absolute() or ".." in home.parts:
         raise ValueError(f"log_dir is {_shown(str(home))}, no absolute path")
     steps = [_step(line, home) for line in middle if line.get("type") == "step"]
-    if [step.number for step in steps] != list(range(1, len(steps) + 1)):
+    # They stand in the order in which they are carried out, not in that in which they were saved.
+    if sorted(step.number for step in steps) != list(range(1, len(steps) + 1)):
         raise ValueError("the steps are not numbered from 1 on")
     if not steps or lines[at].get("steps") != len(steps):
         raise ValueError(f"{_shown(lines[at].get('steps'))} steps are said, {len(steps)} are there")

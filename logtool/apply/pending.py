@@ -24,12 +24,12 @@ class PendingJournal:
         self._stack = stack
         self.journal: Journal | None = None
 
-    def stage(self, changes: Sequence[Change]) -> None:
-        """Save what is needed to carry changes out and to undo them."""
+    def stage(self, changes: Sequence[Change], *, first: bool = False) -> None:
+        """Save what is needed to carry changes out, with `first` before all, and to undo them."""
         if not changes:
             return
         if self.journal is None:
             place = self._undo_dir or default_undo_dir(self._log_dir)
             self.journal = Journal.begin(place, self._log_dir, self._command)
             self._stack.callback(self.journal.discard)
-        self.journal.stage(changes)
+        self.journal.stage(changes, first=first)

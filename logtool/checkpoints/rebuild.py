@@ -13,7 +13,7 @@ from logtool.checkpoints import rules
 from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
 from logtool.checkpoints.rules import Extent
 from logtool.checks import chain, root
-from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
+from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
 from logtool.checks.segment import Level, SegmentReport
 from logtool.disk import log_dir as log_dirs
 from logtool.disk import partition
@@ -89,7 +89,7 @@ class Rebuild:
             self.summary.partitions += 1
             key = root.key_of(directory) if isinstance(directory, PartitionDirectory) else None
             row = start_rows.get(key, 0) if key else 0
-            request = Request(level=level, clean=home.is_clean, log_start_offset=max(row, 0))
+            request = CheckRequest(level=level, clean=home.is_clean, log_start_offset=max(row, 0))
             try:
                 listed: Partition | UnreadableError = partition.read(path)
             except UnreadableError as error:

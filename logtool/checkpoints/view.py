@@ -1,17 +1,20 @@
 """The checkpoints of a log dir side by side, as plain dicts: one for each partition or epoch."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from logtool.checkpoints.edit import Present, load
+from logtool.checkpoints.unflushed import measure
 from logtool.checks import root
-from logtool.disk import log_dir
+from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.times import rfc3339
 
 Object = dict[str, Any]
 Rows = dict[FileKind, dict[TopicPartition, int]]
@@ -26,14 +29,38 @@ _COLUMNS = dict(
 )
 
 
-def show(path: Path, selection: Selection) -> Iterator[Item]:
+_UNFLUSHED = (
+    "log_end_offset",
+    "unflushed_bytes",
+    "unflushed_records",
+    "unflushed_since_ms",
+    "unflushed_since",
+    "unflushed_age_ms",
+    "recovery_bytes",
+    "recovery_bytes_if",
+)
+"""What is null unless the logs were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be said of the part of each log that is not flushed."""
+
+    now_ms: int
+    """When it is asked, in ms since the epoch: ages are counted to it."""
+    segment_bytes: int | None = None
+    """Size of segments for which it is said how much a start would read."""
+
+
+def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iterator[Item]:
     """Yield the rows of a log dir, of a partition dir or of one checkpoint.
 
-    Lines that a broker cannot read come as findings, files that cannot be read as errors.
+    Lines that a broker cannot read come as findings, files that cannot be read as errors. With
+    `wanted`, the logs of a log dir are read from their recovery points on.
     """
     what = log_dir.classify(path)
     if what is PathKind.LOG_DIR:
-        yield from _log_dir(log_dir.read(path), selection)
+        yield from _log_dir(log_dir.read(path), selection, wanted)
         return
     file = path / FileKind.LEADER_EPOCH_CHECKPOINT if what is PathKind.PARTITION_DIR else path
     present = load(file)
@@ -48,7 +75,7 @@ def show(path: Path, selection: Selection) -> Iterator[Item]:
             yield _partition(file, topic, number, rows)
 
 
-def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
+def _log_dir(home: DataDir, selection: Selection, wanted: Wanted | None) -> Iterator[Item]:
     found: Rows = {}
     for kind in OFFSET_CHECKPOINTS:
         if kind not in home.files:
@@ -78,11 +105,16 @@ def _log_dir(home: DataDir, selection: Selection) -> Iterator[Item]:
             yield from _findings(present)
             for epoch, offset in present.value.epochs[-1:]:
                 obj |= {"leader_epoch": epoch, "epoch_start_offset": offset}
+        if wanted and has_rows and directory.topic != names.CLUSTER_METADATA:
+            try:
+                obj |= _unflushed(path, obj["recovery_point"] or 0, wanted)
+            except UnreadableError as error:
+                yield error
         yield obj
     for topic, number in dict.fromkeys(key for rows in found.values() for key in rows):
         named = names.parse_directory(f"{topic}-{number}")
-        wanted = isinstance(named, PartitionDirectory) and selection.takes(named)
-        if (topic, number) not in seen and wanted:
+        taken = isinstance(named, PartitionDirectory) and selection.takes(named)
+        if (topic, number) not in seen and taken:
             yield _partition(home.path, topic, number, found)
 
 
@@ -96,7 +128,24 @@ def _partition(path: Path, topic: str, number: int, rows: Rows) -> Object:
         **{name: rows.get(kind, {}).get((topic, number)) for kind, name in _COLUMNS.items()},
         "leader_epoch": None,
         "epoch_start_offset": None,
+        **dict.fromkeys(_UNFLUSHED),
     }
+
+
+def _unflushed(path: Path, point: int, wanted: Wanted) -> Object:
+    found = measure(partition.read(path), point, wanted.segment_bytes)
+    since = found.since_ms
+    values = (
+        found.log_end,
+        found.bytes,
+        found.records,
+        since,
+        rfc3339(since),
+        None if since is None else max(0, wanted.now_ms - since),
+        found.recovery_bytes,
+        found.recovery_bytes_if,
+    )
+    return dict(zip(_UNFLUSHED, values, strict=True))
 
 
 def _epochs(present: Present) -> Iterator[Object]:

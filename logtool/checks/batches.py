@@ -147,7 +147,7 @@ class BatchRules:
         highest = np.maximum.accumulate(np.concatenate(([start], trusted)))
         before = highest[:-1]
         for first, last in runs(ahead):
-            text = f"stands behind offset {before[first]} and before offset {base_offset[last + 1]}"
+            text = f"stands after offset {before[first]} and before offset {base_offset[last + 1]}"
             yield _at(table, "batch/offset-order", text, first, last)
         started = (before >= self._base_offset) | (self.last_offset is not None)
         for first, last in runs((base_offset <= before) & ~misplaced & started):
@@ -294,7 +294,7 @@ def _without_sequence(table: BatchTable) -> Column:
 
 def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Finding:
     """Return the finding for the rows `first` to `last`; `message` speaks of the first."""
-    more = f" (and {last - first} more batches behind it)" if last > first else ""
+    more = f" (and {last - first} more batches after it)" if last > first else ""
     return Finding(
         code,
         f"batch at offset {table.base_offset[first]}: {message}{more}",

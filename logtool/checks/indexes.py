@@ -263,7 +263,7 @@ def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[
     if not padding:
         return
     code = f"{area}/preallocated" if segment.is_active else f"{area}/padding"
-    text = f"{wording.count(padding, 'zero byte')} behind the last entry"
+    text = f"{wording.count(padding, 'zero byte')} after the last entry"
     yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
 
 

@@ -24,7 +24,7 @@ class LogPass:
 
     def __init__(self, task: Task, report: SegmentReport) -> None:
         self.rules = BatchRules(task.segment.base_offset)
-        self.timestamps = TimestampRules(task.segment.log)
+        self.timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
 

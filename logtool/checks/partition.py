@@ -38,7 +38,7 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CheckRequest:
     """How to check a partition."""
 
     level: Level = Level.BATCHES
@@ -51,9 +51,11 @@ class Request:
     needs_topic_id: bool = True
     """Whether a broker would miss partition.metadata; see `logtool.checks.era`."""
     cleaning: Cleaning = NOT_KNOWN
+    ahead_ms: int | None = None
+    """How far ahead a timestamp of a producer may be; None: not known."""
 
 
-def plan(partition: Partition, request: Request) -> list[Task]:
+def plan(partition: Partition, request: CheckRequest) -> list[Task]:
     """Return what is to be looked at in each segment, in order."""
     snapshots = [file.name.offset or 0 for file in partition.snapshots]
     return [
@@ -65,13 +67,17 @@ def plan(partition: Partition, request: Request) -> list[Task]:
             cuts=tuple(snapshots[_between(segment, snapshots)]),
             limit=request.limit,
             drop_cache=request.drop_cache,
+            ahead_ms=request.ahead_ms,
         )
         for segment in partition.segments
     ]
 
 
 def check_partition(
-    partition: Partition, request: Request, facts: PartitionFacts, reports: Iterable[SegmentReport]
+    partition: Partition,
+    request: CheckRequest,
+    facts: PartitionFacts,
+    reports: Iterable[SegmentReport],
 ) -> Iterator[Item]:
     """Yield every finding of one partition, with its place; fills `facts`.
 
@@ -86,7 +92,10 @@ def check_partition(
 
 
 def _check(
-    partition: Partition, request: Request, facts: PartitionFacts, found_in: Iterable[SegmentReport]
+    partition: Partition,
+    request: CheckRequest,
+    facts: PartitionFacts,
+    found_in: Iterable[SegmentReport],
 ) -> Iterator[Item]:
     names = inventory.check_partition_names(partition, needs_topic_id=request.needs_topic_id)
     yield from names
@@ -126,7 +135,7 @@ def _check(
 
 def _check_epochs(
     partition: Partition,
-    request: Request,
+    request: CheckRequest,
     values: Mapping[FileKind, Any],
     facts: PartitionFacts,
     reports: Sequence[SegmentReport],
@@ -162,7 +171,7 @@ def _is_going(partition: Partition) -> bool:
 
 def _log_start(
     partition: Partition,
-    request: Request,
+    request: CheckRequest,
     values: Mapping[FileKind, Any],
     reports: Sequence[SegmentReport],
 ) -> int:
@@ -188,7 +197,7 @@ def _log_start(
 
 
 def _check_producers(
-    partition: Partition, request: Request, reports: Sequence[SegmentReport]
+    partition: Partition, request: CheckRequest, reports: Sequence[SegmentReport]
 ) -> Iterator[Item]:
     """Replay the producers through all segments; compare at each snapshot and each abort."""
     snapshots = []

@@ -83,5 +83,7 @@ class Task:
     """Whether the page cache may forget what was read."""
     payload: bool = False
     """Whether who listens to the pass needs the bytes of its batches, too, at any level."""
+    ahead_ms: int | None = None
+    """How far ahead a timestamp of a producer may be; None: not known."""
     piece: range | None = None
     """Bytes of the log that this is about alone; see `pieces`."""

@@ -140,7 +140,7 @@ def _read_log(
             text = f"is listed with {segment.log.size} bytes and ends after {size}"
             report.findings.append(UnreadableError(segment.log.path, text))
     log_pass.finish()
-    findings += log_pass.timestamps.finish()
+    findings += log_pass.timestamps.finish(segment.log.path)
     findings += rules.finish(active=segment.is_active, clean=task.clean)
     report.findings += _placed(findings, segment, changed=report.changed and rules.torn)
     report.scanned = start == 0 and task.level is not Level.QUICK

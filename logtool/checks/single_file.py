@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checks import producers, small_files
+from logtool.checks import producers, small_files, timestamps
 from logtool.checks.partition import Item, PartitionFacts
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
@@ -13,7 +13,7 @@ from logtool.disk.files import LogFile
 from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, time_index, transaction_index
-from logtool.formats.names import FileKind, FileState, Reception
+from logtool.formats.names import FileKind, FileState, PartitionDirectory, Reception
 
 Neighbours = dict[Path, dict[int, Segment]]
 """The segments of directories that were listed, by base offset: one listing for many files."""
@@ -66,7 +66,8 @@ def _in_segment(
         segment = replace(segment, indexes={file.name.kind: file})
     else:
         segment = replace(segment, indexes={})
-    report = check_segment(Task(segment, level, limit=limit), on_bytes)
+    allowed = timestamps.allowed_around(file.path.parent).ahead_ms(_topic(file.path.parent))
+    report = check_segment(Task(segment, level, limit=limit, ahead_ms=allowed), on_bytes)
     facts.segments, facts.batches = 1, report.batches
     facts.records, facts.bytes = report.records, report.bytes
     for item in report.findings:
@@ -88,6 +89,12 @@ def _segment(file: File, neighbours: Neighbours) -> Segment | None:
         if file.name.kind is FileKind.LOG
         else None
     )
+
+
+def _topic(directory: Path) -> str | None:
+    where = directory if files.is_remote(directory) else directory.resolve()
+    name = names.parse_directory(where.name)
+    return name.topic if isinstance(name, PartitionDirectory) else None
 
 
 def _index_alone(file: File) -> Iterator[Item]:

@@ -1,22 +1,35 @@
 """Timestamps that cannot be meant: far in the future, or in another unit than milliseconds.
 
 Kafka takes any time from a producer, unless ``message.timestamp.after.max.ms`` forbids (one hour
-since 4.0, no bound before). Times in the past are legal in any order. What is judged is only what
-is clearly wrong: more than a day behind the moment at which the log was last written, or a number
-that is a plausible time in seconds, microseconds or nanoseconds and no plausible one in
-milliseconds. That moment is the modification time of the file, so that the answer does not depend
-on the clock; a copy without time stamps is younger, and only says less.
+since 4.0, no bound before). Where the metadata log in the log dir says what a topic is set to, that
+is the rule for what a producer has stamped: a batch further ahead of the moment at which the log
+was last written was never taken with that setting. Elsewhere, and of what brokers stamp, only a day
+ahead of that moment is too much. Besides, a number is judged that is a plausible time in seconds,
+microseconds or nanoseconds and no plausible one in milliseconds.
+
+That moment is the modification time of the file, so that the answer does not depend on the clock; a
+copy without time stamps is younger, and only says less. Times in the past are legal in any order:
+``message.timestamp.before.max.ms`` has no bound unless it is set, and a log does not tell when a
+batch came, only that it came before that moment. So nothing can be held against that setting.
+Source: ``LogValidator.validateTimestamp``, ``ServerLogConfigs`` (Kafka 3.9.2 and 4.3.1).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from logtool.disk.partition import File
+from logtool.checks import identity
+from logtool.checks.batches import with_next
+from logtool.disk import files, log_dir
+from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.metadata import image as metadata_image
+from logtool.metadata.image import MetadataImage
 from logtool.times import rfc3339
 
 AHEAD_MS = 24 * 3600 * 1000
@@ -26,8 +39,45 @@ _PAST_MS = 20 * _YEAR_MS
 """How old a time is at most that is taken for one in another unit."""
 _OLDEST_WRITE_MS = 40 * _YEAR_MS
 """A file that was last written before 2010 has a time that somebody has set."""
+_LONGEST = 2**63 - 1
 UNITS = {"seconds": (1000, 1), "microseconds": (1, 1000), "nanoseconds": (1, 1_000_000)}
 """By unit: what to multiply and then to divide by, for milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """How far ahead the timestamps of topics may be, as a metadata log says."""
+
+    image: MetadataImage | None = None
+    node_id: int | None = None
+
+    def ahead_ms(self, topic: str | None) -> int | None:
+        """Return what a topic allows, in ms; None where that is not known.
+
+        The metadata log itself is not asked about: controllers write it, and no setting counts.
+        """
+        if self.image is None or self.image.damage or topic in (None, CLUSTER_METADATA):
+            return None
+        return self.image.ahead_ms(topic or "", self.node_id)
+
+
+def allowed_in(path: Path) -> Allowed:
+    """Return what the metadata log in a log dir says; nothing where it has none to be read."""
+    if not files.has_dir(path / metadata_image.DIRECTORY):
+        return Allowed()
+    try:
+        meta = identity.member(log_dir.read(path)).meta
+        return Allowed(metadata_image.read(path), meta.node_id if meta else None)
+    except UnreadableError:
+        return Allowed()
+
+
+def allowed_around(path: Path) -> Allowed:
+    """Return the same for a partition dir, or a file in one, by the log dir that it stands in.
+
+    At a URL nothing is asked for beside the path, for each question there is a request.
+    """
+    return Allowed() if files.is_remote(path) else allowed_in(path.resolve().parent)
 
 
 @dataclass(slots=True)
@@ -47,8 +97,10 @@ class _Odd:
 class TimestampRules:
     """Judges the batches of one log, chunk by chunk; `finish` says what there was."""
 
-    def __init__(self, log: File) -> None:
-        self._written_ms = log.mtime_ns // 1_000_000
+    def __init__(self, mtime_ns: int, ahead_ms: int | None = None) -> None:
+        """Take when the log was last written, and what its topic allows; None: not known."""
+        self._written_ms = mtime_ns // 1_000_000
+        self._ahead_ms = ahead_ms
         self._known = self._written_ms >= _OLDEST_WRITE_MS
         self._odd: dict[str, _Odd] = {}
 
@@ -66,15 +118,25 @@ class TimestampRules:
         seconds_end = latest // 1000
         low = (newest > 0) & (newest <= seconds_end)
         ahead = newest > latest
-        if not (ahead.any() or low.any()):
+        beyond = self._beyond(table, ahead)
+        if not (beyond.any() or ahead.any() or low.any()):
             return
         units = {name: self._is_in(newest, *factors) for name, factors in UNITS.items()}
         units["seconds"] &= low
         units["microseconds"] &= ahead
         units["nanoseconds"] &= ahead
-        future = ahead & ~units["microseconds"] & ~units["nanoseconds"]
+        future = beyond & ~units["microseconds"] & ~units["nanoseconds"]
         for name, bad in {**units, "future": future}.items():
             self._add(name, table, np.flatnonzero(bad))
+
+    def _beyond(self, table: BatchTable, ahead: Column) -> Column:
+        """Return which timestamps are too far ahead; `ahead` are those of more than a day."""
+        if self._ahead_ms is None:
+            return ahead
+        limit = min(self._written_ms + self._ahead_ms, _LONGEST)
+        own: Column = table.is_log_append_time | table.is_control
+        beyond: Column = np.where(own, ahead, table.max_timestamp > limit)
+        return beyond
 
     def _is_in(self, stamps: Column, times: int, by: int) -> Column:
         """Return which timestamps are a plausible time once they are converted."""
@@ -96,8 +158,8 @@ class TimestampRules:
         ))  # fmt: skip
         odd.batches += len(rows)
 
-    def finish(self) -> Iterator[Finding]:
-        """Yield a finding for each kind of odd timestamp."""
+    def finish(self, log: Path) -> Iterator[Finding]:
+        """Yield a finding for each kind of odd timestamp of `log`, with the command to run next."""
         for name, odd in self._odd.items():
             more = (
                 f" (and {wording.count(odd.batches - 1, 'more batch', 'more batches')})"
@@ -110,16 +172,21 @@ class TimestampRules:
                 code = "batch/timestamp-future"
                 text += f"is {rfc3339(odd.timestamp) or 'beyond the year 9999'}, but the log was "
                 text += f"last written at {rfc3339(self._written_ms)}"
+                if self._ahead_ms is not None:
+                    allowed = wording.duration(self._ahead_ms / 1000)
+                    text += f" and message.timestamp.after.max.ms is {allowed}"
             else:
                 code = "batch/timestamp-unit"
                 times, by = UNITS[name]
                 text += f"is no time in milliseconds, but {rfc3339(odd.timestamp * times // by)} "
                 text += f"in {name}"
-            yield Finding(
+            finding = Finding(
                 code,
                 text + more,
                 position=odd.position,
                 length=odd.length,
                 first_offset=odd.first_offset,
                 last_offset=odd.last_offset,
+                path=log,
             )
+            yield with_next(finding, log)

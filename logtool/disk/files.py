@@ -6,8 +6,10 @@ Of a path that is a URL `logtool.disk.remote` reads; whoever calls these functio
 """
 
 import errno
+import mmap
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ SMALL_FILE_LIMIT = 64 * 1024 * 1024
 
 _READ_AT_ONCE = 128 * 1024
 """Bytes of a file that is read before reading ahead makes a difference."""
+_READ_PAST_CACHE = 1024 * 1024
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -135,6 +138,32 @@ def real(path: Path) -> str:
 def each_once(paths: Sequence[Path]) -> list[Path]:
     """Return the paths without those that lead to the same place as one before."""
     return list({real(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def time_past_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
+    """Return how many bytes were read of a file past the page cache, and how long it took.
+
+    At most `most` bytes and about so many seconds. (0, 0.0) where the file system reads nothing
+    past its cache; UnreadableError where it cannot be read.
+    """
+    with translated(path):
+        try:
+            fd = os.open(path, _FLAGS | os.O_DIRECT)
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                return 0, 0.0
+            raise
+    try:
+        done, began = 0, time.perf_counter()
+        with mmap.mmap(-1, _READ_PAST_CACHE) as aligned, translated(path):
+            while done < most and time.perf_counter() - began < seconds:
+                count = os.preadv(fd, [aligned], done)
+                done += count
+                if count < _READ_PAST_CACHE:
+                    break
+        return done, time.perf_counter() - began
+    finally:
+        os.close(fd)
 
 
 class LogFile:

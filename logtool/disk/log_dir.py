@@ -240,4 +240,8 @@ def _holds_partition_files(entries: list[str]) -> bool:
         FileKind.PARTITION_METADATA,
         FileKind.LEADER_EPOCH_CHECKPOINT,
     )
-    return any(names.parse_partition_file(name).kind in kinds for name in entries)
+    parsed = map(names.parse_partition_file, entries)
+    # A .log without an offset for a name is what many programs write: alone it tells nothing.
+    return any(
+        name.kind in kinds and name.reception is not Reception.STOPS_BROKER for name in parsed
+    )

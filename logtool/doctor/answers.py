@@ -137,7 +137,9 @@ class NextStart:
             "offline_log_dirs": self.offline,
             "read_bytes": self.read_bytes,
             "seconds": None if time is None else round(time.seconds, 3),
-            "bytes_per_second": None if time is None else round(time.bytes_per_second),
+            "seconds_low": None if time is None else round(time.seconds_low, 3),
+            "seconds_high": None if time is None else round(time.seconds_high, 3),
+            "bytes_per_second": None if time is None else round(time.rates.usual),
             "groups": [group.as_json() for group in self.groups],
         }
 

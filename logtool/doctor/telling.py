@@ -22,7 +22,8 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.loading.loaded import Outcome
 from logtool.metadata import releases
-from logtool.startup.duration import duration, measured_rate
+from logtool.startup import rates
+from logtool.startup.duration import duration
 
 _STATES = {
     Severity.ERROR: State.ERROR, Severity.WARNING: State.WARNING, Severity.INFO: State.INFO,
@@ -97,7 +98,7 @@ def next_start(run: Examination) -> NextStart:
     state = list(State)[worst]
     if state is State.GOOD and (recovered or not reached):
         state = State.INFO
-    rate = measured_rate(forecasts)
+    known = rates.known(forecasts, ask_disk=reached and run.budget.pace.bytes_per_second is None)
     return NextStart(
         state=state,
         complete=reached,
@@ -112,7 +113,7 @@ def next_start(run: Examination) -> NextStart:
         losing=losing,
         offline=sum(one.action == "offline" and one.topic is None for one in actions),
         read_bytes=sum(one.bytes_read for one in forecasts),
-        time=duration(forecasts, 1, rate) if rate else None,
+        time=duration(forecasts, 1, known) if known else None,
         groups=groups,
     )
 

@@ -82,9 +82,12 @@ class Block:
 
 
 def cut(
-    origin: Origin, chunk: Chunk, rows: Column, *, records: bool
+    origin: Origin, chunk: Chunk, rows: Column, *, records: bool, unpack_limit: int = MOST_UNPACKED
 ) -> Iterator[tuple[Column, Block | None]]:
-    """Yield the `rows` of a chunk in order, piece by piece, as a block where all are ordinary."""
+    """Yield the `rows` of a chunk in order, piece by piece, as a block where all are ordinary.
+
+    A batch that decompresses to more than `unpack_limit` bytes is none.
+    """
     table = chunk.table
     ordinary = _ordinary(table, chunk)
     enough = np.cumsum(table.size[rows]) // BLOCK_SIZE
@@ -97,7 +100,7 @@ def cut(
     for first, stop in pairwise(edges):
         some = rows[first:stop]
         usable = stop > first and bool(ordinary[some[0]])
-        yield some, _block(origin, chunk, some, records) if usable else None
+        yield some, _block(origin, chunk, some, records, unpack_limit) if usable else None
 
 
 def _ordinary(table: BatchTable, chunk: Chunk) -> Column:
@@ -110,16 +113,20 @@ def _ordinary(table: BatchTable, chunk: Chunk) -> Column:
     return mask
 
 
-def _block(origin: Origin, chunk: Chunk, rows: Column, with_records: bool) -> Block | None:
+def _block(
+    origin: Origin, chunk: Chunk, rows: Column, with_records: bool, limit: int
+) -> Block | None:
     table = chunk.table[rows]
     if not with_records:
         return Block(origin, table, None)
-    payloads = _payloads(chunk, table)
+    payloads = _payloads(chunk, table, limit)
     records = _decode(table, *payloads) if payloads else None
     return Block(origin, table, records) if records else None
 
 
-def _payloads(chunk: Chunk, table: BatchTable) -> tuple[memoryview, Column, Column] | None:
+def _payloads(
+    chunk: Chunk, table: BatchTable, limit: int
+) -> tuple[memoryview, Column, Column] | None:
     """Return bytes with all payloads uncompressed, and where each begins and ends in them."""
     begin = table.position - chunk.data_position
     first, last = int(begin[0]), int(begin[-1] + table.size[-1])
@@ -132,7 +139,8 @@ def _payloads(chunk: Chunk, table: BatchTable) -> tuple[memoryview, Column, Colu
         if left < 0:
             return None
         try:
-            parts.append(compression.decompress(codec & CODEC_MASK, data[start:end], left))
+            most = min(left, limit)
+            parts.append(compression.decompress(codec & CODEC_MASK, data[start:end], most))
         except FormatError:
             return None
         left -= len(parts[-1])

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from logtool.disk.files import LogFile
-from logtool.dump.blocks import Block, Origin, cut
-from logtool.dump.records import Object, error_object, read_records
+from logtool.dump.blocks import Block, Origin, Records, cut
+from logtool.dump.records import Object, error_object, read_records, record_object
+from logtool.dump.selecting import ANY_CONTENT, Content, select
 from logtool.dump.values import EVERYTHING, Range, or_null
-from logtool.formats import compression, control_record, legacy_batch, record_batch
+from logtool.formats import compression, control_record, legacy_batch, record, record_batch
 from logtool.formats.record_batch import (
     CODEC_MASK,
     CONTROL,
     DELETE_HORIZON,
     HEADER_SIZE,
     MAGIC,
+    NO_TIMESTAMP,
     TIMESTAMP_TYPE,
     TRANSACTIONAL,
     BatchTable,
@@ -39,13 +41,16 @@ class Filter:
     producer_id: int | None = None
     records: bool = False
     """Whether each batch is followed by its records."""
+    content: Content = ANY_CONTENT
+    """What records must hold; anything but `ANY_CONTENT` needs `records`."""
     max_batch_memory: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
 
     @property
     def every_record(self) -> bool:
         """Return whether a batch is printed whole or not at all."""
-        return not self.records or self.offsets == EVERYTHING == self.timestamps
+        anything = self.offsets == EVERYTHING == self.timestamps and self.content == ANY_CONTENT
+        return not self.records or anything
 
 
 def dump_chunk(
@@ -58,14 +63,68 @@ def dump_chunk(
         yield error_object(origin.path, reason, message, damage.position, damage.length)
         yield from _unsound_batch(origin, file, damage)
     rows = np.flatnonzero(_wanted(chunk.table, chosen))
-    if in_blocks and chosen.every_record:
-        for some, block in cut(origin, chunk, rows, records=chosen.records):
-            if block:
-                yield block
-            else:
-                yield from _objects(origin, file, chunk, some, chosen)
-    else:
+    if chosen.every_record and not in_blocks:
         yield from _objects(origin, file, chunk, rows, chosen)
+        return
+    limit = chosen.max_batch_memory
+    for some, block in cut(origin, chunk, rows, records=chosen.records, unpack_limit=limit):
+        if block is None:
+            yield from _objects(origin, file, chunk, some, chosen)
+            continue
+        # Also where objects are wanted: most records are none that is meant.
+        part = block if chosen.every_record else select(block, _rows(block, chosen))
+        if part and in_blocks:
+            yield part
+        elif part:
+            yield from _block_objects(part)
+
+
+def _rows(block: Block, chosen: Filter) -> Column:
+    """Return the records of a block that are asked for."""
+    records = block.records
+    assert records
+    mask = np.ones(len(records.table), np.bool_)
+    for numbers, wanted in (
+        (records.offset, chosen.offsets),
+        (records.timestamp, chosen.timestamps),
+    ):
+        if wanted.first is not None:
+            mask &= numbers >= wanted.first
+        if wanted.last is not None:
+            mask &= numbers <= wanted.last
+    if chosen.timestamps != EVERYTHING:
+        mask &= records.timestamp != NO_TIMESTAMP
+    return chosen.content.rows(records, np.flatnonzero(mask))
+
+
+def _block_objects(block: Block) -> Iterator[Object]:
+    """Yield each batch of a block with its records."""
+    records = block.records
+    assert records
+    ends = np.cumsum(records.counts).tolist()
+    firsts = [0, *ends[:-1]]
+    for batch, first, end in zip(
+        batch_objects(block.origin, block.batches), firsts, ends, strict=True
+    ):
+        yield batch
+        for row in range(first, end):
+            yield _record_of(batch, records, row)
+
+
+def _record_of(batch: Object, records: Records, row: int) -> Object:
+    data, table = records.data, records.table
+
+    def content(at: int, length: int) -> bytes | None:
+        return None if length < 0 else bytes(data[at : at + length])
+
+    return record_object(
+        batch,
+        int(table.offset_delta[row]),
+        int(records.timestamp[row]),
+        content(int(table.key_position[row]), int(table.key_length[row])),
+        content(int(table.value_position[row]), int(table.value_length[row])),
+        record.parse_headers(data, int(table.header_position[row]), int(table.header_count[row])),
+    )
 
 
 def _objects(
@@ -198,7 +257,7 @@ def _with_records(batch: Object, data: memoryview, chosen: Filter) -> Iterator[O
 
 def _record_wanted(obj: Object, chosen: Filter) -> bool:
     offset, time = obj["offset"], obj["timestamp_ms"]
-    if not chosen.offsets.overlaps(offset, offset):
+    if not chosen.offsets.overlaps(offset, offset) or not chosen.content.holds(obj):
         return False
     if chosen.timestamps == EVERYTHING:
         return True

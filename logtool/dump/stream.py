@@ -18,6 +18,7 @@ from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import LIMIT, Object
+from logtool.dump.selecting import ANY_CONTENT
 from logtool.dump.state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
@@ -37,10 +38,14 @@ class Dump:
     selection: Selection = field(default_factory=Selection)
     limit: int | None = None
     """Objects after which to stop; files and errors do not count."""
+    limits_records: bool = False
+    """Whether batches do not count either."""
     progress: Progress = field(default_factory=Progress)
     in_blocks: bool = False
     """Whether ordinary batches may come as a `Block`, which is faster than their objects."""
     summary: Summary = field(default_factory=Summary)
+    matched: int = 0
+    """Records that were yielded."""
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
@@ -58,13 +63,15 @@ class Dump:
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
             elif isinstance(item, Block):
-                pass
+                self.matched += len(item.records.table) if item.records else 0
             elif item["type"] == "error" and item["reason"] == LIMIT:
                 self.summary.unreadable += 1  # which says nothing about damage
             elif item["type"] == "error":
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
-                left -= 1
+                is_record = item["type"] == "record"
+                self.matched += is_record
+                left -= is_record or not self.limits_records
             yield item
             if left == 0:
                 return
@@ -72,6 +79,10 @@ class Dump:
     def kinds(self) -> list[FileKind]:
         """Return the kinds of the files that will be dumped, each once."""
         return list(dict.fromkeys(item.name.kind for item in self._inputs))
+
+    def logs(self) -> list[Input]:
+        """Return the files that hold batches and will be dumped."""
+        return [item for item in self._inputs if item.name.kind in LOG_KINDS]
 
     def _all(self) -> Iterator[Object | Block | UnreadableError]:
         yield from self._unreadable
@@ -86,6 +97,8 @@ class Dump:
         if item.name.kind in LOG_KINDS:
             yield from self._log(item)
             return
+        if self.chosen.content != ANY_CONTENT:
+            return  # an entry is no record
         data = files.read_small(item.path)
         content = read_content(item, data)
         yield file_object(item, len(data), content)
@@ -98,7 +111,10 @@ class Dump:
     def _log(self, item: Input) -> Iterator[Object | Block]:
         with LogFile(item.path, item.size) as file:
             self.summary.segments += item.name.kind is FileKind.LOG
-            yield file_object(item, file.size, None)
+            head: Object | None = file_object(item, file.size, None)
+            if head and self.chosen.content == ANY_CONTENT:
+                yield head
+                head = None
             is_segment = item.name.kind is FileKind.LOG
             base = item.name.offset or 0 if is_segment else 0
             segment = item.name.offset if is_segment else None
@@ -110,7 +126,11 @@ class Dump:
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
                 in_blocks = self.in_blocks and self.limit is None
-                yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
+                for obj in dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks):
+                    if head:  # what holds nothing that is looked for has no head
+                        yield head
+                        head = None
+                    yield obj
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from logtool.errors import UsageError
-from logtool.times import parse_time
+from logtool.times import EXPECTED, parse_moment, rfc3339
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 
@@ -89,27 +89,56 @@ def or_null(value: int) -> int | None:
 
 def parse_offsets(text: str) -> Range:
     """Parse ``A..B``, ``A..``, ``..B`` or ``A`` of offsets, both ends included."""
-    return _parse_range(text, "--offset", _parse_number)
+    first, last = _ends(text, "--offset", _parse_number, "numbers")
+    return _range(text, "--offset", first, last)
 
 
-def parse_timestamps(text: str) -> Range:
-    """Parse a range like `parse_offsets`; each end is milliseconds or RFC 3339."""
-    return _parse_range(text, "--timestamp", parse_time)
+def parse_timestamps(text: str, now_ms: int) -> tuple[Range, str | None]:
+    """Parse a range of times like `parse_offsets`, each end as `parse_moment` has it.
+
+    A day is meant from its first to its last millisecond; ``-2h`` alone is ``-2h..``. Returns the
+    range, ms, and the line that says which it is, where UTC or the present decided that.
+    """
+    option = "--timestamp"
+    first, last = _ends(text, option, lambda end: parse_moment(end, now_ms), EXPECTED)
+    if ".." not in text and last and last.is_ago:
+        last = None
+    found = _range(
+        text, option, None if first is None else first.first, None if last is None else last.last
+    )
+    if not any(moment and moment.is_assumed for moment in (first, last)):
+        return found, None
+    return found, f"{option} {text} means {_told(found)}, in UTC"
 
 
-def _parse_range(text: str, option: str, parse: Callable[[str], int | None]) -> Range:
+def _told(times: Range) -> str:
+    parts = [
+        f"{word} {rfc3339(end) or end}"
+        for word, end in (("from", times.first), ("through", times.last))
+        if end is not None
+    ]
+    return " ".join(parts)
+
+
+End = TypeVar("End")
+
+
+def _ends(
+    text: str, option: str, parse: Callable[[str], End | None], what: str
+) -> tuple[End | None, End | None]:
+    """Return both ends of a range, None for one left out; `what` says what an end may be."""
     first, dots, last = text.partition("..")
-    ends = [parse(end) if end else None for end in ((first, last) if dots else (first, first))]
-    given = [first, last] if dots else [first]
-    if not any(given) or any(
-        end and value is None for end, value in zip(given, ends, strict=False)
-    ):
-        what = "numbers" if option == "--offset" else "milliseconds or RFC 3339 with a time zone"
+    given = [first, last] if dots else [first, first]
+    ends = [parse(end) if end else None for end in given]
+    if not any(given) or any(end and value is None for end, value in zip(given, ends, strict=True)):
         raise UsageError(f"{option} {text}: expected A..B, A.., ..B or A, with {what}")
-    low, high = ends
-    if low is not None and high is not None and low > high:
+    return ends[0], ends[1]
+
+
+def _range(text: str, option: str, first: int | None, last: int | None) -> Range:
+    if first is not None and last is not None and first > last:
         raise UsageError(f"{option} {text}: the range is empty")
-    return Range(low, high)
+    return Range(first, last)
 
 
 def _parse_number(text: str) -> int | None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from logtool.checks.batches import BatchRules
+from logtool.checks.timestamps import TimestampRules
 from logtool.disk.files import LogFile
+from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import (
     MAGIC,
@@ -43,6 +45,10 @@ class Look:
     """Bytes that one batch may decompress to."""
     size: int | None = None
     """Of the log, where a listing told it."""
+    mtime_ns: int = 0
+    """When the log was last written; 0: not known."""
+    ahead_ms: int | None = None
+    """How far ahead a timestamp of a producer may be; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,8 @@ class Coverage:
     control: int = 0
     """Of `records`, those of control batches."""
     bytes: int = 0
+    odd: list[Finding] = field(default_factory=list)
+    """Of timestamps that cannot be meant."""
     too_large: set[int] = field(default_factory=set)
     """Positions of batches of which the records would take more memory than they may."""
     first_base: int | None = None
@@ -116,6 +124,7 @@ class _Pass:
         self.coverage = Coverage(task.base_offset)
         self._task = task
         self._rules = BatchRules(task.base_offset)
+        self._timestamps = TimestampRules(task.mtime_ns, task.ahead_ms)
         self._damaged = False
         """Whether something unsound came since the last batch that counts."""
         self._gaps: list[GapTable] = []
@@ -133,6 +142,7 @@ class _Pass:
             coverage.tail, self._damaged = chunk.damage.reason, True
             return
         coverage.tail = None
+        self._timestamps.feed(chunk.table)
         if self._take_plain(chunk):
             return
         misplaced = self._rules.misplaced
@@ -357,6 +367,7 @@ class _Pass:
             coverage.markers = np.concatenate(self._markers, axis=1)
         if coverage.tail is None and self._damaged:
             coverage.tail = Reason.CRC  # a batch with foreign offsets is the last
+        coverage.odd = list(self._timestamps.finish(self._task.path))
         return coverage
 
 

@@ -1,11 +1,12 @@
 """Ghosts: batches without records that would fill the gaps of a log.
 
 A gap gets the epoch of the batch that follows, which is always known, for behind the last batch
-nothing is filled. Where leader-epoch-checkpoint tells the epochs of the offsets in a gap, and
-agrees with the batches on both sides, these are used and the gap is split where they change.
+nothing is filled: that is the rule of the RFC, with one ghost for one gap. By the other rule, the
+epochs are those that leader-epoch-checkpoint tells of the offsets in a gap, which is split where
+they change; that needs a file that agrees with the batches on both sides.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -39,19 +40,37 @@ class Ghosts:
     def __len__(self) -> int:
         return len(self.first_offset)
 
+    def __getitem__(self, which: Column) -> "Ghosts":
+        """Return the ghosts that a mask selects."""
+        return Ghosts(*(getattr(self, field.name)[which] for field in fields(self)))
+
     @property
     def bytes(self) -> int:
         """Return what they take in a log of magic 2."""
         return len(self) * HEADER_SIZE
 
+    @property
+    def rfc_bytes(self) -> int:
+        """Return what they take by the RFC."""
+        return len(self) * RFC_OVERHEAD
 
-def of(ledger: Ledger, facts: Facts) -> Ghosts:
-    """Return the ghosts of a partition; `gap` numbers the rows of its ledger."""
+
+def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
+    """Return the ghosts of a partition; `gap` numbers the rows of its ledger.
+
+    With `following`, the epoch is always that of the batch behind the gap.
+    """
     gaps = ledger.gaps
     wanted = (gaps.kind <= Kind.SEGMENTS) & (gaps.position >= 0)
     rows = np.flatnonzero(wanted & ~ledger.having([Reason.RETENTION]))
-    filled = fill(gaps[rows], facts)
+    filled = fill(gaps[rows], Facts() if following else facts)
     return replace(filled, gap=rows[filled.gap])
+
+
+def harmless(ghosts: Ghosts, ledger: Ledger) -> Ghosts:
+    """Return those that fill no gap that may mean loss."""
+    losses = ledger.having([reason for reason in Reason if reason.is_loss])
+    return ghosts[~losses[ghosts.gap]]
 
 
 def fill(gaps: GapTable, facts: Facts) -> Ghosts:

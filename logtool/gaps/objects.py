@@ -7,18 +7,22 @@ import numpy as np
 
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps.follower import stretches
-from logtool.gaps.ghosts import Ghosts
+from logtool.gaps.ghosts import RFC_OVERHEAD, Ghosts, harmless, of
 from logtool.gaps.run import Result
 from logtool.gaps.table import Kind, Reason
 from logtool.times import rfc3339
 
 Object = dict[str, Any]
+_GHOSTS = (
+    "losses", "ghosts", "ghosts_of_losses", "ghost_bytes", "ghost_bytes_by_rfc", "log_bytes"
+)  # fmt: skip
 _SUMS = ("offsets", "visible", "control", "aborted", "missing")
 
 
 def partition_object(result: Result, ghosts: Ghosts) -> Object:
     """Return the object of a partition: from its log start to its log end."""
     ledger, listed = result.ledger, result.subject.partition
+    held = sum(end - start for part in result.parts for start, end in part.stretches)
     return {
         "type": "partition",
         "path": str(listed.path),
@@ -40,7 +44,11 @@ def partition_object(result: Result, ghosts: Ghosts) -> Object:
         },
         "losses": ledger.losses,
         "ghosts": len(ghosts),
+        "ghosts_of_losses": len(ghosts) - len(harmless(ghosts, ledger)),
         "ghost_bytes": ghosts.bytes,
+        "ghost_bytes_by_rfc": ghosts.rfc_bytes,
+        "log_bytes": held,
+        "ghost_share": _share(ghosts.bytes, held),
         "cleanup_policy": result.subject.facts.policy,
         "damages": ledger.damages,
         "overlaps": ledger.overlaps,
@@ -99,16 +107,24 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
 
 
 def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
-    """Yield the batches that would fill the gaps of a partition."""
-    listed = result.subject.partition
+    """Yield the batches that would fill the gaps of a partition, with the epochs by both rules."""
+    listed, ledger = result.subject.partition, result.ledger
+    by_checkpoint = of(ledger, result.subject.facts)
     columns = (
         ghosts.first_offset,
         ghosts.last_offset,
         ghosts.epoch,
         ghosts.following_epoch,
         ghosts.exact,
+        ledger.verdict[ghosts.gap],
+        np.searchsorted(by_checkpoint.last_offset, ghosts.first_offset),
+        np.searchsorted(by_checkpoint.first_offset, ghosts.last_offset, "right"),
     )
-    for first, last, epoch, following, exact in zip(*(c.tolist() for c in columns), strict=True):
+    for first, last, epoch, following, exact, number, begin, end in zip(
+        *(c.tolist() for c in columns), strict=True
+    ):
+        told = by_checkpoint.exact[begin:end].all()
+        reason = ledger.verdicts[number].reason
         yield {
             "type": "ghost",
             "path": str(listed.path),
@@ -119,7 +135,11 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
             "leader_epoch": epoch,
             "epoch_from": "leader-epoch-checkpoint" if exact else "following-batch",
             "following_leader_epoch": following,
+            "checkpoint_leader_epochs": by_checkpoint.epoch[begin:end].tolist() if told else [],
+            "reason": str(reason),
+            "loss": reason.is_loss,
             "size": HEADER_SIZE,
+            "size_by_rfc": RFC_OVERHEAD,
         }
 
 
@@ -127,15 +147,19 @@ def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterat
     """Yield what a follower whose log ends at an offset would be sent, in order."""
     listed, ledger = result.subject.partition, result.ledger
     behind = ledger.last_offset + 1
+    verdicts = ledger.verdict[ghosts.gap].tolist()
     for stretch in stretches(
         ghosts, leader_start=ledger.log_start, leader_end=behind, follower_end=follower_end
     ):
+        number = int(np.searchsorted(ghosts.last_offset, stretch.first_offset))
+        reason = ledger.verdicts[verdicts[number]].reason if stretch.ghost else None
         yield {
             "type": "stretch",
             "path": str(listed.path),
             "topic": listed.topic,
             "partition": listed.number,
             "ghost": stretch.ghost,
+            "reason": None if reason is None else str(reason),
             "first_offset": stretch.first_offset,
             "last_offset": stretch.last_offset,
             "without_ghosts_first_offset": stretch.without_first,
@@ -158,8 +182,9 @@ class Totals:
             totals.append(self._topics.setdefault(name, _zero(name)))
         for total in totals:
             total["partitions"] += 1
-            for key in (*_SUMS, "losses", "ghosts", "ghost_bytes"):
+            for key in (*_SUMS, *_GHOSTS):
                 total[key] += partition[key]
+            total["ghost_share"] = _share(total["ghost_bytes"], total["log_bytes"])
             for reason, counts in partition["reasons"].items():
                 of_reason = total["reasons"].setdefault(reason, {"gaps": 0, "offsets": 0})
                 for key in of_reason:
@@ -180,9 +205,8 @@ def _zero(topic: str) -> Object:
         **sums,
         "missing_share": 0,
         "reasons": {},
-        "losses": 0,
-        "ghosts": 0,
-        "ghost_bytes": 0,
+        **dict.fromkeys(_GHOSTS, 0),
+        "ghost_share": 0,
     }
 
 

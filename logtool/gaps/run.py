@@ -7,9 +7,10 @@ from pathlib import Path
 
 from logtool.disk.log_dir import Selection
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
+from logtool.findings import Finding
 from logtool.gaps.coverage import Coverage, Look, look
 from logtool.gaps.ledger import Ledger, build
-from logtool.gaps.subjects import GapOptions, Subject, indexed, subjects
+from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError
 
@@ -29,7 +30,7 @@ class Part:
 class Result:
     """One partition and its gaps."""
 
-    subject: Subject
+    subject: PartitionToRead
     ledger: Ledger
     segments: int
     records: int
@@ -37,6 +38,8 @@ class Result:
     first_base: int
     """Base offset of the first batch, which may lie below the log start; else the log start."""
     parts: tuple[Part, ...]
+    findings: tuple[Finding, ...] = ()
+    """Of timestamps that cannot be meant, with their places."""
 
 
 class Gaps:
@@ -57,7 +60,7 @@ class Gaps:
         self.out_of_time = False
 
     @cached_property
-    def _chosen(self) -> list[Subject | UnreadableError]:
+    def _chosen(self) -> list[PartitionToRead | UnreadableError]:
         return [
             subject
             for path in dict.fromkeys(self._paths)
@@ -67,12 +70,12 @@ class Gaps:
     @property
     def partitions(self) -> int:
         """Return how many partitions are to be read."""
-        return sum(isinstance(subject, Subject) for subject in self._chosen)
+        return sum(isinstance(subject, PartitionToRead) for subject in self._chosen)
 
     def __iter__(self) -> Iterator[Result | UnreadableError]:
         for item in self._chosen:
             yield from [item] if isinstance(item, UnreadableError) else item.unread
-        wanted = [subject for subject in self._chosen if isinstance(subject, Subject)]
+        wanted = [subject for subject in self._chosen if isinstance(subject, PartitionToRead)]
         tasks = [task for subject in wanted for task in subject.looks(self._wanted)]
         sizes = {
             segment.log.path: segment.log.size
@@ -104,7 +107,7 @@ class Gaps:
         return ends[0]
 
     def _result(
-        self, subject: Subject, looked: list[Coverage | UnreadableError | OutOfTimeError]
+        self, subject: PartitionToRead, looked: list[Coverage | UnreadableError | OutOfTimeError]
     ) -> Iterator[Result | UnreadableError]:
         problems = [item for item in looked if isinstance(item, UnreadableError)]
         segments = [item for item in looked if isinstance(item, Coverage)]
@@ -138,6 +141,18 @@ class Gaps:
                     Part(task.path, task.base_offset, tuple(coverage.stretches))
                     for task, coverage in zip(looks, segments, strict=True)
                 ),
+                findings=tuple(_placed(subject, looks, segments)),
+            )
+
+
+def _placed(
+    subject: PartitionToRead, looks: Sequence[Look], segments: Sequence[Coverage]
+) -> Iterator[Finding]:
+    listed = subject.partition
+    for task, coverage in zip(looks, segments, strict=True):
+        for finding in coverage.odd:
+            yield finding.placed(
+                task.path, topic=listed.topic, partition=listed.number, segment=task.base_offset
             )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool.checks import small_files
+from logtool.checks import small_files, timestamps
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
+from logtool.checks.timestamps import Allowed
 from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
@@ -40,11 +41,13 @@ class GapOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PartitionToRead:
     """One partition before it is read."""
 
     partition: Partition
     facts: Facts
+    ahead_ms: int | None = None
+    """How far ahead a timestamp of a producer may be; None: not known."""
     unread: tuple[UnreadableError, ...] = ()
     """What could not be read of the files that give reasons for gaps."""
 
@@ -59,6 +62,8 @@ class Subject:
                 exact=wanted.exact,
                 limit=wanted.max_batch_memory,
                 size=segment.log.size,
+                mtime_ns=segment.log.mtime_ns,
+                ahead_ms=self.ahead_ms,
             )
             for segment in self.partition.segments
             if segment.next_base_offset is None or segment.next_base_offset > start
@@ -67,7 +72,7 @@ class Subject:
 
 def subjects(
     path: Path, wanted: GapOptions, selection: Selection
-) -> Iterator[Subject | UnreadableError]:
+) -> Iterator[PartitionToRead | UnreadableError]:
     """Yield the partitions that a path names, and what of it cannot be read."""
     try:
         kind = log_dir.classify(path)
@@ -91,12 +96,13 @@ def subjects(
         try:
             listed = partition.read(folder)
             epochs, unread = _epochs(listed)
-            yield Subject(listed, _facts(listed, home, wanted, epochs), unread)
+            allowed = Allowed(home.image, home.node_id).ahead_ms(listed.topic)
+            yield PartitionToRead(listed, _facts(listed, home, wanted, epochs), allowed, unread)
         except UnreadableError as error:
             yield error
 
 
-def _single(path: Path, wanted: GapOptions) -> Subject:
+def _single(path: Path, wanted: GapOptions) -> PartitionToRead:
     """Return a log by itself: all that is asked of its neighbours is where it begins."""
     name = names.parse_partition_file(path.name)
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
@@ -118,7 +124,8 @@ def _single(path: Path, wanted: GapOptions) -> Subject:
         first_base=base,
         epochs=epochs,
     )
-    return Subject(alone, facts, unread)
+    allowed = timestamps.allowed_around(path.parent).ahead_ms(listed.topic)
+    return PartitionToRead(alone, facts, allowed, unread)
 
 
 def _facts(listed: Partition, home: Home, wanted: GapOptions, epochs: Epochs) -> Facts:
@@ -189,7 +196,7 @@ def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
 
 
 def indexed(
-    subject: Subject,
+    subject: PartitionToRead,
     segments: Sequence[Coverage],
     on_unreadable: Callable[[UnreadableError], None] = lambda _: None,
 ) -> Facts:

@@ -7,6 +7,7 @@ leftovers     what an interrupted job left, and swaps that were committed
 segments      one segment in the shadow               reading    what a broker reads of it
 recovery      one segment read from its first byte    splitting  one that is split for it
 cuts          the files of a segment when it was recovered, and what goes where it is cut
+truncating    a log that is to end at an offset
 unsound       what a batch held that cannot be read
 epochs        leader epochs                           producers  producer state and snapshots
 supplement    the other strategy: what is believable stays and is added to

@@ -159,6 +159,9 @@ def _why_cut(segment: RecoveredSegment) -> str:
     if segment.emptied:
         return f"the whole segment is removed: {segment.emptied}"
     stop = segment.stop
+    if stop is None and segment.truncated_to is not None:
+        reached = segment.next_offset
+        return f"the log is to be truncated to offset {segment.truncated_to}; it ends at {reached}"
     if stop and _only_zeros(segment):
         return f"the log ends where its last batch does: {stop.message} at byte {stop.position}"
     why = f"{stop.message} at byte {stop.position}" if stop else "no batch begins there"
@@ -181,8 +184,10 @@ def _why_gone(name: FileName, loaded: Loaded) -> str:
         )
     if name.offset in loaded.split:
         return "belongs to a segment that is split: offsets were out of its reach"
+    if name.offset in loaded.removed and loaded.truncated:
+        return "lies behind the offset to which the log is to be truncated"
     if name.offset in loaded.removed:
-        return "stands behind a segment that is cut"
+        return "follows a segment that is cut"
     if name.kind in names.INDEX_KINDS:
         return "has no log"
     return "was replaced by a cleaning or a split that was committed"

@@ -4,6 +4,7 @@ import numpy as np
 
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.loading.recovery import Lost, Recovered, Recovery, encode_aborted
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
@@ -51,10 +52,35 @@ def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> Lost:
     with file.open() as log:
         chunks = walk.scan(log, base_offset=segment.base_offset, start=start, payload=False)
         for chunk in chunks:
-            lost.add(chunk.table)
+            relative = chunk.table.last_offset - segment.base_offset
+            is_near = (relative >= 0) & (relative <= MAX_RELATIVE_OFFSET)
+            lost.add(chunk.table[is_near])
+            # Offsets out of reach are no offsets that a reader misses.
+            far = chunk.table[~is_near]
+            lost.batches += len(far)
+            lost.records += far.records if len(far) else 0
             tally.feed(chunk, counts=True)
     lost.unsound = tally.finish()
     return lost
+
+
+def first_behind(shadow: Shadow, segment: LoadedSegment, offset: int) -> int:
+    """Return the byte where the first batch begins that reaches `offset`; the size without one.
+
+    Damage is taken for such a batch where all that stands before it ends there.
+    """
+    end = segment.base_offset
+    with shadow.files[segment.name(FileKind.LOG)].open() as log:
+        for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+            if chunk.damage:
+                if end >= offset:
+                    return chunk.damage.position
+                continue
+            reaching = np.flatnonzero(chunk.table.last_offset >= offset)
+            if len(reaching):
+                return int(chunk.table.position[reaching[0]])
+            end = int(chunk.table.last_offset[-1]) + 1
+        return log.size
 
 
 def first_unordered(shadow: Shadow, segment: LoadedSegment) -> int:

@@ -47,6 +47,8 @@ class Start:
     cut_precisely: bool = False
     """Not as a broker: where one empties a segment, only what is bad is cut."""
 
+    truncate_to: int | None = None
+    """Not as a broker: the offset from which on nothing of the log is to stay."""
     expiration_ms: int | None = None
     """``producer.id.expiration.ms``; None: the default of the version."""
 
@@ -79,6 +81,8 @@ class RecoveredSegment:
     """Behind what stays."""
     precise: bool = False
     """Whether it was cut where a broker would have emptied it."""
+    truncated_to: int | None = None
+    """The offset to which the log was to be truncated, where that cut it."""
 
 
 @dataclass(slots=True)
@@ -110,5 +114,11 @@ class Loaded:
     bytes_applied: int = 0
     """Of the batches that were applied to the producer state, whenever they were read."""
     records_applied: int = 0
+    producers: int = 0
+    """Of which something is known at the end of the log."""
+    truncated: bool = False
+    """Whether segments went because the log was to end before them."""
+    out_of_reach: bool = False
+    """Whether a broker does not start for a batch whose offset is out of reach of its segment."""
     supplemented: bool = False
     """Whether what could be believed of the indexes was kept, as no broker does."""

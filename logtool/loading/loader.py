@@ -21,7 +21,8 @@ from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError, Recovered, Recovery
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import OccupiedError, Shadow
-from logtool.loading.splitting import TooLargeError, split
+from logtool.loading.splitting import TooLargeError, can_be_split, split
+from logtool.loading.truncating import Truncation, live_behind
 from logtool.segment.damage import Damage, Reason
 
 MAX_OFFSET = 2**63 - 1
@@ -45,12 +46,10 @@ def carry_out(loader: "Loader") -> Loaded:
     loaded = loader.loaded
     try:
         loader.run()
-    except StartFailsError as error:
+    except (StartFailsError, InvalidOffsetError) as error:
         loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
     except TooLargeError as error:
         loaded.outcome, loaded.reason = Outcome.UNKNOWN, str(error)
-    except InvalidOffsetError as error:
-        loaded.outcome, loaded.reason = Outcome.REFUSES, str(error)
     except (OfflineError, OccupiedError) as error:
         loaded.outcome, loaded.reason = Outcome.OFFLINE, str(error)
     return loaded
@@ -97,6 +96,7 @@ class Loader:
         self.epochs = EpochCache()
         self._aborted = False
         """Whether the last recovery found aborted transactions, and so made an index for them."""
+        self._truncation = Truncation(self.shadow, start)
         self.loaded = Loaded(self.shadow, log_start=start.log_start)
         self.manager = self.new_manager()
         """Of the log's own producer state; each recovery of a segment begins with a new one."""
@@ -152,6 +152,11 @@ class Loader:
                 return
             except OffsetOverflowError as error:
                 segment = self._segment(self.loaded.segment or 0)
+                if not can_be_split(segment):
+                    self.loaded.out_of_reach = True
+                    if self.start.cut_precisely:
+                        self._cut_out_of_reach(segment, error)
+                        continue
                 opened = segment.base_offset in (s.base_offset for s in self.segments)
                 bases = split(self.shadow, segment, self.start, str(error), opened=opened)
                 if opened and segment.base_offset not in bases:
@@ -161,6 +166,12 @@ class Loader:
                 self.segments = [s for s in self.segments if s.base_offset not in gone]
                 self.segments += [self._segment(base) for base in bases]
                 self.segments.sort(key=lambda one: one.base_offset)
+
+    def _cut_out_of_reach(self, segment: LoadedSegment, error: OffsetOverflowError) -> None:
+        """Cut a segment at a batch for which a broker would not start; nothing stays behind it."""
+        behind = live_behind(self.shadow, segment.base_offset)
+        self._remove([self._segment(base) for base in behind])
+        self._truncation.cut_at(segment, error)
 
     def _segment(self, base_offset: int, state: FileState = FileState.LIVE) -> LoadedSegment:
         return LoadedSegment(
@@ -220,7 +231,7 @@ class Loader:
         time_index = segment.name(FileKind.TIME_INDEX)
         if why:
             recovered = self._strategy.recover(segment, why)
-            self.loaded.recovered.append(recovered)
+            self.loaded.recovered.append(self._truncation.told(recovered))
         elif time_index not in self.shadow:
             self.shadow.write(time_index, b"")
         at = bisect_left(self.segments, segment.base_offset, key=lambda one: one.base_offset)
@@ -273,7 +284,11 @@ class Loader:
         )
 
     def _recover(self) -> None:
-        """Recover what was not flushed."""
+        """Recover what was not flushed, of what shall stay."""
+        gone = self._truncation.behind(self.segments)
+        self.loaded.truncated |= bool(gone)
+        self._remove(gone)
+        self._truncation.cut(self.segments)
         self.recover_from(self.start.recovery_point)
         self._strategy.finish()
 
@@ -300,9 +315,10 @@ class Loader:
             if self.start.kafka < (4, 0):
                 raise
             recovered = self._empty(segment, str(error))
-        self.loaded.recovered.append(recovered)
+        is_cut = recovered.valid_size < recovered.size
+        self.loaded.recovered.append(self._truncation.told(recovered))
         self.loaded.segment = None
-        return recovered.valid_size < recovered.size
+        return is_cut
 
     def _grow_indexes(self, active: LoadedSegment) -> None:
         """Hold the active segment's indexes against the size to which a broker grows them."""
@@ -319,8 +335,7 @@ class Loader:
                 )
 
     def _empty(self, segment: LoadedSegment, why: str) -> RecoveredSegment:
-        log = segment.name(FileKind.LOG)
-        size = self.shadow.files[log].size
+        size = self.shadow.files[segment.name(FileKind.LOG)].size
         lost = cuts.count(self.shadow, segment)
         cuts.write(self.shadow, segment, Recovered())
         name = segment.name(FileKind.TRANSACTION_INDEX)
@@ -431,4 +446,5 @@ class Rebuild:
         manager.remove_strays([segment.base_offset for segment in loader.segments])
         manager.rebuild(loader.segments, loaded.log_start, loaded.log_end, clean=loader.start.clean)
         loader.count_replay(manager)
+        loaded.producers = len(manager.state.producers)
         loader.find_first_unstable(manager)

@@ -49,6 +49,7 @@ class OffsetOverflowError(Exception):
     def __init__(self, position: int, offset: int) -> None:
         super().__init__(f"offset {offset} at byte {position} is out of reach of the base offset")
         self.position = position
+        self.what = f"offset {offset} is out of reach of the base offset"
 
 
 Fault = tuple[tuple[int, int], StartFailsError | InvalidOffsetError]

@@ -21,6 +21,15 @@ class TooLargeError(Exception):
     """A broker splits the segment; here it is too large for that."""
 
 
+def can_be_split(segment: LoadedSegment) -> bool:
+    """Return whether a broker splits a segment in which a batch is out of reach.
+
+    It asks the last batch only, and does not start where that is in reach.
+    """
+    base, end = segment.base_offset, segment.next_offset()
+    return base < end and end - 1 - base > MAX_RELATIVE_OFFSET
+
+
 def split(
     shadow: Shadow, segment: LoadedSegment, start: Start, why: str, *, opened: bool
 ) -> list[int]:
@@ -30,9 +39,7 @@ def split(
     to split, and does not start. A segment that is not `opened` yet is not one that a broker
     removes: its files stay unless a part has their names.
     """
-    base = segment.base_offset
-    end = segment.next_offset()
-    if not base < end or end - 1 - base <= MAX_RELATIVE_OFFSET:
+    if not can_be_split(segment):
         raise StartFailsError(why)
     if segment.size > MOST_BYTES:
         raise TooLargeError(f"a broker splits the segment: {why}")

@@ -96,6 +96,7 @@ class _Supplement:
             sound_end=self._sound_end,
         ).run(manager)
         loader.count_replay(manager)
+        loader.loaded.producers = len(manager.state.producers)
         loader.find_first_unstable(manager)
 
     def _mend(self, segment: LoadedSegment) -> None:

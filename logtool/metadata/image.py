@@ -18,7 +18,7 @@ from logtool.disk.files import LogFile
 from logtool.disk.partition import File
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import compression, control_record, record, wording
-from logtool.formats.java_text import parse_int
+from logtool.formats.java_text import parse_int, parse_long
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.messages.cluster_metadata import (
     BROKER_RESOURCE,
@@ -43,6 +43,8 @@ _ALL_BROKERS = ""
 _BROKER_NAMES = {
     "cleanup.policy": "log.cleanup.policy",
     "index.interval.bytes": "log.index.interval.bytes",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
     "message.timestamp.type": "log.message.timestamp.type",
     "min.insync.replicas": "min.insync.replicas",
     "preallocate": "log.preallocate",
@@ -96,6 +98,17 @@ class MetadataImage:
         """Return a topic's setting that is a whole number, `default` where none is known."""
         value = parse_int(self.topic_config(topic, name, node_id) or "")
         return default if value is None or value < 0 else value
+
+    def ahead_ms(self, topic: str, node_id: int | None = None) -> int | None:
+        """Return how far ahead of its broker's clock a timestamp in a topic may be, in ms.
+
+        None where it is not set here: then it is an hour since 4.0, and any time before, unless
+        server.properties says otherwise. Source: ``LogConfig.getMessageTimestampAfterMaxMs`` (3.9),
+        where the older setting counts as long as the newer one is not set; 4.0 took that away.
+        """
+        names = ("message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
+        values = (parse_long(self.topic_config(topic, name, node_id) or "") for name in names)
+        return next((value for value in values if value is not None and value >= 0), None)
 
     def partition(self, topic_id: str, number: int) -> PartitionRecord | None:
         """Return what is known of a partition, if anything is."""

@@ -164,7 +164,7 @@ def _padded(table: Any) -> Any:
     )
 
 
-def _facts(rows: Any) -> Mapping[answering.Key, Facts]:
+def _facts(rows: Any) -> Mapping[answering.DirectoryKey, Facts]:
     return {
         (row["log_dir"], row["directory"]): facts_in(row)
         for row in rows.select(FACTS.names).to_pylist()

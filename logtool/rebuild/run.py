@@ -17,7 +17,7 @@ from logtool.rebuild import building
 from logtool.rebuild import scope as scopes
 from logtool.rebuild.building import Built, Piece
 from logtool.rebuild.scope import Indexing, Scope
-from logtool.rebuild.subject import Subject
+from logtool.rebuild.subject import PartitionToRebuild
 from logtool.rebuild.targets import FileChoice
 from logtool.rebuild.writing import Consent, InPlace, Output
 from logtool.running.run import Run
@@ -107,7 +107,7 @@ class Rebuild:
                 if isinstance(job.subject, UnreadableError):
                     yield [job.subject]
                     continue
-                subject: Subject = job.subject
+                subject: PartitionToRebuild = job.subject
                 known = list(reports)
                 if schedule.out_of_time:
                     break
@@ -126,7 +126,9 @@ class Rebuild:
             listed = scopes.read(scope, settings.log_start)
         except UnreadableError as error:
             return Job(scope.path, [], error)
-        subject = Subject(partition=listed, settings=settings, wanted=self.wanted, only=scope.only)
+        subject = PartitionToRebuild(
+            partition=listed, settings=settings, wanted=self.wanted, only=scope.only
+        )
         job = Job(scope.path, subject.tasks(), subject)
         self.run.bytes_total += job.bytes
         return job

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from logtool.actions import Action
 from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
-from logtool.checks.partition import PartitionFacts, Request
+from logtool.checks.partition import CheckRequest, PartitionFacts
 from logtool.checks.report import SegmentReport, Task
 from logtool.disk import shell
 from logtool.disk.partition import Partition
@@ -27,7 +27,7 @@ Build = Callable[[Sequence[Piece]], Iterator[Built]]
 
 
 @dataclass(slots=True)
-class Subject:
+class PartitionToRebuild:
     """A partition to be looked at, and what was found."""
 
     partition: Partition
@@ -37,11 +37,13 @@ class Subject:
     facts: PartitionFacts = field(default_factory=PartitionFacts)
 
     @property
-    def request(self) -> Request:
+    def request(self) -> CheckRequest:
         """Return what is asked of `verify`."""
         clean = self.settings.clean
         cleaning = compaction.beside(self.partition.path, clean=clean)
-        return Request(clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning)
+        return CheckRequest(
+            clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning
+        )
 
     def tasks(self) -> list[Task]:
         """Return what is to be looked at in each segment."""

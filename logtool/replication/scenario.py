@@ -36,6 +36,7 @@ from logtool.replication.state_machine import (
     DEFAULT_LAG_MS,
     ImpossibleError,
     Replication,
+    SubStep,
     TruncationRule,
 )
 
@@ -97,6 +98,24 @@ class Step:
     """The machine itself, which goes on with the next step."""
     occasion: str | None
     """On which the leader looked at its high watermark; no event makes it look twice."""
+    trace: tuple[SubStep, ...] = ()
+    """What was done for the event, one thing after the other."""
+
+    def sub_steps(self) -> Iterator[dict[str, Any]]:
+        """Yield the JSON object of each thing that was done for the event, in order."""
+        for number, one in enumerate(self.trace, 1):
+            yield {
+                "type": "substep",
+                "step": self.number,
+                "event": self.event,
+                "number": number,
+                "part": str(one.part),
+                "node": one.node,
+                "does": str(one.does),
+                "before": one.before,
+                "after": one.after,
+                "records": " ".join(one.records),
+            }
 
     def states(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON object of each replica."""
@@ -183,6 +202,7 @@ def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Ste
     """Yield the start and what each event makes of it; UsageError for one that cannot happen."""
     replicas = scenario.start(rule)
     yield Step(number=0, event="start", replicas=replicas, occasion=None)
+    done = len(replicas.trace)
     for number, event in enumerate(scenario.events, 1):
         seen = len(replicas.tries)
         try:
@@ -190,7 +210,10 @@ def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Ste
         except ImpossibleError as error:
             raise UsageError(f"event {number}, {event}: {error}") from error
         occasion = next((str(occasion) for occasion, *_ in replicas.tries[seen:]), None)
-        yield Step(number=number, event=str(event), replicas=replicas, occasion=occasion)
+        trace, done = tuple(replicas.trace[done:]), len(replicas.trace)
+        yield Step(
+            number=number, event=str(event), replicas=replicas, occasion=occasion, trace=trace
+        )
 
 
 def happen(replicas: Replication, event: Event) -> None:

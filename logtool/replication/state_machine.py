@@ -13,6 +13,7 @@ before 0.11 as a choice:
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from logtool.replication.node import Node, Record, Remote
@@ -40,8 +41,45 @@ class Occasion(StrEnum):
     FETCH = "fetch"
 
 
+class Part(StrEnum):
+    """A stretch of processing, from a request or an answer that comes in to its end."""
+
+    PRODUCE = "produce request at the leader"
+    FETCH = "fetch request at the leader"
+    ANSWER = "fetch response at the follower"
+
+
+class Does(StrEnum):
+    """One thing that is done in it."""
+
+    ASK = "fetch offset of the request"
+    WRITE = "write to the log"
+    LOG_END = "log end offset"
+    REMOTE_LOG_END = "remote log end offset"
+    HIGH_WATERMARK = "high watermark"
+    RESPOND = "high watermark in the response"
+
+
+@dataclass(frozen=True, slots=True)
+class SubStep:
+    """One thing that is done while an event is processed, in its turn."""
+
+    part: Part
+    node: int
+    """Whose log, log end or high watermark it is; of a remote log end, whom it is known of."""
+    does: Does
+    before: int | None = None
+    """The offset until then; None for a number that is sent, or for a write."""
+    after: int | None = None
+    records: tuple[str, ...] = ()
+    """What is written or sent."""
+
+
 class ImpossibleError(Exception):
     """An event that cannot happen in the present state."""
+
+
+_PARTS = {Occasion.PRODUCE: Part.PRODUCE, Occasion.FETCH: Part.FETCH}
 
 
 class Replication:
@@ -72,6 +110,8 @@ class Replication:
         """What some leader's high watermark has passed, by offset."""
         self.tries: list[tuple[Occasion, int, int]] = []
         """Each look of a leader at its high watermark: the occasion, before, after."""
+        self.trace: list[SubStep] = []
+        """What was done for produce and fetch requests, in the order in which it was done."""
         self._fenced: set[int] = set()
         self.elect(leader)
         for remote in self.remote.values():
@@ -82,7 +122,7 @@ class Replication:
     def produce(self, names: Iterable[str]) -> None:
         """Append records to the leader's log."""
         leader = self._leading()
-        leader.append([Record(name, self.epoch) for name in names])
+        self._write(leader, [Record(name, self.epoch) for name in names], Part.PRODUCE)
         self._try_to_raise(Occasion.PRODUCE)
 
     def fetch(self, node: int, *, answered: bool = True, most: int | None = None) -> None:
@@ -94,11 +134,18 @@ class Replication:
         if follower.log_end > leader.log_end:
             follower.cut(leader.log_end)  # out of range: it begins anew at the leader's end
         begin = follower.log_end
+        self.trace.append(SubStep(Part.FETCH, node, Does.ASK, after=begin))
         self._learn(node, begin, leader)
         end = leader.log_end if most is None else min(leader.log_end, begin + most)
+        sent, mark = leader.log[begin:end], leader.high_watermark
+        names = tuple(record.name for record in sent)
+        self.trace.append(SubStep(Part.FETCH, leader.node, Does.RESPOND, after=mark, records=names))
         if answered:
-            follower.append(leader.log[begin:end])
-            self._set_high_watermark(follower, min(leader.high_watermark, follower.log_end))
+            self._write(follower, sent, Part.ANSWER)
+            before = follower.high_watermark
+            self._set_high_watermark(follower, min(mark, follower.log_end))
+            after = follower.high_watermark
+            self.trace.append(SubStep(Part.ANSWER, node, Does.HIGH_WATERMARK, before, after))
 
     def crash(self, node: int, unflushed: int = 0) -> None:
         """Kill a replica; the last `unflushed` records had not reached its disk."""
@@ -203,9 +250,20 @@ class Replication:
 
     # How the leader learns
 
+    def _write(self, node: Node, records: list[Record], part: Part) -> None:
+        """Append records to a log, which moves its end."""
+        before = node.log_end
+        if records:
+            names = tuple(record.name for record in records)
+            self.trace.append(SubStep(part, node.node, Does.WRITE, records=names))
+        node.append(records)
+        self.trace.append(SubStep(part, node.node, Does.LOG_END, before, node.log_end))
+
     def _learn(self, node: int, offset: int, leader: Node) -> None:
         """Take from a fetch how far a follower is."""
         remote = self.remote[node]
+        step = SubStep(Part.FETCH, node, Does.REMOTE_LOG_END, remote.log_end, offset)
+        self.trace.append(step)
         if offset >= leader.log_end:
             remote.caught_up_ms = self.now_ms
         elif offset >= remote.leader_end and remote.log_end is not None:
@@ -236,6 +294,11 @@ class Replication:
             self._set_high_watermark(leader, min(ends))
             self.committed += leader.log[len(self.committed) : leader.high_watermark]
         self.tries.append((occasion, before, leader.high_watermark))
+        part = _PARTS.get(occasion)
+        if part:
+            mark = leader.high_watermark
+            step = SubStep(part, leader.node, Does.HIGH_WATERMARK, before, mark)
+            self.trace.append(step)
 
     def _is_recent(self, remote: Remote) -> bool:
         return self.now_ms - remote.caught_up_ms <= self.lag_ms

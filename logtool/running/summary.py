@@ -30,6 +30,8 @@ class Summary:
     """Inputs that could not be read; any makes the result incomplete."""
     unmatched: int = 0
     """Those of them at which there was nothing to look at."""
+    unwritten: int = 0
+    """Outputs that could not be written; any makes the result incomplete."""
     refused: bool = False
     """Whether something was not done for safety's sake."""
     ended_by: int = 0
@@ -45,12 +47,14 @@ class Summary:
     @property
     def complete(self) -> bool:
         """Return whether everything that was asked for was looked at."""
-        return not (self.unreadable or self.interrupted or self.out_of_budget)
+        failed = self.unreadable or self.unwritten
+        return not (failed or self.interrupted or self.out_of_budget)
 
     @property
     def has_no_partition(self) -> bool:
         """Return whether a run came to its end without a partition that it was to look at."""
-        ended = not (self.interrupted or self.out_of_budget or self.refused)
+        stopped = self.interrupted or self.out_of_budget
+        ended = not (stopped or self.refused or self.unwritten)
         return ended and not self.partitions and self.unreadable == self.unmatched
 
     @property
@@ -86,7 +90,7 @@ class Summary:
         """Return the exit status of the contract."""
         if self.interrupted:
             return Exit.of_signal(self.ended_by)
-        if self.unreadable:
+        if self.unreadable or self.unwritten:
             return Exit.INCOMPLETE
         if self.out_of_budget:
             return Exit.BUDGET

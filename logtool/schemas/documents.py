@@ -54,6 +54,8 @@ DEFINITIONS: Final[Mapping[str, Mapping[str, tuple[str, Table]]]] = {
         "file": ("file", entries.FILE),
         **{name: _ENTRIES[name] for name in _INDEXES},
     },
+    "gaps": {"finding": ("finding", tables.FINDING)},
+    "stat": {"finding": ("finding", tables.FINDING)},
     "verify": {"finding": ("finding", tables.FINDING)},
 }
 """By the name of a schema: its definitions that are made here, each by its type and its table."""

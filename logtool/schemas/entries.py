@@ -37,7 +37,7 @@ FILE: Final = Table("file", "file, before what it holds", (
     Column("epoch", Kind.INT32, "the epoch in its name", null="its name has none"),
     Column("size", Kind.INT64, "size of the file", "bytes"),
     Column("entries", Kind.INT64, "entries in it", "count", "it holds batches"),
-    Column("padding", Kind.INT64, "preallocated zeros behind the entries", "bytes",
+    Column("padding", Kind.INT64, "preallocated zeros after the entries", "bytes",
            "there are never any"),
 ), JSON)  # fmt: skip
 

@@ -92,7 +92,7 @@ _BATCHES = Table("batches", "batch", (
     _LEADER_EPOCH,
     *_PRODUCER,
     Column("base_sequence", Kind.INT32, "sequence number of its first record", null="none"),
-    Column("last_sequence", Kind.INT32, "sequence number of its last record; wraps behind "
+    Column("last_sequence", Kind.INT32, "sequence number of its last record; wraps after "
            "2147483647", null="none"),
     _TRANSACTIONAL,
     Column("control", Kind.BOOL, "whether it holds control records, which no consumer sees"),
@@ -148,7 +148,7 @@ _SPANNED = (
 )
 _SEGMENTS = Table("segments", "segment", (
     *_OF_SEGMENT,
-    _offset("next_segment", "base offset of the segment behind", "the active one"),
+    _offset("next_segment", "base offset of the segment after it", "the active one"),
     Column("log_bytes", Kind.INT64, "size of the .log as it was listed", "bytes"),
     Column("offset_index_bytes", Kind.INT64, "size of the .index", "bytes", "there is none"),
     Column("time_index_bytes", Kind.INT64, "size of the .timeindex", "bytes", "there is none"),
@@ -184,7 +184,7 @@ _GAPS = Table("gaps", "range of missing offsets between batches", (
     Column("reason", Kind.STRING, "as logtool gaps says"),
     Column("evidence", Kind.STRING, "what the reason rests on"),
     _offset("before_segment", "segment of the batch before", "there is none"),
-    _offset("after_segment", "segment of the batch behind, or the last one, if empty"),
+    _offset("after_segment", "segment of the batch after it, or the last one, if empty"),
     Column("damaged", Kind.BOOL, "whether bytes that are no sound batch lie there"),
 ), _SCAN)  # fmt: skip
 _PRODUCERS = Table("producers", "producer and epoch in a partition", (
@@ -199,7 +199,7 @@ _PRODUCERS = Table("producers", "producer and epoch in a partition", (
     Column("records", Kind.INT64, "records in them", "count",
            "magic 0 and 1, which store no number"),
     *_SPANNED,
-    _count("sequence_breaks", "batches whose first sequence number is not the one behind the last "
+    _count("sequence_breaks", "batches whose first sequence number is not the one after the last "
            "of the batch before"),
 ), _SCAN)  # fmt: skip
 _TRANSACTIONS = Table("transactions", "transaction in a partition", (

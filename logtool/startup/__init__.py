@@ -6,6 +6,7 @@ home       one log dir as a broker finds it
 strays     what a broker does with a log that its metadata log does not know
 partition  what the next start does to one partition
 forecast   the same over paths, and what becomes of the log dirs as wholes
+below      what no start reads
 duration   how long it takes
 recover    the same changes, carried out without a broker
 """

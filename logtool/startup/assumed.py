@@ -1,6 +1,9 @@
 """What is assumed of the broker that will start: options of `plan`, `recover` and others."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from logtool.formats.names import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +23,7 @@ class Assumed:
     """Whether the actions hold what would be written, to carry them out."""
     verify: bool = False
     """Whether the logs that a broker does not read are checked too."""
+    truncate_to: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The offsets from which on nothing of these partitions is to stay, as no broker does."""
     supplement: bool = False
     """Whether indexes and producer state are kept and added to, and not made anew."""

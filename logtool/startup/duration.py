@@ -1,17 +1,68 @@
-"""How long a broker takes to load the logs of a log dir."""
+"""How long a broker takes to load the logs of a log dir, and which of them take longest."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
+from logtool.formats import wording
+from logtool.loading.loaded import Why
 from logtool.startup.partition import PartitionForecast
+from logtool.startup.rates import BATCH_SECONDS, Rates
 
-_WORTH_TIMING = 4 * 1024 * 1024
-"""Bytes of a log from which on the time to read it says something."""
-BATCH_SECONDS = 2.8e-6
-"""What a broker spends on each batch besides reading it: Kafka 4.3.1 as tests/bench measured it."""
+MOST_NAMED = 10
+"""Partitions that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """How long one partition takes to load, and why."""
+
+    forecast: PartitionForecast
+    seconds_low: float
+    seconds: float
+    seconds_high: float
+
+    @property
+    def causes(self) -> Iterator[str]:
+        """Yield what takes the time, in words, what is read first."""
+        one = self.forecast
+        batches = wording.count(one.batches_scanned, "batch", "batches")
+        if one.bytes_scanned:
+            segments = wording.count(one.recovered, "segment")
+            yield f"{wording.size(one.bytes_scanned)} of {segments} in {batches}"
+        for why, count in one.why.items():
+            if why == Why.NO_INDEX:
+                yield f"{wording.count(count, 'segment')} without offset index"
+            elif why == Why.BAD_TRANSACTION_INDEX:
+                yield f"{wording.count(count, 'segment')} with a bad transaction index"
+        if one.indexes_changed:
+            yield f"{wording.count(one.indexes_changed, 'index', 'indexes')} made or changed"
+        if one.bytes_replayed:
+            yield f"{wording.size(one.bytes_replayed)} once more for producers"
+        if one.producers:
+            yield wording.count(one.producers, "producer")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object in the list of the slowest."""
+        one = self.forecast
+        return {
+            "path": str(one.request.path),
+            "topic": one.request.topic,
+            "partition": one.request.partition,
+            "seconds": round(self.seconds, 3),
+            "seconds_low": round(self.seconds_low, 3),
+            "seconds_high": round(self.seconds_high, 3),
+            "recovered_segments": one.recovered,
+            "recovered_why": dict(one.why),
+            "bytes_scanned": one.bytes_scanned,
+            "bytes_replayed": one.bytes_replayed,
+            "batches": one.batches_scanned,
+            "indexes_changed": one.indexes_changed,
+            "producers": one.producers,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,62 +70,86 @@ class Duration:
     """How long the logs of a log dir take to load."""
 
     threads: int
-    bytes_per_second: float
+    rates: Rates
     """Of each thread."""
     bytes: int
+    seconds_low: float
+    """At the fastest rate, with the least that a broker spends on a batch."""
     seconds: float
-    critical: Path | None
-    """The partition that takes longest; no number of threads makes it quicker than that."""
-    critical_seconds: float
-    probe_timeout_s: int
-    """What a liveness probe should wait at least: twice the time, and a minute for the rest."""
+    """At the usual rate."""
+    seconds_high: float
+    """At the slowest rate, with the most that a broker spends on a batch."""
+    slowest: Sequence[Slow]
+    """Those partitions of which something is read that take longest, the worst first."""
+
+    @property
+    def probe_timeout_s(self) -> int:
+        """Return what a liveness probe should wait at least.
+
+        Twice the longest time, and a minute for the rest.
+        """
+        return math.ceil(2 * self.seconds_high + 60)
+
+    @property
+    def critical(self) -> Path | None:
+        """Return the partition that takes longest; no number of threads is quicker than that."""
+        return self.slowest[0].forecast.request.path if self.slowest else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
+        rates = self.rates
         return {
             "type": "duration",
             "threads": self.threads,
-            "bytes_per_second": round(self.bytes_per_second),
+            "bytes_per_second": round(rates.usual),
+            "bytes_per_second_low": round(rates.slow),
+            "bytes_per_second_high": round(rates.fast),
+            "rate_from": rates.basis,
+            "pieces": rates.pieces,
+            "disk_bytes_per_second": None if rates.disk is None else round(rates.disk),
             "bytes": self.bytes,
             "seconds": round(self.seconds, 3),
+            "seconds_low": round(self.seconds_low, 3),
+            "seconds_high": round(self.seconds_high, 3),
             "critical": None if self.critical is None else str(self.critical),
-            "critical_seconds": round(self.critical_seconds, 3),
+            "critical_seconds": round(self.slowest[0].seconds, 3) if self.slowest else 0.0,
             "probe_timeout_s": self.probe_timeout_s,
+            "slowest": [one.as_json() for one in self.slowest],
         }
 
 
-def measured_rate(forecasts: Iterable[PartitionForecast]) -> float | None:
-    """Return the bytes a second at which logs were loaded here; None where too little was read."""
-    read = [forecast for forecast in forecasts if forecast.bytes_read >= _WORTH_TIMING]
-    return (
-        sum(forecast.bytes_read for forecast in read) / sum(forecast.seconds for forecast in read)
-        if read
-        else None
-    )
-
-
-def duration(
-    forecasts: Iterable[PartitionForecast], threads: int, bytes_per_second: float
-) -> Duration:
-    """Return how long `threads` of a broker need at a rate of reading each.
+def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: Rates) -> Duration:
+    """Return how long `threads` of a broker need at a range of rates of reading each.
 
     The logs are dealt out in their order, as a broker does.
     """
-    busy = [0.0] * threads
-    total, critical, longest = 0, None, 0.0
-    for forecast in forecasts:
-        seconds = forecast.bytes_read / bytes_per_second + forecast.batches_scanned * BATCH_SECONDS
-        total += forecast.bytes_read
-        if seconds > longest:
-            critical, longest = forecast.request.path, seconds
-        busy[busy.index(min(busy))] += seconds
-    probe = math.ceil(2 * max(busy) + 60)
+    loads = [_timed(forecast, rates) for forecast in forecasts]
+    read = (one for one in loads if one.forecast.bytes_read)
     return Duration(
         threads=threads,
-        bytes_per_second=bytes_per_second,
-        bytes=total,
-        seconds=max(busy),
-        critical=critical,
-        critical_seconds=longest,
-        probe_timeout_s=probe,
+        rates=rates,
+        bytes=sum(one.forecast.bytes_read for one in loads),
+        seconds_low=_dealt_out((one.seconds_low for one in loads), threads),
+        seconds=_dealt_out((one.seconds for one in loads), threads),
+        seconds_high=_dealt_out((one.seconds_high for one in loads), threads),
+        slowest=nlargest(MOST_NAMED, read, key=lambda one: one.seconds),
     )
+
+
+def _timed(forecast: PartitionForecast, rates: Rates) -> Slow:
+    size, batches = forecast.bytes_read, forecast.batches_scanned
+    least, most = BATCH_SECONDS
+    return Slow(
+        forecast=forecast,
+        seconds_low=size / rates.fast + batches * least,
+        seconds=size / rates.usual + batches * least,
+        seconds_high=size / rates.slow + batches * most,
+    )
+
+
+def _dealt_out(times: Iterable[float], threads: int) -> float:
+    """Return when the last thread ends; each log goes to the thread that is free first."""
+    busy = [0.0] * threads
+    for seconds in times:
+        busy[busy.index(min(busy))] += seconds
+    return max(busy)

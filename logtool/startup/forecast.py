@@ -27,7 +27,7 @@ from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home, Points
 from logtool.startup.opened import Opened, open_each
-from logtool.startup.partition import PartitionForecast, Request, forecast_partition
+from logtool.startup.partition import LoadRequest, PartitionForecast, forecast_partition
 
 _MOST_HELD = 16_384
 """Segments whose listing is held until a worker takes it; each takes about 2 KB."""
@@ -71,9 +71,9 @@ class Forecast:
         """Partitions for which there was no time."""
 
     def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
-        requests: list[Request] = []
+        requests: list[LoadRequest] = []
         for item in self._open():
-            if isinstance(item, Request):
+            if isinstance(item, LoadRequest):
                 requests.append(item)
             else:
                 yield item
@@ -151,7 +151,7 @@ class Forecast:
         for path in self._paths:
             yield path if isinstance(path, Opened) else next(looked_up)
 
-    def _open(self) -> Iterator[Request | Action | UnreadableError]:
+    def _open(self) -> Iterator[LoadRequest | Action | UnreadableError]:
         """Yield what is to be loaded, and what is said of the log dirs as wholes."""
         members: dict[Path, Member] = {}
         opened: list[tuple[DataDir, list[tuple[Path, PartitionDirectory]]]] = []
@@ -188,7 +188,7 @@ class Forecast:
                     yield error
 
 
-def _with_copies(requests: list[Request]) -> list[Request]:
+def _with_copies(requests: list[LoadRequest]) -> list[LoadRequest]:
     """Return the requests of a broker that deletes a partition by its name, wherever it lies."""
     fates = {
         (request.topic, request.partition): request.fate
@@ -259,7 +259,7 @@ def _future(
 class _Load:
     """One partition on its way to a worker."""
 
-    request: Request
+    request: LoadRequest
     bytes_ahead: int = 0
     """About how many bytes of its log a broker reads: those not flushed."""
     listed: Partition | None = None
@@ -271,7 +271,7 @@ class _Load:
         return forecast_partition(self.request, on_bytes, listed)
 
 
-def _prepared(requests: Sequence[Request], *, hold: bool) -> list[_Load]:
+def _prepared(requests: Sequence[LoadRequest], *, hold: bool) -> list[_Load]:
     """Return the partitions with the bytes that are ahead.
 
     What was listed to know them is kept if it may be held, up to `_MOST_HELD` segments. Otherwise
@@ -294,7 +294,7 @@ def _prepared(requests: Sequence[Request], *, hold: bool) -> list[_Load]:
     return loads
 
 
-def _bytes_ahead(request: Request, listed: Partition) -> int:
+def _bytes_ahead(request: LoadRequest, listed: Partition) -> int:
     point = 0 if request.assumed.verify else request.start.recovery_point
     return sum(
         segment.log.size

@@ -23,7 +23,7 @@ from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.metadata import image as metadata_image
 from logtool.startup import strays
 from logtool.startup.assumed import Assumed
-from logtool.startup.partition import Request
+from logtool.startup.partition import LoadRequest
 from logtool.startup.strays import Fate
 
 Points = Callable[[TopicPartition, int | None], int]
@@ -79,11 +79,14 @@ class Home:
         others = {kind.value for kind in log_dirs.OFFSET_CHECKPOINTS if kind not in needed}
         return [error for error in self.unread if error.path.name not in others]
 
-    def request(self, path: Path, directory: PartitionDirectory, points: Points) -> Request:
+    def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
         """Return what is needed to load one of its partitions."""
         key = directory.topic, directory.partition
         point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))
         assumed, topic = self._assumed, directory.topic
+        truncate_to = assumed.truncate_to.get(key)
+        if path.name != f"{topic}-{directory.partition}":
+            truncate_to = None  # A copy on its way, or what is to be deleted.
         start = Start(
             clean=self.clean,
             recovery_point=point,
@@ -93,11 +96,12 @@ class Home:
             max_index_size=self.max_index_size(topic, assumed.index_size),
             kafka=self.ensemble.kafka,
             cut_precisely=assumed.cut_precisely,
+            truncate_to=truncate_to,
         )
         watermark = None
         if directory.kind in log_dirs.OF_TODAY:  # A row of that name is not about one that goes.
             watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
-        return Request(
+        return LoadRequest(
             path=path,
             start=start,
             topic=topic,

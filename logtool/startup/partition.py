@@ -1,12 +1,12 @@
 """What a broker's next start does to one partition: loaded on a shadow of its directory."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from logtool.actions import Action, Loss
+from logtool.actions import Action, Kind, Loss
 from logtool.checks.segment import Level, Task, check_segment
 from logtool.disk import partition
 from logtool.errors import UnreadableError
@@ -16,11 +16,12 @@ from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
 from logtool.startup.assumed import Assumed
+from logtool.startup.rates import Stopwatch
 from logtool.startup.strays import Fate
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoadRequest:
     """One partition to be loaded: plain data for a worker."""
 
     path: Path
@@ -39,7 +40,7 @@ class Request:
 class PartitionForecast:
     """What becomes of one partition."""
 
-    request: Request
+    request: LoadRequest
     outcome: Outcome
     reason: str = ""
     log_start: int = 0
@@ -54,12 +55,22 @@ class PartitionForecast:
     bytes_applied: int = 0
     """Bytes of batches that were applied to the producer state."""
     records_applied: int = 0
-    seconds: float = 0.0
-    """How long loading it took here."""
+    producers: int = 0
+    """Producers that are known at the end of the log."""
+    indexes_changed: int = 0
+    """Offset, time and transaction indexes that are made, or come out other than they are."""
+    why: Mapping[str, int] = field(default_factory=dict)
+    """Recoveries of segments, by the reason: one without an offset index may have two."""
+    unread_segments: int = 0
+    """Segments that are not recovered: whether their logs are sound is asked by nobody."""
+    unread_bytes: int = 0
+    """Bytes of the logs of these segments."""
+    rates: tuple[float, ...] = ()
+    """Bytes a second at which each 4 MiB was loaded here."""
     actions: tuple[Action, ...] = ()
-    other_end: int = 0
+    other_end: int | None = 0
     """Where the log would end if offsets out of order were cut the other way: as a broker does
-    where it is cut precisely, and the reverse."""
+    where it is cut precisely, and the reverse. None where a broker would not load it."""
 
     @property
     def lost_acknowledged(self) -> int | None:
@@ -104,6 +115,8 @@ class PartitionForecast:
             "bytes_replayed": self.bytes_replayed,
             "bytes_applied": self.bytes_applied,
             "records_applied": self.records_applied,
+            "unread_segments": self.unread_segments,
+            "unread_bytes": self.unread_bytes,
             "lost_batches": sum(loss.batches for loss in losses),
             "lost_records": sum(loss.records for loss in losses),
             "lost_bytes": sum(loss.bytes for loss in losses),
@@ -112,21 +125,22 @@ class PartitionForecast:
 
 
 def forecast_partition(
-    request: Request, on_bytes: Callable[[int], None], listed: partition.Partition | None = None
+    request: LoadRequest, on_bytes: Callable[[int], None], listed: partition.Partition | None = None
 ) -> PartitionForecast | UnreadableError:
     """Load one partition on its shadow; work for a thread of its own.
 
     `listed` is what its directory holds, where that was looked up already.
     """
-    begun = time.perf_counter()
+    stopwatch = Stopwatch(on_bytes)
     try:
         listed = partition.read(request.path) if listed is None else listed
         strategy = supplement if request.assumed.supplement else load
-        loaded = strategy(listed, request.start, on_bytes)
-        done = list(actions(loaded, request.high_watermark))
+        loaded = strategy(listed, request.start, stopwatch)
+        done, unread = list(actions(loaded, request.high_watermark)), []
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
-            done += _unnoticed(listed, recovered, request)
+            unread = [one for one in listed.segments if one.base_offset not in recovered]
+            done += _unnoticed(unread, request)
             done += _lacking(loaded, request, done)
         other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:
@@ -141,20 +155,25 @@ def forecast_partition(
         log_end=loaded.log_end,
         recovery_point=loaded.recovery_point,
         segments=len(listed.segments),
-        recovered=len(loaded.recovered),
+        recovered=len({segment.base_offset for segment in loaded.recovered}),
         bytes_scanned=loaded.bytes_scanned,
         bytes_replayed=loaded.bytes_replayed,
         batches_scanned=sum(segment.batches for segment in loaded.recovered),
         records_scanned=sum(segment.records for segment in loaded.recovered),
         bytes_applied=loaded.bytes_applied,
         records_applied=loaded.records_applied,
-        seconds=time.perf_counter() - begun,
+        producers=loaded.producers,
+        indexes_changed=sum(_changes_index(action) for action in done),
+        why=Counter(str(segment.why) for segment in loaded.recovered),
+        unread_segments=0 if request.assumed.verify else len(unread),
+        unread_bytes=0 if request.assumed.verify else sum(one.log.size for one in unread),
+        rates=tuple(stopwatch.rates),
         actions=tuple(_placed(action, request) for action in done),
         other_end=other_end,
     )
 
 
-def _lacking(loaded: Loaded, request: Request, done: Sequence[Action]) -> Iterator[Action]:
+def _lacking(loaded: Loaded, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
     """Say where a log has lost acknowledged records before, so that nothing is left to be cut."""
     end, watermark = loaded.log_end, request.high_watermark or 0
     if watermark <= end or any(action.loss.below_high_watermark for action in done):
@@ -166,29 +185,33 @@ def _lacking(loaded: Loaded, request: Request, done: Sequence[Action]) -> Iterat
     yield Action(action="lacks", path=request.path, reason=text)
 
 
-def _other_end(listed: partition.Partition, loaded: Loaded, request: Request) -> int:
+def _other_end(listed: partition.Partition, loaded: Loaded, request: LoadRequest) -> int | None:
     """Return where the log would end if offsets out of order were cut the other way."""
-    if not any(segment.emptied or segment.precise for segment in loaded.recovered):
+    differs = any(segment.emptied or segment.precise for segment in loaded.recovered)
+    if not differs and not loaded.out_of_reach:
         return loaded.log_end
     start = replace(request.start, cut_precisely=not request.start.cut_precisely)
-    return load(listed, start, lambda _: None).log_end
+    other = load(listed, start, lambda _: None)
+    return other.log_end if other.outcome is Outcome.LOADS else None
 
 
-def _placed(action: Action, request: Request) -> Action:
+def _changes_index(action: Action) -> bool:
+    change = action.change
+    is_index = action.path.suffix in (".index", ".timeindex", ".txnindex")
+    return bool(change and is_index and change.kind in (Kind.CREATE, Kind.REPLACE))
+
+
+def _placed(action: Action, request: LoadRequest) -> Action:
     change = action.change
     if change and not request.assumed.contents:
         change = replace(change, content=None)
     return replace(action, topic=request.topic, partition=request.partition, change=change)
 
 
-def _unnoticed(
-    listed: partition.Partition, recovered: set[int], request: Request
-) -> Iterator[Action]:
+def _unnoticed(segments: Sequence[partition.Segment], request: LoadRequest) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
     level = Level.BATCHES if request.assumed.verify else Level.QUICK
-    for segment in listed.segments:
-        if segment.base_offset in recovered:
-            continue
+    for segment in segments:
         for item in check_segment(
             Task(segment=segment, level=level, clean=request.start.clean)
         ).findings:

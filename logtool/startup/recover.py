@@ -77,8 +77,12 @@ class Recover:
     run: Run = field(default_factory=Run)
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
+    named_by: str = "--from-offset"
+    """The option that named the partitions of the selection."""
     made: int = 0
     """Changes that were carried out."""
+    begun: bool = False
+    """Whether the changes to a log dir began and did not all come to their end."""
     out_of_time: bool = False
     blocked: bool = False
     """Whether --apply refuses, because a file that decides could not be read."""
@@ -128,7 +132,7 @@ class Recover:
             selected |= {(directory.topic, directory.partition) for _, directory in chosen}
         for key in selected:
             self.points(key, None)
-        named = (("--accept-loss", self.consent.accepted), ("--from-offset", self.selection.keys))
+        named = (("--accept-loss", self.consent.accepted), (self.named_by, self.selection.keys))
         for option, keys in named:
             for topic, number in sorted(keys - selected):
                 if not unread:
@@ -169,14 +173,16 @@ class Recover:
             for home in forecast.homes:
                 is_blocked = bool(home.lacking(*_DECIDE))
                 self.blocked |= is_blocked
-                for action in () if is_blocked else work.home_actions(home):
-                    work.stage([action])
+                for action, first in () if is_blocked else work.home_actions(home):
+                    work.stage([action], first=first)
                     yield action
             work.check(forecast.homes, self._ensemble)
             if work.journal:
                 work.commit(work.journal)
                 self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
+                self.begun = True
                 work.journal.carry_out()
+                self.begun = False
                 self.made += work.staged
 
 
@@ -194,6 +200,8 @@ class _LogDirPlan:
         self.staged = 0
         """Changes that the journal has."""
         self.unread = False
+        self._truncated: set[TopicPartition] = set()
+        self._refusals: list[str] = []
         self._losing: list[str] = []
         self._doubts: list[str] = []
 
@@ -216,17 +224,23 @@ class _LogDirPlan:
             for action in forecast.actions
             if action.action == "unnoticed"
         ]
+        target = request.start.truncate_to
+        if target is not None and target < forecast.log_start:
+            text = f"{key[0]}-{key[1]} starts at {forecast.log_start}; it cannot be truncated to "
+            self._refusals.append(text + str(target))
         self._paths.append(request.path)
         if request.path.name == f"{key[0]}-{key[1]}":
             self._ends[key] = forecast.log_end
-        self.stage(forecast.actions)
+            if target is not None:
+                self._truncated.add(key)
+        self.stage(_in_safe_order(forecast.actions))
 
-    def stage(self, actions: Sequence[Action]) -> None:
-        """Save what is needed to carry the actions out and to undo them."""
+    def stage(self, actions: Sequence[Action], *, first: bool = False) -> None:
+        """Save what is needed to carry the actions out, with `first` before all, and to undo it."""
         changes = [action.change for action in actions if action.change]
         if not changes or not self._consent.apply:
             return
-        self._pending.stage(changes)
+        self._pending.stage(changes, first=first)
         self.staged += len(changes)
 
     def check(self, homes: Sequence[Home], ensemble: Ensemble) -> None:
@@ -235,6 +249,8 @@ class _LogDirPlan:
             if self._consent.apply:
                 text = f"nothing was changed: what is to be recovered depends on {error.path.name}"
                 raise RefusedError(f"{self._log_dir}: {text}, which could not be read")
+        if self._refusals:
+            raise RefusedError(f"{self._log_dir}: {'; '.join(self._refusals)}")
         if self._losing and self._consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
             raise RefusedError(f"{self._log_dir}: records would be lost; to accept that: {options}")
@@ -249,8 +265,12 @@ class _LogDirPlan:
                 + (f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else "")
             )
 
-    def home_actions(self, home: Home) -> Iterator[Action]:
-        """Yield what becomes of the log dir's own files: recovery points, and the marker last."""
+    def home_actions(self, home: Home) -> Iterator[tuple[Action, bool]]:
+        """Yield what becomes of the log dir's own files, and whether that is done first of all.
+
+        A row that comes down does so before the log is cut: whatever interrupts that, a broker
+        reads what was cut again. Rows rise when everything is done, and the marker comes last.
+        """
         rows = home.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
         if self._consent.mark_clean:
             points = {**rows, **self._ends}
@@ -261,10 +281,20 @@ class _LogDirPlan:
             changed = sum(rows.get(key) != offset for key, offset in points.items())
             what = "recovery point is that" if changed == 1 else "recovery points are those"
             text = f"{changed} {what} of the recovered logs"
-            yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text)
+            falls = not any(offset > rows.get(key, -1) for key, offset in points.items())
+            yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text), falls
+        watermarks = home.rows(FileKind.REPLICATION_CHECKPOINT)
+        lowered = {
+            key: min(row, self._ends[key]) if key in self._truncated else row
+            for key, row in watermarks.items()
+        }
+        if lowered != watermarks:
+            content = offset_checkpoint.encode(offset_checkpoint.build(lowered))
+            text = "high watermarks come down with the logs that are truncated"
+            yield _write(home, FileKind.REPLICATION_CHECKPOINT, content, text), True
         if self._consent.mark_clean and not home.root.is_clean:
             text = "a broker then takes the logs as they are and recovers nothing"
-            yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text)
+            yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text), False
 
     def commit(self, journal: Journal) -> None:
         """Make everything durable that is to be, so that the log dir can be changed."""
@@ -272,6 +302,32 @@ class _LogDirPlan:
             for path in self._paths:
                 apply.sync(file.path for file in partition.read(path).files())
         journal.commit()
+
+
+def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
+    """Return the actions of a log so that one of which some are done can be loaded.
+
+    Where a log is cut, the segments behind go first, the last one before the others: what stays is
+    always the beginning of the log, with no hole. Then its indexes become shorter, then the log
+    itself, and the leader epochs last.
+    """
+    cuts = [
+        action.segment
+        for action in actions
+        if action.action == Kind.TRUNCATE and action.segment is not None
+    ]
+    if not cuts:
+        return list(actions)
+
+    def turn(action: Action) -> tuple[int, int]:
+        segment = -1 if action.segment is None else action.segment
+        if action.action == Kind.REMOVE and segment > min(cuts):
+            return 0, -segment
+        if action.action == Kind.TRUNCATE:
+            return 2, 0
+        return (3 if action.path.name == FileKind.LEADER_EPOCH_CHECKPOINT.value else 1), 0
+
+    return sorted(actions, key=turn)
 
 
 def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:

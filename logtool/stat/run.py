@@ -6,10 +6,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from logtool.checks import timestamps
+from logtool.checks.timestamps import Allowed
 from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import BatchTooLargeError, UnreadableError
+from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
@@ -24,6 +27,18 @@ class Surveyed:
     partition: Partition
     segments: tuple[tuple[Segment, Statistics], ...]
     """Those that were meant: all, unless a path named a log."""
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is said of timestamps that cannot be meant, with its place."""
+        for segment, statistics in self.segments:
+            for finding in statistics.odd:
+                yield finding.placed(
+                    segment.log.path,
+                    topic=self.partition.topic,
+                    partition=self.partition.number,
+                    segment=segment.base_offset,
+                )
 
     @property
     def statistics(self) -> Statistics:
@@ -47,6 +62,8 @@ class Survey:
         self._unpack, self._limit = unpack, limit
         self._selection = selection or Selection()
         self._run = run or Run()
+        self._allowed: dict[Path, Allowed] = {}
+        """By log dir."""
         self.out_of_time = False
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
@@ -57,8 +74,8 @@ class Survey:
             except UnreadableError as error:
                 yield error
         tasks = [
-            Measurement(segment, self._unpack, self._limit)
-            for _, some in chosen
+            Measurement(segment, self._unpack, self._limit, self._ahead_ms(listed))
+            for listed, some in chosen
             for segment in some
         ]
         self._run.bytes_total = sum(task.segment.log.size for task in tasks)
@@ -70,6 +87,13 @@ class Survey:
                 yield from self._partition(partition, segments, islice(results, len(segments)))
                 if self.out_of_time:
                     return
+
+    def _ahead_ms(self, listed: Partition) -> int | None:
+        """Return how far ahead the topic allows timestamps; the metadata log is read once."""
+        home = listed.path.parent
+        if home not in self._allowed:
+            self._allowed[home] = timestamps.allowed_around(listed.path)
+        return self._allowed[home].ahead_ms(listed.topic)
 
     def _partition(
         self,

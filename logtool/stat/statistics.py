@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from logtool.checks.batches import BatchRules
+from logtool.checks.timestamps import TimestampRules
 from logtool.disk.partition import Segment
 from logtool.errors import FormatError, LimitError, UnreadableError
+from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
 from logtool.segment.damage import Reason
@@ -125,6 +127,8 @@ class Statistics:
     damaged_bytes: int = 0
     unused_bytes: int = 0
     """Zeros at the end of an active segment, as preallocation leaves them."""
+    odd: tuple[Finding, ...] = ()
+    """Of timestamps that cannot be meant."""
     too_large: tuple[int, ...] = ()
     """Positions of batches that decompress to more than they may, which is left out."""
     first_offset: int | None = None
@@ -226,6 +230,7 @@ def merged(parts: Sequence[Statistics]) -> Statistics:
         producers=reduce(np.union1d, (p.producers for p in parts), _nothing()),
         over_time=_joined([p.over_time for p in parts]),
         too_large=tuple(position for part in parts for position in part.too_large),
+        odd=tuple(finding for part in parts for finding in part.odd),
     )
 
 
@@ -257,6 +262,8 @@ class Measurement:
     """Whether batches are decompressed for the compression ratio."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
+    ahead_ms: int | None = None
+    """How far ahead a timestamp of a producer may be; None: not known."""
 
 
 def measure(
@@ -265,6 +272,7 @@ def measure(
     """Read one segment once; damage is counted, and what stands behind it too."""
     segment = task.segment
     rules = BatchRules(segment.base_offset)
+    timestamps = TimestampRules(segment.log.mtime_ns, task.ahead_ms)
     parts: list[Statistics] = []
     try:
         with segment.log.open() as log:
@@ -274,6 +282,7 @@ def measure(
             ):
                 for _ in rules.feed(chunk):
                     pass  # what is wrong with headers is for verify to say
+                timestamps.feed(chunk.table)
                 known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
                 parts += [known or of_table(chunk.table), *_beside(chunk, task)]
                 if len(parts) >= _PARTS_AT_ONCE:
@@ -288,6 +297,7 @@ def measure(
         segments=1,
         bytes=size,
         index_bytes=indexes,
+        odd=tuple(timestamps.finish(segment.log.path)),
         first_offset=rules.first_offset,
         last_offset=rules.last_offset,
     )

@@ -44,7 +44,7 @@ class Transaction:
     state: State
     first_offset: int
     last_offset: int | None
-    """Offset of its marker; None while it is open."""
+    """Offset of its marker; while it is open, of its last batch, or None where that is gone."""
     producer_epoch: int | None = None
     """With which it began; None where its first batch is gone."""
     started_ms: int | None = None
@@ -53,6 +53,11 @@ class Transaction:
     """Of an open one."""
     pins: bool = False
     """Whether the last stable offset is its first."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it has no marker, hanging or not."""
+        return self.state in (State.OPEN, State.HANGING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ class PartitionTransactions:
     """From replication-offset-checkpoint of the log dir."""
     producers: dict[int, Producer]
     transactions: list[Transaction]
-    """The ended ones in the order of their markers, then the open ones, oldest first."""
+    """The hanging ones and the open ones, oldest first, then the others in the order of their
+    markers."""
     findings: list[Finding]
     damaged: bool
     """Whether a marker may be lost in damage."""
@@ -77,7 +83,7 @@ class PartitionTransactions:
     @property
     def open(self) -> list[Transaction]:
         """Return those without a marker, hanging ones too."""
-        return [transaction for transaction in self.transactions if transaction.last_offset is None]
+        return [transaction for transaction in self.transactions if transaction.is_open]
 
     def count(self, state: State) -> int:
         """Return how many are in a state."""
@@ -125,7 +131,7 @@ def audit(
                 producer_id=producer_id,
                 state=State.OPEN,
                 first_offset=transaction.transaction_first_offset,
-                last_offset=None,
+                last_offset=None if transaction.last_offset == NONE else transaction.last_offset,
             )
         )
         for producer_id, transaction in state.producers.items()
@@ -146,7 +152,8 @@ def audit(
         end_offset=max((report.next_offset for report in reports), default=start),
         high_watermark=high_watermark,
         producers=dict(sorted(state.producers.items())),
-        transactions=[*ended, *aged],
+        # What hangs is what somebody came for; the sort keeps the order within both.
+        transactions=[*sorted(aged, key=lambda one: one.state is not State.HANGING), *ended],
         findings=findings,
         damaged=any(map(_is_uncertain, reports)),
     )

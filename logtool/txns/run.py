@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool.checks import compaction, root, small_files
-from logtool.checks.partition import PartitionFacts, Request, check_partition, plan
+from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
 from logtool.checks.report import SegmentReport
 from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import DataDir, PathKind, Selection
@@ -30,7 +30,7 @@ _CODES = frozenset({"batch/plain-in-transaction"})
 @dataclass(frozen=True, slots=True)
 class _Subject:
     partition: Partition
-    request: Request
+    request: CheckRequest
     high_watermark: int | None
     one_of_many: bool
     """Whether it is a single segment with others behind it."""
@@ -115,7 +115,7 @@ class Audit:
 
 def _job(listed: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:
     clean = home is not None and home.is_clean
-    request = Request(clean=clean, cleaning=compaction.beside(listed.path, clean=clean))
+    request = CheckRequest(clean=clean, cleaning=compaction.beside(listed.path, clean=clean))
     key = (listed.topic or "", listed.number if listed.number is not None else NONE)
     many = bool(listed.segments) and not listed.segments[-1].is_active
     subject = _Subject(

@@ -25,7 +25,7 @@ from logtool.loading.producers import decode
 from logtool.replication.truncation import LogState
 from logtool.segment import producer_state, walk
 from logtool.segment.producer_state import ProducerState
-from logtool.startup.partition import Request
+from logtool.startup.partition import LoadRequest
 
 SOUND = "sound"
 STRAY = "stray"
@@ -123,7 +123,10 @@ class Replica:
 
 
 def measure(
-    request: Request, node: int | None, recovery_point: int | None, on_bytes: Callable[[int], None]
+    request: LoadRequest,
+    node: int | None,
+    recovery_point: int | None,
+    on_bytes: Callable[[int], None],
 ) -> Replica | UnreadableError:
     """Load one replica as its broker would, on a shadow; work for a thread."""
     try:

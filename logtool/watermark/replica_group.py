@@ -141,7 +141,7 @@ class Group:
             "least_in_sync": self.least_in_sync,
             "not_looked_at": list(self.not_looked_at),
             "leader": self.leader,
-            "high_watermark": self.high_watermark,
+            "expected_high_watermark": self.high_watermark,
             "committed_offset": self.committed,
             "furthest": self.furthest.node,
             "assumed_leader": self.assumed.node,

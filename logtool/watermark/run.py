@@ -29,7 +29,7 @@ from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
-from logtool.startup.partition import Request
+from logtool.startup.partition import LoadRequest
 from logtool.watermark.replica import Replica, measure
 from logtool.watermark.replica_group import Group, group_replicas
 
@@ -54,7 +54,7 @@ class _ReplicaRequest:
     """One replica to be looked at."""
 
     broker: _Broker
-    request: Request
+    request: LoadRequest
 
     @property
     def key(self) -> TopicPartition:
@@ -115,7 +115,7 @@ class Watermarks:
             for _, members in groupby(pairs, lambda pair: pair[0].key):
                 yield from self._partition(members)
 
-    def _open(self, place: NodeDir) -> tuple[_Broker, list[Request], list[Action]]:
+    def _open(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
         kind = log_dir.classify(place.path)
         if kind is PathKind.FILE:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")

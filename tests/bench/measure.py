@@ -95,8 +95,9 @@ _NOT_INHERITED = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for a process that is measured, as a user has it."""
-    return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    """Return the environment for a process that is measured, as a user has it without settings."""
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    return kept | {"LOGTOOL_CONFIG": ""}
 
 
 def pass_over(path: Path, size: int = 1024 * 1024) -> int:

@@ -11,6 +11,17 @@ from broker.install import LOADING_VERSIONS, VERSIONS, ZOOKEEPER_VERSIONS, avail
 from broker.kafka import Broker, format_log_dir
 from broker.zookeeper import ZooKeeper
 
+_ONCE_MORE = "3.7.2"
+"""A release between others that are tried, so that CI leaves it to `make test-broker-long`."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is tried with one more release as long."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if call and item.get_closest_marker("broker") and _ONCE_MORE in call.params.values():
+            item.add_marker(pytest.mark.long)
+
 
 @pytest.fixture(params=VERSIONS)
 def kafka_version(request: pytest.FixtureRequest) -> str:

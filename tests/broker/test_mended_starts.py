@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from broker.kafka import Broker
+from broker.kafka import Broker, HarnessError
 from broker.scenarios import SMALL
-from verification import set_offsets
+from damage import damage_file, overwrite
+from verification import batches, set_offsets
 
 pytestmark = pytest.mark.broker
 
@@ -64,6 +66,65 @@ def test_a_log_without_a_recovery_point_is_read_from_its_first_segment_until_tha
     assert (unmarked / POINTS).read_bytes() == before
     assert recovered(started(kafka_version, changed)) == bases
     assert recovered(started(kafka_version, unmarked)) == bases[-1:]
+
+
+def test_a_log_that_was_truncated_ends_there_and_goes_on_there(
+    kafka_version: str, copy_of: Callable[[str], Path]
+) -> None:
+    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    from broker import workloads
+    from confluent_kafka import Consumer, TopicPartition
+
+    home = copy_of(f"{kafka_version}/killed")
+    words = ["recover", "--truncate-to", f"{NAME}=100", "-f", "ndjson", home]
+    (told,) = (
+        one
+        for one in map(json.loads, logtool(*words).stdout.splitlines())
+        if one["type"] == "partition"
+    )
+    end = told["log_end_offset"]
+    assert 77 < end <= 100
+    done = logtool(*words, "--apply", "--accept-loss", NAME)
+    assert done.returncode == 0, done.stderr
+    with Broker(kafka_version, [home], SMALL) as broker:
+        broker.start()
+        settings = {"bootstrap.servers": broker.bootstrap, "group.id": "unused"}
+        consumer = Consumer(settings)
+        partition = TopicPartition("small-segments", 0)
+        assert consumer.get_watermark_offsets(partition, timeout=30) == (0, end)
+        writer = workloads.Writer(broker.bootstrap)
+        writer.batch("small-segments", workloads.messages("again", 1, 1_700_000_000_000))
+        assert consumer.get_watermark_offsets(partition, timeout=30) == (0, end + 1)
+        consumer.close()
+        lines = [line for line in broker.log.splitlines() if f"partition={NAME}" in line]
+        assert [line for line in lines if " ERROR " in line or " WARN " in line] == []
+    after = logtool("verify", "-f", "ndjson", home / NAME).stdout.splitlines()
+    assert [one for one in map(json.loads, after) if one.get("severity") == "error"] == []
+
+
+def test_a_log_that_stops_a_broker_for_a_batch_outside_of_its_segment_is_brought_back(
+    kafka_version: str, copy_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    home = copy_of(f"{kafka_version}/killed")
+    (home / POINTS).unlink()
+    log = home / "codec-none-0" / f"{0:020d}.log"
+    table = batches(log)
+    damage_file(log, overwrite, int(table.position[5]), (2**33).to_bytes(8, "big"))
+    as_it_is = tmp_path / "as-it-is"
+    shutil.copytree(home, as_it_is)
+    with Broker(kafka_version, [as_it_is], SMALL) as broker:
+        with pytest.raises(HarnessError, match="the broker ended with"):
+            broker.start()
+        assert "Split operation is only permitted for segments with overflow" in broker.log
+    done = logtool("recover", "--apply", "--accept-loss", "codec-none-0", home)
+    assert done.returncode == 0, done.stderr
+    log_text = started(kafka_version, home)
+    assert "Kafka Server started" in log_text
+    assert f"logEndOffset={table.base_offset[5]})" in next(
+        line
+        for line in log_text.splitlines()
+        if "Completed load of Log" in line and "codec-none-0" in line
+    )
 
 
 def test_a_log_dir_whose_checkpoints_were_mended_starts_with_no_error(

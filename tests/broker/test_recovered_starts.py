@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from broker.kafka import Broker
 from broker.topics import TOPICS
+from processes import wait_for
 
 from logtool.disk import log_dir as log_dirs
 from logtool.formats.names import CLUSTER_METADATA
@@ -79,6 +80,22 @@ def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> R
     return found
 
 
+def is_stable(broker: Broker, topic: str) -> bool:
+    """Whether partition 0 has no open transaction; asked without a group, which makes topics."""
+    from confluent_kafka import IsolationLevel, TopicPartition
+    from confluent_kafka.admin import AdminClient, OffsetSpec
+
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    asked = TopicPartition(topic, 0)
+    ends = {
+        admin.list_offsets({asked: OffsetSpec.latest()}, isolation_level=isolation)[asked]
+        .result()
+        .offset
+        for isolation in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
+    }
+    return len(ends) == 1
+
+
 def recovered(broker: Broker) -> list[str]:
     """Return what the broker logged of its own recovery; the metadata log knows no marker."""
     lines = [line for line in broker.log.splitlines() if "Recovering unflushed segment" in line]
@@ -96,6 +113,10 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
     workloads.write_codecs(broker.bootstrap)
     workloads.write_idempotent(broker.bootstrap)
     workloads.write_transactions(broker.bootstrap, 8)
+    # A transaction ends for its producer before its markers are written. If 4.3.1 starts on one
+    # without them, its coordinator may count it as complete and never write them ("these partitions
+    # are likely deleted already"), whoever recovered the log: it then stays open for good.
+    wait_for(lambda: is_stable(broker, "tx.mixed"))
     broker.kill()
     accept = tear(log_dir)
     assert accept
@@ -124,8 +145,6 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
         assert found == consumed(theirs, wanted, "read_uncommitted")
         assert sum(map(len, found.values())) > 1000
 
-        # Not compared with what the other broker gives to a reader of committed records: in about
-        # one run of six the two differ, for a minute and more, and the cause is not known yet.
         committed = consumed(ours, wanted, "read_committed")
-        assert all(set(committed[key]) <= set(found[key]) for key in wanted)
+        assert committed == consumed(theirs, wanted, "read_committed")
         assert sum(map(len, committed.values())) > 1000

@@ -47,7 +47,7 @@ def bad_sector(path, position):
 
 READING = [
     ("verify",),
-    ("doctor",),
+    ("doctor", "--max-duration", "10m"),
     ("verify", "--level", "records"),
     ("verify", "-j", "1"),
     ("dump", "--records"),

@@ -84,6 +84,14 @@ def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
     assert widths[220] == widths[100]
 
 
+def test_nothing_is_said_of_a_start_for_which_there_was_no_time(run, damaged):
+    result = run("doctor", "--max-duration", "0.000001", damaged)
+    assert result.status in (1, 6)
+    told = " ".join(result.stdout.split())
+    assert "no time for 3 partitions; what it does is not known" in told
+    assert "no segment is recovered" not in told
+
+
 @pytest.mark.parametrize("format", ["csv", "tsv"])
 def test_a_row_is_an_answer(run, damaged, format):
     delimiter = "," if format == "csv" else "\t"

@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,28 @@ def test_filters_choose_records_and_the_batches_that_hold_them(objects, log, nam
     assert len(of("batch", found)) == len({offset // 3 for offset in offsets})
     batches = of("batch", objects(*options, log))
     assert {b["base_offset"] for b in batches} == {offset // 3 * 3 for offset in offsets}
+
+
+def test_times_are_dates_or_count_from_the_present_and_the_range_is_told(spawn, log, make_batch):
+    now = time.time_ns() // 1_000_000
+    hour = 3_600_000
+    batches = [
+        make_batch(i, [Record(0)], base_timestamp=now - ago * hour, max_timestamp=now - ago * hour)
+        for i, ago in enumerate((480, 30, 5, 3, 1))
+    ]
+    log.write_bytes(b"".join(batches))
+
+    def offsets(option):
+        result = spawn("dump", "-f", "ndjson", "--timestamp", option, log)
+        assert (result.status, result.stderr.count("\n")) == (0, 1)
+        assert result.stderr.startswith(f"--timestamp {option} means ")
+        return [obj["base_offset"] for obj in result.of_type("batch")]
+
+    assert offsets("-2h") == offsets("-120m..") == [4]
+    assert offsets("-4h..-2h") == [3]
+    assert offsets("-2d..-240m") == [1, 2]
+    assert offsets("..-1d") == [0, 1]
+    assert offsets("..2020-01-01") == []
 
 
 def test_limit_counts_batches_records_and_entries(objects, partition, log):

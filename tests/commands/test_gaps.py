@@ -158,9 +158,18 @@ def test_the_filled_log_is_accepted_by_verify(run, holed, target):
 
 
 def test_a_filled_log_that_hides_a_loss_is_said_to(run, holed, target):
+    result = run("gaps", "--output", target, "--fill-losses", holed)
+    assert result.status == 1
+    assert "1 ghost; gaps that may mean loss are filled too" in result.stderr
+
+
+def test_a_gap_that_may_mean_loss_is_left_open_unless_told_otherwise(run, holed, target):
     result = run("gaps", "--output", target, holed)
     assert result.status == 1
-    assert "may mean loss are filled too" in result.stderr
+    assert "0 ghosts; gaps that may mean loss are left as they are; --fill-losses" in result.stderr
+    (log,) = holed.glob("*.log")
+    assert target.read_bytes() == log.read_bytes()
+    assert run("gaps", "--fill-losses", holed).status == 2
 
 
 def test_a_file_that_is_there_is_left_alone(run, holed, target):
@@ -214,7 +223,7 @@ def test_a_follower_is_shown_with_and_without_ghosts(run, tmp_path, make_batch):
     result = run("gaps", "--follower", other, leader)
     assert result.lines[-3:] == [
         "  batches 11 through 20",
-        "  ghost   21 through 32",
+        "  ghost   21 through 32 (compaction)",
         "  batches 33 through 40, without ghosts 21 through 28: WRONG",
     ]
     stretches = run("gaps", "-f", "ndjson", "--follower", other, leader).of_type("stretch")

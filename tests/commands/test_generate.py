@@ -92,7 +92,7 @@ COMPLETIONS = {
     "a command that also takes paths": (["logtool", "watermark", "sim"], ["simulate"]),
     "its options": (["logtool", "watermark", "a", "--le"], ["--leader"]),
     "those of the command in it": (["logtool", "watermark", "simulate", "--t"], ["--truncation"]),
-    "choices": (["logtool", "dump", "-f", "k"], ["kafka"]),
+    "choices": (["logtool", "dump", "-f", "k"], ["kafka", "kcat"]),
     "choices of another option": (["logtool", "verify", "--level", "b"], ["batches"]),
     "nothing for a number": (["logtool", "dump", "--limit", ""], []),
 }  # fmt: skip

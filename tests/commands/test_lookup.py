@@ -87,13 +87,32 @@ def test_a_wrong_index_makes_the_status_1(run, partition):
     assert "see logtool verify" in result.stdout
 
 
+def test_a_time_without_a_zone_is_utc_and_the_answer_says_so(run, partition):
+    exact = run("lookup", "--timestamp", "2023-11-14T22:13:20.004Z", partition)
+    assert (exact.status, exact.stderr) == (0, "")
+    assert "offset 4" in exact.stdout
+    result = run("lookup", "--timestamp", "2023-11-14T22:13:20.004", partition)
+    assert result.stdout == exact.stdout
+    line = "--timestamp 2023-11-14T22:13:20.004 means 2023-11-14T22:13:20.004Z, in UTC\n"
+    assert result.stderr == line
+    assert run("lookup", "--timestamp", "2023-11-14", "-q", partition).stderr == ""
+
+
+def test_a_time_before_the_present_is_no_option(spawn, partition):
+    result = spawn("lookup", "--timestamp", "-2h", partition)
+    assert result.status == 1  # the records are older
+    assert "--timestamp -2h means 20" in result.stderr
+    assert "no record has a timestamp of" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         ((), "give one of --offset and --timestamp"),
         (("--offset", 1, "--timestamp", 1), "give one of --offset and --timestamp"),
-        (("--timestamp", "yesterday"), "--timestamp yesterday: expected milliseconds, RFC 3339"),
-        (("--timestamp", 2**63), "expected milliseconds, RFC 3339"),
+        (("--timestamp", "noon"), "--timestamp noon: expected milliseconds, a time such as"),
+        (("--timestamp", "noon"), "today or yesterday; or earliest or latest"),
+        (("--timestamp", 2**63), "expected milliseconds, a time such as"),
         (("--offset", 2**63), "--offset"),
         (("--offset", -1), "--offset"),
     ],
@@ -105,7 +124,7 @@ def test_a_question_that_makes_no_sense_is_a_usage_error(run, partition, argumen
 
 
 def test_what_is_no_partition_dir_is_one_clear_line(run, partition):
-    for path in (partition.parent, partition / "partition.metadata", partition / "none"):
+    for path in (partition.parent.parent, partition / "partition.metadata", partition / "none"):
         result = run("lookup", "--offset", 1, path)
         assert result.status == 4
         assert len(result.stderr.splitlines()) == 1

@@ -68,6 +68,14 @@ def test_a_selection_without_a_partition_is_incomplete(run, log_dir, name, chose
     )
 
 
+@pytest.mark.parametrize("chosen", [one for one in SELECTIONS if "--exclude-topic" not in one])
+def test_a_lookup_of_no_partition_is_incomplete(run, log_dir, chosen):
+    result = run("lookup", "--offset", 0, log_dir, *chosen)
+    assert result.status == 4
+    expected = f"logtool: {log_dir}: nothing matched {shlex.join(chosen)}"
+    assert result.stderr.splitlines() == [expected]
+
+
 @pytest.mark.parametrize("name", SELECTING, ids=words)
 def test_the_json_of_a_selection_without_a_partition_says_so(run, log_dir, name):
     result = run(*name, *paths_for(name, log_dir), "--topic", "nosuch", "--json")
@@ -190,4 +198,4 @@ def test_every_command_that_selects_partitions_is_in_this_table():
         tuple(one.name.split()) for one in commands for option in one.options
         if "--topic" in option.names
     }  # fmt: skip
-    assert selecting == {*SELECTING, ("scan",)}
+    assert selecting == {*SELECTING, ("scan",), ("lookup",)}

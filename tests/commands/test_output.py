@@ -3,6 +3,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -98,7 +99,8 @@ def test_the_bar_shows_bytes_and_is_taken_away(monkeypatch):
     stream = Terminal()
     bar = ProgressBar(stream, wanted=True)
     bar.update(5 << 20, 10 << 20, "/data/\x1b[31mt-0")
-    assert "5.0/10.0 MiB" in stream.getvalue()
+    assert "5.0 of 10.0 MiB (50 %), " in stream.getvalue()
+    assert " to go, data/" in stream.getvalue()
     assert "\x1b[31mt-0" not in stream.getvalue()
     before = len(stream.getvalue())
     bar.hide()
@@ -154,13 +156,39 @@ def test_off_a_terminal_progress_is_plain_lines_and_only_on_request(monkeypatch)
     ProgressBar(silent, wanted=False).update(1, 2, "x")
     ProgressBar(asked, wanted=True).update(1, 2, "x")
     assert silent.getvalue() == ""
-    assert asked.getvalue().startswith("logtool: 1 B of 2 B (50 %)")
+    assert asked.getvalue().startswith("logtool: 1 of 2 B (50 %), ")
     assert "\x1b" not in asked.getvalue()
 
 
 def test_progress_line_survives_no_total_and_no_time():
-    assert progress_line(0, 0, 0) == "0 B of 0 B"
-    assert progress_line(1 << 30, 4 << 30, 2) == "1.0 GiB of 4.0 GiB (25 %), 512.0 MiB/s"
+    assert progress_line(0, 0, 0) == "0 B"
+    assert progress_line(1 << 30, 4 << 30, 2) == ("1.0 of 4.0 GiB (25 %), 512.0 MiB/s, 6.0 s to go")
+
+
+def test_a_line_of_progress_names_what_is_read_in_one_unit_with_the_time_to_go():
+    log = f"/var/lib/kafka/orders-3/{0:020d}.log"
+    assert progress_line(1 << 20, 4 << 30, 0.5, log) == (
+        f"0.0 of 4.0 GiB (0 %), 2.0 MiB/s, 34 min 08 s to go, orders-3/{0:020d}.log"
+    )
+    assert (
+        progress_line(5, 10, 1, "Spark lists")
+        == "5 of 10 B (50 %), 5 B/s, 1.0 s to go, Spark lists"
+    )
+    assert progress_line(10, 10, 1, "/a\nb") == "10 of 10 B (100 %), 10 B/s, /a\\nb"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_the_bar_stays_on_one_line(monkeypatch, columns):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("logtool.commands.printing.progress.REDRAW_SECONDS", 0)
+    stream = Terminal()
+    bar = ProgressBar(stream, wanted=True)
+    bar.update(5 << 20, 10 << 20, f"/var/lib/kafka/{'orders' * 20}-3/{0:020d}.log")
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
+    assert shown.count("5.0 of 10.0 MiB") == 1
+    assert max(map(len, re.split("[\r\n]", shown))) <= columns
+    assert "\n" not in shown.strip()
 
 
 def test_progress_never_mixes_into_stdout(spawn, log):
@@ -271,3 +299,35 @@ def test_any_locale_can_take_any_text(log, child_environment):
 def test_styles_are_known_to_rich():
     for style in output.STYLES:
         assert output.paint("x", style, "always", sys.stdout) != "x"
+
+
+@pytest.mark.parametrize("format", ["table", "markdown"])
+@pytest.mark.parametrize("command", ["verify", "plan", "stat", "gaps", "txns", "diff"])
+def test_a_report_in_a_file_keeps_its_summary_if_asked(run, damaged_log, command, format):
+    paths = [damaged_log.parent] * (2 if command == "diff" else 1)
+    apart = run(command, "-f", format, *paths)
+    together = run(command, "-f", format, "--summary-to-stdout", *paths)
+    assert together.status == apart.status
+    assert together.stderr.splitlines() == [
+        line for line in apart.stderr.splitlines() if line.startswith("logtool: ")
+    ]
+    numbers = re.compile(r"[0-9.,]+ (?:us|ms|s|min|h|B|KiB|MiB|GiB)\b|in [0-9.]+|[0-9]+ s$")
+    data, notes = (
+        apart.stdout,
+        "".join(
+            f"{line}\n" for line in apart.stderr.splitlines() if not line.startswith("logtool: ")
+        ),
+    )
+    assert numbers.sub("", together.stdout) == numbers.sub("", data + notes)
+
+
+def test_a_summary_in_json_is_there_anyway(run, log):
+    for options in (["--json"], ["-f", "ndjson"], ["-f", "csv"], ["-q"]):
+        result = run("verify", "--summary-to-stdout", *options, log)
+        assert (result.status, result.stdout) == (2, "")
+        assert "--summary-to-stdout" in result.stderr
+
+
+def test_the_summary_stands_behind_all_rows_of_a_table(run, scenario):
+    lines = run("stat", "--summary-to-stdout", "-v", scenario("4.3.1/clean")).lines
+    assert lines[0].startswith("partition")

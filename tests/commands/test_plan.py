@@ -89,8 +89,9 @@ def test_a_torn_batch_is_cut_and_no_sound_record_is_lost(run, scenario):
         f"{home}/torn.tail-1: offsets 0 through 89, 1 of 1 segment recovered, "
     )
     assert cut.startswith(f"  truncate  {0:020d}.log @2976160, 1.2 MiB: the log ends where ")
-    assert "12.5 MiB of 4 partitions to be read: about " in result.stderr
-    assert "in 1 thread at " in result.stderr
+    assert "12.5 MiB of 4 partitions to be read: " in result.stderr
+    assert " in 1 thread at " in result.stderr
+    assert "that rests on 2 stretches timed here" in result.stderr
     expected = "4 partitions, 4 of 4 segments recovered: no sound record is lost"
     assert last_line(result) == expected
 
@@ -349,14 +350,36 @@ def test_the_time_is_that_of_the_rate_given_with_that_many_threads(run, scenario
     assert_valid([one])
     assert (one["threads"], one["bytes_per_second"]) == (1, 1 << 20)
     assert one["seconds"] == pytest.approx(one["bytes"] / (1 << 20), abs=0.001)
+    assert one["seconds_low"] <= one["seconds"] <= one["seconds_high"]
+    assert (one["rate_from"], one["pieces"], one["disk_bytes_per_second"]) == ("given", 0, None)
     assert one["critical"] == f"{home}/torn.tail-0"
     options = ("--read-rate", "1M", "--recovery-threads", 4)
     result = run("plan", *options, home)
     (four,) = run("plan", "-f", "ndjson", *options, home).of_type("duration")
     assert four["seconds"] == one["critical_seconds"] == four["critical_seconds"]
-    assert "in 4 threads at 1.0 MiB/s each, torn.tail-0 alone 8.5 s; let probes wait 78 s" in (
-        result.stderr
-    )
+    assert "in 4 threads at about 1.0 MiB/s each; let probes wait 78 s" in result.stderr
+    named = [line for line in result.stderr.splitlines() if line.startswith("- ")]
+    assert [line.split(",")[0] for line in named] == [
+        f"- torn.tail-{number}" for number in (0, 1, 3, 2)
+    ]
+    assert named[0].startswith("- torn.tail-0, about 8.5 s: 8.5 MiB of 1 segment in ")
+
+
+def test_the_time_is_a_range_and_says_what_it_rests_on(run, scenario):
+    (one,) = run("plan", "-f", "ndjson", scenario("4.3.1/torn")).of_type("duration")
+    assert_valid([one])
+    assert one["rate_from"] == "measured"
+    assert one["pieces"] == 2
+    assert one["bytes_per_second_low"] <= one["bytes_per_second"] <= one["bytes_per_second_high"]
+    assert 0 < one["seconds_low"] <= one["seconds"] <= one["seconds_high"]
+    assert one["slowest"][0]["path"] == one["critical"]
+    assert all(slow["recovered_why"] == {"unflushed": 1} for slow in one["slowest"])
+
+
+def test_no_more_is_read_for_the_range_where_the_rate_is_limited(run, scenario):
+    options = ("plan", "-f", "ndjson", "--max-rate", "10G")
+    (one,) = run(*options, scenario("4.3.1/torn")).of_type("duration")
+    assert one["disk_bytes_per_second"] is None
 
 
 def test_the_interval_of_indexes_is_that_of_the_topic_unless_one_is_given(run, killed):

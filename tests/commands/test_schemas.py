@@ -99,6 +99,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--records", "--values", "hex", "--limit", "9", partition],
             ["--records", "--values", "len", "--topic", "tx*", scenario("4.3.1/clean")],
             ["--records", scenario("4.3.1/clean") / "__cluster_metadata-0"],
+            ["--count", "--key", "key", partition],
             [scenario("3.9.2/killed")],
             [tmp_path / "missing"],
         ],

@@ -51,14 +51,18 @@ def test_how_old_is_too_old_can_be_said(run, killed, begun):
     assert run("txns", *given, "1m", killed).status == 0
 
 
-def test_now_is_milliseconds_or_a_time_with_its_zone(run, killed):
-    one = run("txns", "--json", "--now", "2026-11-21T01:40:00Z", killed)
-    other = run("txns", "--json", "--now", 1795225200000, killed)
-    assert one.status == other.status == 0
-    assert one.stdout.partition('"summary"')[0] == other.stdout.partition('"summary"')[0]
-    result = run("txns", "--now", "2026-11-21T01:40:00", killed)
+def test_now_is_milliseconds_or_a_time_in_utc_unless_it_has_a_zone(run, killed):
+    runs = [
+        run("txns", "--json", "--now", now, killed)
+        for now in ("2026-11-21T01:40:00Z", 1795225200000, "2026-11-21T01:40:00")
+    ]
+    assert [one.status for one in runs] == [0, 0, 0]
+    assert len({one.stdout.partition('"summary"')[0] for one in runs}) == 1
+    told = "--now 2026-11-21T01:40:00 means 2026-11-21T01:40:00.000Z, in UTC"
+    assert [told in one.stderr for one in runs] == [False, False, True]
+    result = run("txns", "--now", "noon", killed)
     assert result.status == 2
-    assert "--now 2026-11-21T01:40:00: expected milliseconds or RFC 3339" in result.stderr
+    assert "--now noon: expected milliseconds, a time such as" in result.stderr
 
 
 def test_ended_ones_are_listed_on_demand(run, killed):
@@ -108,3 +112,60 @@ def test_time_that_runs_out_is_said(run, scenario):
     result = run("txns", "--max-duration", "0.0001s", scenario("4.3.1/killed"))
     assert result.status == 6
     assert result.stderr.splitlines()[-1].startswith("incomplete, the time is over: ")
+
+
+def test_an_open_transaction_has_the_last_offset_that_was_written_in_it(run, killed):
+    found = run("txns", "-f", "ndjson", killed)
+    ones = {obj["producer_id"]: obj for obj in found.of_type("transaction")}
+    producers = {obj["producer_id"]: obj for obj in found.of_type("producer")}
+    # By Kafka's own tool: kafka-dump-log.sh prints of 1009 and 1010 one batch each without marker.
+    assert {i: (one["first_offset"], one["last_offset"]) for i, one in ones.items()} == {
+        i: (producers[i]["transaction_first_offset"], producers[i]["last_offset"])
+        for i in (1009, 1010)
+    }
+    assert ones[1009]["last_offset"] == 350
+
+
+def test_open_shows_what_is_open_and_nothing_else(run, scenario, killed):
+    home = killed.parent
+    when = ["-f", "ndjson", "--now", "2026-11-22T00:00Z"]
+    result = run("txns", "--open", *when, home)
+    states = {obj["state"] for obj in result.of_type("transaction")}
+    assert states <= {"open", "hanging"}
+    assert result.of_type("producer") == []
+    assert all(obj["open"] for obj in result.of_type("partition"))
+    assert len(result.of_type("transaction")) == sum(o["open"] for o in result.of_type("partition"))
+    whole = run("txns", *when, home)
+    assert result.of_type("transaction") == whole.of_type("transaction")
+    nothing = run("txns", "--open", scenario("4.3.1/clean") / "idempotent_writes-0")
+    assert (nothing.status, nothing.stdout) == (0, "")
+    assert "1 partition, 0 open, 0 hanging" in nothing.stderr
+    assert run("txns", "--open", "--all", home).status == 2
+
+
+def test_a_table_begins_with_what_is_open_and_leaves_out_plain_producers(run, killed):
+    home = killed.parent
+    result = run("txns", home)
+    headings = [line for line in result.lines if line.startswith(str(home))]
+    pinned = ["pinned by" in line for line in headings]
+    assert pinned == sorted(pinned, reverse=True)
+    assert any(pinned) and not all(pinned)
+    plain = [
+        obj for obj in run("txns", "-f", "ndjson", home).of_type("producer")
+        if obj["coordinator_epoch"] is None and obj["transaction_first_offset"] is None
+    ]  # fmt: skip
+    assert plain
+    assert f"{len(plain)} producers without transactions not shown (--all shows" in result.stderr
+    assert "idempotent_writes-0" not in result.stdout
+    everything = run("txns", "--all", home)
+    assert "idempotent_writes-0" in everything.stdout
+    assert "not shown" not in everything.stderr
+
+
+def test_what_hangs_comes_before_what_is_open(run, killed, begun):
+    ones = run("txns", "-f", "ndjson", killed).of_type("transaction")
+    last = max(obj["started_ms"] for obj in ones)
+    assert last > begun
+    given = ["--now", last + 60_000, "--max-age", f"{(60_000 + (last - begun) // 2) / 1000:.3f}s"]
+    found = run("txns", "-f", "ndjson", *given, killed).of_type("transaction")
+    assert [obj["state"] for obj in found] == ["hanging", "open"]

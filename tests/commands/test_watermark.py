@@ -20,7 +20,7 @@ def nodes(scenario):
 
 def test_the_help_says_that_offsets_are_exclusive(run):
     text = run("watermark", "--help").stdout
-    assert text.startswith("Usage: logtool watermark [OPTIONS] [DIR]")
+    assert text.startswith("Usage: logtool watermark [OPTIONS] [DIR...]")
     assert "are exclusive: a high watermark of 8 means that offsets" in " ".join(text.split())
     assert "  Examples:\n    logtool watermark" in text
     assert "  Exit status:\n    0  " in text
@@ -47,7 +47,9 @@ def test_several_dirs_are_held_against_each_other(run, nodes):
     text = run("watermark", *nodes).stdout
     replicas, groups, cuts = text.split("\n\n")
     assert len(replicas.splitlines()) == 2 + 8
-    assert groups.startswith("Replicas together; high_watermark is the least log end in sync:")
+    assert groups.startswith(
+        "Replicas together; expected_high_watermark is the least log end in sync:"
+    )
     row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
     assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80 0"
     assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"

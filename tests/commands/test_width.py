@@ -1,19 +1,13 @@
 """Tables and lines on terminals of several widths: a real pseudo-terminal, real log dirs."""
 
-import contextlib
-import fcntl
-import os
-import pty
 import re
-import struct
-import subprocess
 import sys
-import termios
 
 import pytest
 from damage import overwrite
 from hypothesis import given
 from hypothesis import strategies as st
+from terminal import shown_on
 
 from logtool.commands.printing import fitting
 
@@ -39,19 +33,8 @@ def on_terminal(child_environment):
     """Return a function that runs a command line on a terminal of a width: its status and text."""
 
     def on_terminal(width: int, *arguments: object) -> tuple[int, str]:
-        ours, its = pty.openpty()
-        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "logtool", *map(str, arguments)],
-            stdin=its, stdout=its, stderr=its, env=child_environment(NO_COLOR="1"),
-        )  # fmt: skip
-        os.close(its)
-        shown = b""
-        with contextlib.suppress(OSError):  # how Linux tells that nobody is at the other end
-            while read := os.read(ours, 65536):
-                shown += read
-        os.close(ours)
-        return process.wait(timeout=60), shown.decode().replace("\r\n", "\n")
+        command = [sys.executable, "-m", "logtool", *map(str, arguments)]
+        return shown_on(width, command, child_environment(NO_COLOR="1"))
 
     return on_terminal
 

@@ -52,9 +52,12 @@ class Job:
 
 _POINTS = "{}/recovery-point-offset-checkpoint"
 _RECOVER = ("recover", "--apply", "--accept-loss", "small-segments-0", "--mark-clean", "{}")
+_TRUNCATE = ("recover", "--apply", "--truncate-to", "small-segments-0=20",
+             "--accept-loss", "small-segments-0")  # fmt: skip
 JOBS = {
     "recover": Job(_RECOVER, damage_logs),
     "recover, supplement": Job((*_RECOVER[:-1], "--strategy", "supplement", "{}"), damage_logs),
+    "recover, truncated": Job((*_TRUNCATE, "{}")),
     "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
     "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),
     "checkpoint set": Job(("checkpoint", "set", "--apply", _POINTS, "codec-none-0", "7")),

@@ -4,6 +4,9 @@ Where nothing may be mounted, errors that are made up stand for it; see `crash.m
 """
 
 import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 from changes import carry_out
@@ -51,3 +54,48 @@ def test_a_full_disk_of_the_log_dir_is_finished_when_there_is_room(place, small_
     assert sorted(path.name for path in log_dir.iterdir()) == ["large", "meta.properties"]
     Journal.open(place.undo_dir).undo()
     assert [path.name for path in log_dir.iterdir()] == ["meta.properties"]
+
+
+def _recover(*options):
+    command = [sys.executable, "-m", "logtool", "recover", "--apply", *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.fixture
+def killed(copy_of):
+    """Return a log dir of which recovery builds every offset index anew."""
+    home = copy_of("4.3.1/killed")
+    for index in home.glob("*/*.index"):
+        index.unlink()
+    return home
+
+
+@pytest.mark.skipif(not mounts.may_mount(), reason="no file system may be mounted here")
+def test_a_full_disk_beside_the_log_dir_leads_to_another_undo_directory(killed, tmp_path):
+    with mounts.small_disk(tmp_path / "disk", 24 << 20) as disk:
+        home = shutil.copytree(killed, disk / "data")
+        with mounts.full(disk, 8192, call=1):
+            status, told = _recover(home)
+            assert status == 4
+            assert "No space left on device; nothing in" in told
+            assert "was changed; make room there, or give --undo-dir DIR on a disk" in told
+            assert " were to be rebuilt or removed" in told
+            assert told.endswith("incomplete, 1 file could not be written: nothing was changed\n")
+            assert "read" not in told.replace(str(tmp_path), ""), "nothing failed to be read"
+        assert _recover("--undo-dir", tmp_path / "undo", home)[0] == 0
+
+
+@pytest.mark.skipif(not mounts.may_mount(), reason="no file system may be mounted here")
+def test_a_full_log_dir_is_not_said_to_be_unchanged(killed, tmp_path):
+    with mounts.small_disk(tmp_path / "disk", 24 << 20) as disk:
+        home = shutil.copytree(killed, disk / "data")
+        undo = tmp_path / "undo"
+        with mounts.full(disk, 8192, call=1):
+            status, told = _recover("--undo-dir", undo, home)
+        assert status == 4
+        assert "the change is not finished and nothing is lost: run the same command again" in told
+        assert "; going on needs room there first\n" in told
+        assert told.splitlines()[-1].startswith("incomplete, 1 file could not be written: part of ")
+        assert "nothing was changed" not in told
+        assert _recover("--undo-dir", undo, home)[0] == 0

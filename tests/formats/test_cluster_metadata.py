@@ -169,7 +169,7 @@ def test_the_frame_of_the_preview_is_an_error():
 
 
 def test_bytes_behind_the_message_are_an_error():
-    with pytest.raises(FormatError, match="1 bytes behind the end"):
+    with pytest.raises(FormatError, match="1 bytes after the end"):
         cluster_metadata.parse(SAMPLES["topic"] + b"\0")
 
 

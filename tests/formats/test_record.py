@@ -142,7 +142,7 @@ def test_every_flipped_bit_ends_in_a_value_or_an_error():
         ("7e 00", 1, 0, 0, "beyond the bytes that are left"),
         ("0c 00 00 00 01 01 00", 2, 1, 7, "record 1 of 2"),
         ("0c 00 00 00 01 01 00", 0, 0, 0, None),
-        ("0c 00 00 00 01 01 00 ff", 1, 1, 7, "1 bytes behind the last of 1 records"),
+        ("0c 00 00 00 01 01 00 ff", 1, 1, 7, "1 bytes after the last of 1 records"),
         ("0e 00 00 00 01 01 00 00", 1, 0, 0, "length field does not agree"),
         ("0c 00 00 00 06 01 00", 1, 0, 0, "beyond the bytes that are left"),
         ("0c 00 00 00 01 06 00", 1, 0, 0, "beyond the bytes that are left"),

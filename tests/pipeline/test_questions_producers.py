@@ -129,9 +129,8 @@ def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batch
 def test_transactions_are_those_that_txns_tells(asked, homes):
     told = defaultdict(set)
     for row in asked["transactions"]:
-        last = None if row.outcome == "open" else row.last_offset
         told[str(Path(row.log_dir) / row.directory)].add(
-            (row.producer_id, row.producer_epoch, row.first_offset, last)
+            (row.producer_id, row.producer_epoch, row.first_offset, row.last_offset)
         )
     names = {State.HANGING: "open"}
     seen = set()

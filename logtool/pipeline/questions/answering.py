@@ -38,15 +38,15 @@ ORDER: Final = (
 DIR: Final = ("log_dir", "node_id", "topic", "partition", "directory")
 _EDGES: Final = [name for name in STRETCHES.names if name not in LISTS]
 
-Key = tuple[str, str]
+DirectoryKey = tuple[str, str]
 """A log dir and a directory in it."""
-Look = Callable[[Sequence[str], Key, Column], Batches]
+Look = Callable[[Sequence[str], DirectoryKey, Column], Batches]
 """Returns batches of a partition dir out of files of the table ``batches``: those that begin in
 ranges of offsets, see `range_rows`."""
 
 
 def answers(
-    rows: Any, asked: Sequence[str], facts: Mapping[Key, Facts], look: Look
+    rows: Any, asked: Sequence[str], facts: Mapping[DirectoryKey, Facts], look: Look
 ) -> Iterator[tuple[str, Any]]:
     """Yield the rows of each table that is asked for as a `pyarrow.RecordBatch`.
 
@@ -150,7 +150,7 @@ def _transactions(rows: Any, where: _Where) -> Any:
     )
 
 
-def _gaps(rows: Any, where: _Where, facts: Mapping[Key, Facts]) -> Any:
+def _gaps(rows: Any, where: _Where, facts: Mapping[DirectoryKey, Facts]) -> Any:
     edges = rows.select(_EDGES).to_pylist()
     inner, row = lists_of(rows, "inner")
     spans = np.searchsorted(row, np.arange(len(edges) + 1)).tolist()
@@ -261,7 +261,7 @@ def _is_live(place: Mapping[str, Any]) -> bool:
 class _Held:
     """A partition dir of which another log dir has a copy, perhaps."""
 
-    def __init__(self, number: int, key: Key, rows: Any, span: tuple[int, int]) -> None:
+    def __init__(self, number: int, key: DirectoryKey, rows: Any, span: tuple[int, int]) -> None:
         start, stop = span
         self.number = number
         self._key = key

@@ -22,7 +22,7 @@ from logtool.formats.record_batch import Column
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage, Edge
 from logtool.gaps.evidence import Facts, Traces, Verdict, decide
-from logtool.gaps.subjects import Subject, indexed
+from logtool.gaps.subjects import PartitionToRead, indexed
 from logtool.gaps.table import GapTable, Kind
 
 Stretch = tuple[Mapping[str, Any], Column]
@@ -163,4 +163,4 @@ def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: GapTable) ->
         Coverage(base, last=Edge(offset=end - 1, epoch=-1, timestamp=-1, position=-1))
         for base, end in ends
     ]
-    return indexed(Subject(found, known), segments)
+    return indexed(PartitionToRead(found, known), segments)

@@ -2,6 +2,7 @@
 
 import os
 
+import metadata_records as made
 import numpy as np
 import pytest
 from conftest import SCENARIOS
@@ -116,3 +117,80 @@ def test_the_real_topic_of_odd_timestamps_is_judged_by_the_time_of_its_log(copy_
     assert found.code == "batch/timestamp-future"
     assert found.first_offset == int(table.base_offset[ahead][0])
     assert (found.topic, found.partition, found.path) == ("odd.timestamps", 0, log)
+
+
+HOUR = 3600 * 1000
+TOPIC, BROKER = 2, 4
+"""Kinds of resource in the metadata log."""
+
+
+@pytest.fixture
+def allowing(told, tmp_path):
+    """Return a function like `told`, in a log dir whose metadata log says these settings."""
+
+    def allowing(settings, *stamps, **more):
+        home = tmp_path / "__cluster_metadata-0"
+        home.mkdir(exist_ok=True)
+        values = [made.config(kind, name, key, value) for kind, name, key, value in settings]
+        (home / f"{0:020d}.log").write_bytes(made.batch(0, *values))
+        return told(*stamps, **more)
+
+    return allowing
+
+
+AFTER = "message.timestamp.after.max.ms"
+BEFORE = "message.timestamp.before.max.ms"
+DIFFERENCE = "message.timestamp.difference.max.ms"
+SETTINGS = {
+    "the topic's": [(TOPIC, "orders", AFTER, str(HOUR))],
+    "that of all brokers": [(BROKER, "", f"log.{AFTER}", str(HOUR))],
+    "the older one": [(TOPIC, "orders", DIFFERENCE, str(HOUR))],
+    "the newer one before the older": [
+        (TOPIC, "orders", DIFFERENCE, "5"), (TOPIC, "orders", AFTER, str(HOUR)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_a_topic_that_allows_less_than_a_day_is_held_to_that(allowing, settings):
+    assert allowing(settings, WRITTEN + HOUR) == []
+    (found,) = allowing(settings, WRITTEN, WRITTEN + HOUR + 1)
+    assert (found.code, found.first_offset) == ("batch/timestamp-future", 1)
+    assert "and message.timestamp.after.max.ms is 1 h 00 min" in found.message
+
+
+def test_a_topic_that_allows_more_than_a_day_has_no_future_before_that(allowing):
+    week = [(TOPIC, "orders", AFTER, str(7 * DAY))]
+    assert allowing(week, WRITTEN + 6 * DAY) == []
+    assert codes(allowing(week, WRITTEN + 8 * DAY)) == ["batch/timestamp-future"]
+    anything = [(TOPIC, "orders", AFTER, str(2**63 - 1))]
+    assert allowing(anything, 2**63 - 1) == []
+    assert codes(allowing(anything, WRITTEN * 1000)) == ["batch/timestamp-unit"], "a mistake still"
+
+
+def test_what_a_broker_has_stamped_is_not_held_to_the_setting(allowing):
+    hour = [(TOPIC, "orders", AFTER, str(HOUR))]
+    log_append_time = 8
+    assert allowing(hour, WRITTEN + 2 * HOUR, attributes=log_append_time) == []
+    assert codes(allowing(hour, WRITTEN + 2 * DAY, attributes=log_append_time)) == [
+        "batch/timestamp-future"
+    ]
+
+
+def test_settings_that_say_nothing_of_it_leave_the_day(allowing):
+    for settings in (
+        [(TOPIC, "payments", AFTER, "1")],
+        [(TOPIC, "orders", BEFORE, "1")],
+        [(TOPIC, "orders", AFTER, "soon")],
+    ):
+        assert allowing(settings, 1, WRITTEN + DAY) == []
+        assert len(allowing(settings, WRITTEN + DAY + 1)) == 1
+
+
+def test_a_file_a_partition_and_a_log_dir_are_judged_alike(allowing, tmp_path):
+    hour = [(TOPIC, "orders", AFTER, str(HOUR))]
+    (found,) = allowing(hour, WRITTEN + HOUR + 1)
+    (log,) = (tmp_path / "orders-0").glob("*.log")
+    for path in (tmp_path, log):
+        odd = [one for one in verify(path).findings if one.code in ODD]
+        assert [(one.message, one.next) for one in odd] == [(found.message, found.next)]

@@ -9,9 +9,11 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
+from calls import calls_of
 from damage import flip
 from log_dir_damage import batch, home_of, in_batch, new_batch
 from verification import (
@@ -556,29 +558,13 @@ def many_segments(home: Path, count: int, *, full: bool) -> Path:
     return home
 
 
-def calls_made(run) -> int:
-    """Count the functions that `run` calls: what it costs, on however busy a machine."""
-    count = 0
-
-    def one_more(frame, event, argument) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(one_more)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.parametrize("full", [True, False], ids=["one batch each", "empty"])
 def test_the_work_grows_with_the_number_of_segments(tmp_path, full):
     spent = []
     for count in (300, 600):
         home = many_segments(tmp_path / f"many-{count}", count, full=full)
         assert verify(home, level=Level.BATCHES).summary.segments == count
-        spent.append(calls_made(lambda home=home: verify(home, level=Level.BATCHES)))
+        spent.append(calls_of(partial(verify, home, level=Level.BATCHES)))
     assert spent[1] < 2.1 * spent[0], spent
 
 
@@ -587,7 +573,7 @@ def test_the_files_of_a_large_directory_one_by_one(tmp_path):
     for count in (200, 400):
         paths = sorted(many_segments(tmp_path / f"many-{count}", count, full=True).glob("*.log"))
         assert verify(*paths, level=Level.BATCHES).summary.segments == count
-        spent.append(calls_made(lambda paths=paths: verify(*paths, level=Level.BATCHES)))
+        spent.append(calls_of(partial(verify, *paths, level=Level.BATCHES)))
     assert spent[1] < 2.1 * spent[0], spent
 
 

@@ -70,19 +70,65 @@ def test_what_is_no_range_is_wrong_usage(text):
     ("text", "expected"),
     [
         ("1000..2000", Range(1000, 2000)),
+        ("-5..5", Range(-5, 5)),
         ("1970-01-01T00:00:01Z..1970-01-01T01:00:02+01:00", Range(1000, 2000)),
         ("1970-01-01T00:00:00.0019Z", Range(1, 1)),
         ("..1970-01-01T00:00:01Z", Range(None, 1000)),
     ],
 )
-def test_ranges_of_times(text, expected):
-    assert parse_timestamps(text) == expected
+def test_ranges_of_times_that_need_no_word(text, expected):
+    assert parse_timestamps(text, NOW) == (expected, None)
 
 
-@pytest.mark.parametrize("text", ["1970-01-01..", "1970-01-01T00:00:00..", "noon", "1..noon"])
-def test_a_time_without_a_zone_is_wrong_usage(text):
-    with pytest.raises(UsageError, match="time zone"):
-        parse_timestamps(text)
+# As `date -u -d ... +%s` gives them.
+NOW = 1_795_387_230_500  # 2026-11-22T22:40:30.500Z
+MIDNIGHT = 1_795_305_600_000  # of that day
+HOUR, DAY = 3_600_000, 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-22", Range(MIDNIGHT, MIDNIGHT + DAY - 1)),
+        ("today", Range(MIDNIGHT, MIDNIGHT + DAY - 1)),
+        ("yesterday", Range(MIDNIGHT - DAY, MIDNIGHT - 1)),
+        ("2026-11-21..", Range(MIDNIGHT - DAY, None)),
+        ("..2026-11-21", Range(None, MIDNIGHT - 1)),
+        ("yesterday..2026-11-22", Range(MIDNIGHT - DAY, MIDNIGHT + DAY - 1)),
+        ("2026-11-22T02:00", Range(MIDNIGHT + 2 * HOUR, MIDNIGHT + 2 * HOUR)),
+        ("2026-11-22 02:00:00.5..2026-11-22T03:00Z",
+         Range(MIDNIGHT + 2 * HOUR + 500, MIDNIGHT + 3 * HOUR)),
+        ("-2h", Range(NOW - 2 * HOUR, None)),
+        ("-2h..", Range(NOW - 2 * HOUR, None)),
+        ("-90m..-3600s", Range(NOW - HOUR * 3 // 2, NOW - HOUR)),
+        ("-1w..-1d", Range(NOW - 7 * DAY, NOW - DAY)),
+        ("..now", Range(None, NOW)),
+    ],
+)  # fmt: skip
+def test_times_without_a_zone_are_utc_and_the_range_is_told(text, expected):
+    found, told = parse_timestamps(text, NOW)
+    assert found == expected
+    assert told.startswith(f"--timestamp {text} means ")
+    assert told.endswith(", in UTC")
+
+
+def test_what_is_told_has_both_ends():
+    _, told = parse_timestamps("yesterday", NOW)
+    assert told == (
+        "--timestamp yesterday means from 2026-11-21T00:00:00.000Z through "
+        "2026-11-21T23:59:59.999Z, in UTC"
+    )
+    _, told = parse_timestamps("-2h..", NOW)
+    assert told == "--timestamp -2h.. means from 2026-11-22T20:40:30.500Z, in UTC"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["noon", "1..noon", "2026-W47", "2026-11", "2026-02-30", "2h", "-2y", "+2h", "--2h", "-2h..."],
+)
+def test_what_is_no_time_is_wrong_usage(text):
+    with pytest.raises(UsageError, match=r"--timestamp.* a date, -2h, now, today or yesterday"):
+        parse_timestamps(text, NOW)
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))

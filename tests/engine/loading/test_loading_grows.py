@@ -3,12 +3,12 @@
 Calls are counted, not seconds: those are the same on every machine.
 """
 
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from calls import calls_of
 
 from logtool.disk import partition
 from logtool.formats import record, record_batch
@@ -32,22 +32,6 @@ def write(path: Path, segments: int) -> Path:
     return path
 
 
-def calls_of(function: Callable[[], Loaded]) -> tuple[int, Loaded]:
-    """Return how many functions are called, those written in C too, and what comes back."""
-    count = 0
-
-    def on_event(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(on_event)
-    try:
-        result = function()
-    finally:
-        sys.setprofile(None)
-    return count, result
-
-
 @pytest.mark.parametrize("job", [load, supplement])
 @pytest.mark.parametrize("clean", [False, True])
 def test_four_times_the_segments_are_about_four_times_the_work(
@@ -56,8 +40,9 @@ def test_four_times_the_segments_are_about_four_times_the_work(
     counts = []
     for segments in (40, 160):
         found = partition.read(write(tmp_path / f"t-{segments}", segments))
-        count, loaded = calls_of(lambda found=found: job(found, Start(clean=clean)))  # type: ignore[misc]
+        start = Start(clean=clean)
+        loaded = job(found, start)
         assert (loaded.outcome, loaded.log_end) == (Outcome.LOADS, segments)
-        counts.append(count)
+        counts.append(calls_of(partial(job, found, start)))
         assert loaded.shadow.changes()
     assert counts[1] < 5 * counts[0]

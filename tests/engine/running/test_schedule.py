@@ -321,7 +321,7 @@ def test_a_signal_asks_for_a_status_line(partition):
         wait_until_caught(running.pid, signal.SIGUSR1)
         line = ""
         # A part of the segments is read, and something was found in it, before all is over.
-        while not re.fullmatch(r".*KiB of 1\.3 MiB.*; so far \d+ (error|warning)s?.*\n", line):
+        while not re.fullmatch(r"[01]\.\d of 1\.3 MiB.*; so far \d+ (error|warning)s?.*\n", line):
             running.send_signal(signal.SIGUSR1)
             line = running.stderr.readline()
             assert "; so far " in line

@@ -10,11 +10,10 @@ from logtool.actions import Action
 from logtool.disk import log_dir
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
-from logtool.loading.loaded import Outcome, Start
+from logtool.loading.loaded import Outcome
 from logtool.startup.assumed import Assumed
-from logtool.startup.duration import Duration, duration
 from logtool.startup.forecast import Forecast
-from logtool.startup.partition import PartitionForecast, Request
+from logtool.startup.partition import PartitionForecast
 
 Scenario = Callable[[str], Path]
 KAFKA = Assumed((4, 3))
@@ -254,19 +253,6 @@ def test_one_partition_is_judged_by_the_checkpoints_beside_it(scenario: Scenario
     all_of_them, _ = forecast(home)
     assert list(alone) == ["small-segments-0"]
     assert alone["small-segments-0"].as_json() == all_of_them["small-segments-0"].as_json()
-
-
-@pytest.mark.parametrize(
-    ("threads", "seconds", "probe"), [(1, 8.0, 76), (2, 5.0, 70), (8, 5.0, 70)]
-)
-def test_the_longest_partition_bounds_the_time(threads: int, seconds: float, probe: int) -> None:
-    start = Start(clean=False)
-    loads = [
-        PartitionForecast(Request(Path(name), start), Outcome.LOADS, bytes_scanned=size)
-        for name, size in (("a-0", 200), ("b-0", 500), ("c-0", 100))
-    ]
-    expected = Duration(threads, 100.0, 800, seconds, Path("b-0"), 5.0, probe)
-    assert duration(loads, threads, 100.0) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""What a shell can offer in the place of a value: words, topics of the directories given, files."""
+
+from dataclasses import dataclass
+
+from logtool.commands.program.command_tree import Command, Param
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What may stand where a value is expected; nothing of it where nobody can know."""
+
+    words: tuple[str, ...] = ()
+    several: bool = False
+    """Whether the words may stand together, with commas between them."""
+    topics: bool = False
+    """Whether it is a topic that has partition dirs in the directories of the command line, or in
+    the current one where these have none."""
+    files: bool = False
+
+
+NOTHING = Offer()
+FILES = Offer(files=True)
+
+
+def of_option(param: Param) -> Offer:
+    """Return what may follow an option that takes a value."""
+    from logtool.metadata import releases
+    from logtool.schemas import tables
+    from logtool.schemas.columns import Way
+
+    if param.choices:
+        return Offer(words=param.choices)
+    if "--tables" in param.names:
+        scanned = (name for name, table in tables.ALL.items() if Way.SCAN in table.ways)
+        return Offer(words=tuple(scanned), several=True)
+    if "--kafka-version" in param.names:
+        return Offer(words=tuple(f"{major}.{minor}" for major, minor in releases.KNOWN))
+    if {"--topic", "--exclude-topic"} & set(param.names):
+        return Offer(topics=True)
+    return FILES if param.metavar in ("FILE", "DIR") else NOTHING
+
+
+def of_argument(command: Command) -> Offer:
+    """Return what may stand behind a command that is no option."""
+    from logtool.replication import scenario
+    from logtool.schemas import entries, tables
+
+    if command.name == "watermark simulate":
+        return Offer(words=tuple(scenario.shipped()), files=True)
+    if command.name == "schema":
+        return Offer(words=(*tables.ALL, *entries.ALL))
+    if command.name == "completion":
+        return Offer(words=_SHELLS)
+    return FILES

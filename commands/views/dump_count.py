@@ -1,0 +1,30 @@
+"""How the counts of `dump --count` look."""
+
+from logtool.commands import output
+from logtool.commands.output import View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+
+_ROWS = columns("type", "path", "topic", "partition", "records")
+_TABLE = keep((
+    Column("topic", lambda obj: obj["topic"]),
+    *columns("partition", "records", "path"),
+), "topic", "partition", "records")  # fmt: skip
+
+
+def make(schema: str, *, verbose: bool) -> View:
+    """Return the view of the counts; a table leaves out partitions without one unless `verbose`."""
+
+    def layout(obj: Object) -> Columns | str | None:
+        if obj["type"] == "count":
+            return _TABLE if obj["records"] or verbose else None
+        if obj["type"] == "total":
+            partitions = text.count(obj["partitions"], "partition")
+            return f"{text.count(obj['records'], 'record')} in {partitions}"
+        if obj["reason"] == "unreadable":
+            return None
+        return text.escape(f"!! {obj['reason']}: {output.describe_error(obj)}")
+
+    return View(
+        schema=schema, columns=_ROWS, layout=layout, row_types=frozenset({"count", "total"})
+    )

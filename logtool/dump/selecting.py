@@ -1,0 +1,245 @@
+"""Which records are meant by what they hold: keys, values, headers, bytes, places in JSON.
+
+A block is looked through as columns: a key is compared byte by byte for all of its records at once.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from logtool.dump import json_path
+from logtool.dump.blocks import Block, Records
+from logtool.dump.json_path import JsonPath
+from logtool.dump.records import Object
+from logtool.errors import UsageError
+from logtool.formats import record
+from logtool.formats.record import Header, RecordTable
+from logtool.formats.record_batch import Column
+
+Mask = npt.NDArray[np.bool_]
+_FORMS = "text, hex:.., base64:.., utf8:.. or null:"
+_SPECIAL = frozenset(b".^$*+?{}[]()|\\")
+_SCREENED = 32
+"""Bytes of a key that are compared for many records at once, before each is compared whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderWanted:
+    """A header that a record must have."""
+
+    name: bytes
+    any_value: bool = True
+    value: bytes | None = None
+
+    def is_one_of(self, headers: Sequence[Header]) -> bool:
+        """Return whether one of the headers is so."""
+        return any(
+            name == self.name and (self.any_value or value == self.value) for name, value in headers
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a record must hold: all that is given. A control record never does."""
+
+    keys: tuple[bytes | None, ...] = ()
+    """One of them must be its key."""
+    values: tuple[bytes | None, ...] = ()
+    headers: tuple[HeaderWanted, ...] = ()
+    patterns: tuple[re.Pattern[bytes], ...] = ()
+    """Each must be found in its key or in its value."""
+    paths: tuple[JsonPath, ...] = ()
+
+    def holds(self, obj: Object) -> bool:
+        """Return whether a ``record`` is meant."""
+        key, value = obj["key"], obj["value"]
+        if self == ANY_CONTENT:
+            return True
+        return (
+            not obj["control"]
+            and (not self.keys or key in self.keys)
+            and (not self.values or value in self.values)
+            and all(header.is_one_of(obj["headers"]) for header in self.headers)
+            and all(_found(pattern, key, value) for pattern in self.patterns)
+            and all(value is not None and path.holds(value) for path in self.paths)
+        )
+
+    def rows(self, records: Records, rows: Column) -> Column:
+        """Return those of the `rows` of a block's records that are meant.
+
+        What costs least is asked first.
+        """
+        data, table = records.data, records.table
+        if self.keys:
+            rows = _equal(data, table.key_position, table.key_length, rows, self.keys)
+        if self.values:
+            rows = _equal(data, table.value_position, table.value_length, rows, self.values)
+        for header in self.headers:
+            rows = rows[table.header_count[rows] > 0]
+            rows = _with_header(header, records, rows)
+        for pattern in self.patterns:
+            rows = _matching(pattern, records, rows)
+        for path in self.paths:
+            rows = rows[table.value_length[rows] > 0]
+            rows = _with_path(path, records, rows)
+        return rows
+
+
+ANY_CONTENT = Content()
+
+
+def select(block: Block, rows: Column) -> Block | None:
+    """Return a block with some of its records and the batches that hold them; None for none."""
+    records = block.records
+    assert records
+    if not len(rows):
+        return None
+    if len(rows) == len(records.table) and records.counts.all():
+        return block
+    counts = np.bincount(
+        np.repeat(np.arange(len(records.counts)), records.counts)[rows],
+        minlength=len(records.counts),
+    )
+    held = np.flatnonzero(counts)
+    chosen = replace(
+        records,
+        counts=counts[held],
+        table=RecordTable(*(getattr(records.table, name)[rows] for name in RecordTable.__slots__)),
+        offset=records.offset[rows],
+        timestamp=records.timestamp[rows],
+        sequence=records.sequence[rows],
+        crc=None if records.crc is None else records.crc[rows],
+    )
+    return Block(block.origin, block.batches[held], chosen)
+
+
+def parse_bytes(option: str, text: str) -> bytes | None:
+    """Return the bytes that are meant by text, ``hex:..``, ``base64:..`` or ``utf8:..``.
+
+    None is null, which ``null:`` means. UsageError for what is none of them.
+    """
+    form, colon, rest = text.partition(":")
+    try:
+        if colon and form == "hex":
+            return bytes.fromhex(rest)
+        if colon and form == "base64":
+            return base64.b64decode(rest, validate=True)
+        if text == "null:":
+            return None
+        # An argument that is no UTF-8 comes with surrogates in the place of its bytes.
+        plain = rest if colon and form == "utf8" else text
+        return plain.encode("utf-8", "surrogateescape")
+    except (ValueError, binascii.Error) as error:
+        raise UsageError(f"{option} {text}: expected {_FORMS}") from error
+
+
+def parse_header(text: str) -> HeaderWanted:
+    """Parse ``NAME`` or ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not name:
+        raise UsageError(f"--header {text}: expected NAME or NAME=VALUE")
+    key = name.encode("utf-8", "surrogateescape")
+    if not equals:
+        return HeaderWanted(key)
+    return HeaderWanted(key, False, parse_bytes("--header", value))
+
+
+def parse_pattern(text: str) -> re.Pattern[bytes]:
+    """Parse a regular expression over bytes; text in it stands for its UTF-8."""
+    try:
+        return re.compile(text.encode("utf-8", "surrogateescape"))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"--grep {text}: no regular expression: {error}") from error
+
+
+def parse_content(
+    keys: Sequence[str], values: Sequence[str], headers: Sequence[str],
+    patterns: Sequence[str], paths: Sequence[str],
+) -> Content:  # fmt: skip
+    """Return what all of these options say together."""
+    return Content(
+        keys=tuple(parse_bytes("--key", text) for text in keys),
+        values=tuple(parse_bytes("--value", text) for text in values),
+        headers=tuple(map(parse_header, headers)),
+        patterns=tuple(map(parse_pattern, patterns)),
+        paths=tuple(map(json_path.parse, paths)),
+    )
+
+
+def _found(pattern: re.Pattern[bytes], key: bytes | None, value: bytes | None) -> bool:
+    return any(part is not None and pattern.search(part) is not None for part in (key, value))
+
+
+def _equal(
+    data: memoryview,
+    positions: Column,
+    lengths: Column,
+    rows: Column,
+    wanted: Sequence[bytes | None],
+) -> Column:
+    """Return the rows whose bytes are one of those wanted."""
+    octets = np.frombuffer(data, np.uint8)
+    found: Mask = np.zeros(len(rows), np.bool_)
+    for one in wanted:
+        left = np.flatnonzero(lengths[rows] == (-1 if one is None else len(one)))
+        for place, octet in enumerate((one or b"")[:_SCREENED]):
+            if not len(left):
+                break
+            left = left[octets[positions[rows[left]] + place] == octet]
+        if one is not None and len(one) > _SCREENED:
+            starts = positions[rows[left]].tolist()
+            left = left[[data[at : at + len(one)] == one for at in starts]] if starts else left
+        found[left] = True
+    return rows[found]
+
+
+def _matching(pattern: re.Pattern[bytes], records: Records, rows: Column) -> Column:
+    if _is_literal(pattern) and not pattern.search(records.data):
+        return rows[:0]
+    table = records.table
+    keys = (table.key_position, table.key_length)
+    values = (table.value_position, table.value_length)
+
+    def is_found(row: int) -> bool:
+        return any(
+            length[row] >= 0
+            and pattern.search(records.data[int(at[row]) : int(at[row] + length[row])]) is not None
+            for at, length in (keys, values)
+        )
+
+    return _kept(rows, is_found)
+
+
+def _with_header(header: HeaderWanted, records: Records, rows: Column) -> Column:
+    return _kept(rows, lambda row: header.is_one_of(_headers(records, row)))
+
+
+def _with_path(path: JsonPath, records: Records, rows: Column) -> Column:
+    return _kept(rows, lambda row: path.holds(bytes(_value(records, row))))
+
+
+def _is_literal(pattern: re.Pattern[bytes]) -> bool:
+    """Return whether a pattern finds its own bytes and nothing else, wherever they stand."""
+    return not _SPECIAL & set(pattern.pattern)
+
+
+def _kept(rows: Column, is_meant: Callable[[int], bool]) -> Column:
+    kept: Mask = np.fromiter((is_meant(row) for row in rows.tolist()), np.bool_, len(rows))
+    return rows[kept]
+
+
+def _value(records: Records, row: int) -> memoryview:
+    at = int(records.table.value_position[row])
+    return records.data[at : at + int(records.table.value_length[row])]
+
+
+def _headers(records: Records, row: int) -> list[Header]:
+    table = records.table
+    return record.parse_headers(
+        records.data, int(table.header_position[row]), int(table.header_count[row])
+    )

@@ -1,0 +1,40 @@
+"""Which partition is meant: a partition dir, or one partition of a log dir by its name."""
+
+from pathlib import Path
+
+from logtool.disk import log_dir
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.errors import NothingMatchedError, UsageError
+from logtool.formats.names import DirectoryKind
+
+_MOST_NAMED = 3
+
+
+def partition_of(path: Path, topic: str | None, number: int | None) -> Path:
+    """Return the directory of the partition that is meant.
+
+    A path that is no log dir is returned as it is. UsageError where several partitions of a log
+    dir are meant, NothingMatchedError where none is, UnreadableError where it cannot be listed.
+    """
+    if log_dir.classify(path) is not PathKind.LOG_DIR:
+        if topic is not None or number is not None:
+            raise UsageError("--topic and --partition are for a log dir, and PATH is none")
+        return path
+    selection = Selection(
+        topics=() if topic is None else (topic,), partitions=() if number is None else (number,)
+    )
+    found = [
+        folder
+        for folder, directory in log_dir.read(path).partitions
+        if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
+    shown = ", ".join(folder.name for folder in found[:_MOST_NAMED])
+    more = ", ..." if len(found) > _MOST_NAMED else ""
+    raise UsageError(
+        f"{path}: is a log dir, and {len(found)} of its partitions are meant ({shown}{more}); "
+        "name one with --topic and --partition"
+    )

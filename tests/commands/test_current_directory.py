@@ -1,0 +1,137 @@
+"""Without a path a command takes the current directory, or says what it looked for."""
+
+import pytest
+from verification import small_log_dir
+
+from logtool import cli
+
+PARTITIONS = ("small-segments-0", "codec-none-0", "tx.mixed-0", "__cluster_metadata-0")
+GROUPS = {"checkpoint": ("show", "lint", "rebuild", "set")}
+NOT_FOR_A_LOG_DIR = {
+    "checkpoint set": "changes one file, which is named",
+    "diff": "compares at least two",
+    "undo": "takes an undo directory, which lies outside of every log dir",
+    "watermark simulate": "plays a scenario",
+    "explain": "explains a code",
+    "schema": "describes a table",
+    "completion": "prints completions",
+    "man": "prints pages",
+    "generate": "writes into the source",
+    "scan": "needs Spark; takes its paths as the others do, by the same function",
+}
+MORE = {"lookup": ("--offset", "0")}
+"""Options without which a command does nothing."""
+COMMANDS = [
+    name
+    for command in cli.COMMANDS
+    for name in ([f"{command} {one}" for one in GROUPS[command]] if command in GROUPS
+                 else [command])
+    if name not in NOT_FOR_A_LOG_DIR
+]  # fmt: skip
+
+
+@pytest.fixture
+def home(scenario, open_dir):
+    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
+
+
+def told(result):
+    """Return the status, and what each object is about."""
+    about = ("type", "path", "topic", "partition", "segment", "code", "partitions", "segments")
+    return result.status, [[one.get(key) for key in about] for one in result.objects]
+
+
+@pytest.mark.parametrize("place", ["log dir", "partition dir"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_current_directory_is_taken(run, home, monkeypatch, name, place):
+    directory = home if place == "log dir" else home / "codec-none-0"
+    monkeypatch.chdir(directory)
+    words = [*name.split(), *MORE.get(name, ())]
+    more: tuple[object, ...] = ()
+    if name == "lookup" and place == "log dir":
+        more = ("--topic", "codec-none", "--partition", 0)
+    given = run(*words, "-f", "ndjson", *more, directory)
+    assumed = run(*words, "-f", "ndjson", *more)
+    assert given.status in (0, 1)
+    assert told(assumed) == told(given)
+    assert assumed.objects[-1]["partitions"] or name == "checkpoint rebuild"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_elsewhere_it_is_said_what_was_looked_for(run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    words = [*name.split(), *MORE.get(name, ())]
+    result = run(*words)
+    assert (result.status, result.stdout) == (2, "")
+    expected = "no PATH: the current directory is neither a log dir nor a partition dir: "
+    assert f"{expected}{tmp_path}: it is empty" in result.stderr
+
+
+def test_above_log_dirs_they_are_named(run, home, monkeypatch):
+    monkeypatch.chdir(home.parent)
+    result = run("verify")
+    assert result.status == 2
+    assert "it is no log dir but holds 1; name them instead: " in result.stderr
+    assert str(home) in result.stderr
+
+
+def test_a_directory_that_is_gone_is_told(run, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    result = run("verify")
+    assert (result.status, "the current directory is gone" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("place", ["log dir", "partition dir"])
+@pytest.mark.parametrize("words", [["recover", "--from-checkpoint"], ["dump-index"]], ids=" ".join)
+def test_the_two_lines_as_they_are_written(spawn, home, words, place):
+    directory = home if place == "log dir" else home / "codec-none-0"
+    result = spawn(*words, cwd=directory)
+    given = spawn(*words, directory)
+    assert result.status == given.status == (1 if words[0] == "recover" else 0)
+    assert result.stdout == given.stdout
+    assert result.stderr == given.stderr
+    assert result.stdout or "changes to make; nothing was written" in result.stderr
+
+
+def test_recover_in_the_current_directory_is_done_and_undone(run, home, monkeypatch, tmp_path):
+    monkeypatch.chdir(home)
+    undo = tmp_path / "undo"
+    assert run("recover", "--from-checkpoint", "--apply", "--undo-dir", undo).status == 0
+    assert run("recover", "--from-checkpoint").status == 0
+    assert run("undo", "--apply", undo).status == 0
+    assert run("recover", "--from-checkpoint").status == 1
+
+
+def test_an_empty_list_of_paths_is_not_the_current_directory(run, home, monkeypatch, tmp_path):
+    monkeypatch.chdir(home)
+    (tmp_path / "list").write_text("")
+    result = run("verify", "--files-from", tmp_path / "list")
+    assert (result.status, "names none" in result.stderr) == (2, True)
+
+
+LOOKUPS: dict[str, tuple[list[object], int, str]] = {
+    "no name": ([], 2, "is a log dir, and 4 of its partitions are meant"),
+    "a topic of one partition": (["--topic", "codec-none"], 0, ""),
+    "topic and partition": (["--topic", "tx.mixed", "--partition", 0], 0, ""),
+    "no such partition": (["--topic", "tx.mixed", "--partition", 7], 4, "nothing matched"),
+    "no such topic": (["--topic", "orders"], 4, "nothing matched --topic orders"),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_lookup_finds_a_partition_of_a_log_dir(run, home, name):
+    options, status, told = LOOKUPS[name]
+    result = run("lookup", "--offset", 5, *options, home)
+    assert (result.status, told in result.stderr) == (status, True), result.stderr
+    if not status:
+        topic = options[1]
+        direct = run("lookup", "--offset", 5, home / f"{topic}-0")
+        assert result.stdout == direct.stdout
+
+
+def test_lookup_takes_no_name_beside_a_partition_dir(run, home):
+    result = run("lookup", "--offset", 5, "--topic", "tx.mixed", home / "tx.mixed-0")
+    assert (result.status, "are for a log dir" in result.stderr) == (2, True)

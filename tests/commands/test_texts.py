@@ -1,0 +1,489 @@
+"""The sentences of the texts that the tool stands on: one test for each that is held.
+
+KAFKA-615 (recovery points), KIP-263 (lazy index checks), ghost batches, AKIP-2 (faster recovery)
+and an article on high watermark and log end offset. Each test is named after what the text says.
+"""
+
+import json
+import shlex
+from importlib.resources import files
+
+import pytest
+from damage import damage_file, overwrite
+from jsonschema import Draft202012Validator
+from verification import batches, small_log_dir
+
+from logtool.formats import offset_checkpoint
+
+PARTITIONS = ("small-segments-0", "codec-none-0", "tx.mixed-0")
+POINTS = "recovery-point-offset-checkpoint"
+
+
+def schema(name):
+    return Draft202012Validator(json.loads((files("logtool.schemas") / name).read_text()))
+
+
+def assert_valid(name, objects):
+    for obj in objects:
+        assert not [error.message for error in schema(name).iter_errors(obj)], obj
+
+
+@pytest.fixture
+def killed(scenario, open_dir):
+    """Return a log dir of three partitions whose broker was killed; no record is bad."""
+    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
+
+
+def points(home):
+    return offset_checkpoint.parse((home / POINTS).read_bytes()).offsets
+
+
+def log_bytes(home):
+    return b"".join(log.read_bytes() for log in sorted((home / "small-segments-0").glob("*.log")))
+
+
+def offsets(home):
+    """Return the first and the last offset of each batch of small-segments-0."""
+    tables = [batches(log) for log in sorted((home / "small-segments-0").glob("*.log"))
+              if log.stat().st_size]  # fmt: skip
+    return [
+        (int(first), int(last))
+        for table in tables
+        for first, last in zip(table.base_offset, table.last_offset, strict=True)
+    ]
+
+
+TRUNCATE = ("recover", "--truncate-to", "small-segments-0=100")
+
+
+# KAFKA-615: "only recover segments newer than this"
+
+
+def test_what_lies_below_the_recovery_point_is_not_recovered_and_plan_says_so(run, killed):
+    below = sorted((killed / "small-segments-0").glob("*.log"))[2]
+    assert int(below.stem) < points(killed)["small-segments", 0]
+    damage_file(below, overwrite, 70, b"\xff\xff")
+    result = run("plan", killed)
+    assert result.status == 0  # nothing that is known speaks against a start
+    line = result.stderr.splitlines()[-2]
+    assert line.startswith("below the recovery point, where no broker looks, 74 segments (")
+    assert line.endswith(f") were not read; to check them: logtool verify {killed}")
+    found = run(*shlex.split(line.partition(": ")[2])[1:], "-f", "ndjson").of_type("finding")
+    assert ("batch/crc", str(below)) in {(one["code"], one["path"]) for one in found}
+
+
+def test_what_plan_did_not_read_is_told_to_machines_with_the_next_command(run, killed):
+    objects = run("plan", "-f", "ndjson", killed).objects
+    assert_valid("plan.json", objects)
+    assert objects[-1]["next"] == [f"logtool verify {killed}"]
+    (one,) = (o for o in objects if o.get("topic") == "small-segments" and o["type"] == "partition")
+    logs = sorted((killed / "small-segments-0").glob("*.log"))
+    unread = logs[: one["unread_segments"]]
+    assert one["unread_segments"] + one["recovered_segments"] == len(logs)
+    assert one["unread_bytes"] == sum(log.stat().st_size for log in unread)
+    assert batches(logs[len(unread)]).base_offset[0] <= one["recovery_point"]
+
+
+def test_damage_seen_below_the_recovery_point_is_told_in_the_same_line(run, killed):
+    index = sorted((killed / "small-segments-0").glob("*.index"))[2]
+    index.write_bytes(index.read_bytes() + b"\1\2\3")
+    result = run("plan", killed / "small-segments-0")
+    assert result.status == 1
+    line = result.stderr.splitlines()[-2]
+    assert line.startswith(
+        "below the recovery point, where no broker looks, there is damage (1 place told above), "
+        "and "
+    )
+    assert line.endswith(f": logtool verify {killed}/small-segments-0")
+
+
+def test_without_a_recovery_point_everything_is_read_and_nothing_is_below(run, killed):
+    (killed / POINTS).unlink()
+    result = run("plan", "-f", "ndjson", killed)
+    assert result.objects[-1]["next"] == []
+    assert {one["unread_segments"] for one in result.of_type("partition")} == {0}
+    assert "below the recovery point" not in run("plan", killed).stderr
+
+
+def partitions(result):
+    return {one["directory"]: one for one in result.of_type("partition")}
+
+
+NOW = ("--now", "2026-11-23T00:00:00Z")
+
+
+def test_what_has_and_what_has_not_been_fsynced_is_shown_for_each_partition(run, killed):
+    result = run("checkpoint", "show", "--unflushed", *NOW, "-f", "ndjson", killed)
+    assert_valid("checkpoint.json", result.objects)
+    assert result.status == 0
+    planned = {one["path"]: one for one in run("plan", "-f", "ndjson", killed).of_type("partition")}
+    for name, one in partitions(result).items():
+        behind = [
+            (int(size), int(records), int(stamp))
+            for log in sorted((killed / name).glob("*.log"))
+            if log.stat().st_size
+            for table in [batches(log)]
+            for size, records, last, stamp in zip(
+                table.size, table.record_count, table.last_offset, table.max_timestamp, strict=True
+            )
+            if last >= one["recovery_point"]
+        ]
+        assert one["unflushed_bytes"] == sum(size for size, _, _ in behind)
+        assert one["unflushed_records"] == sum(records for _, records, _ in behind)
+        assert one["unflushed_since_ms"] == (behind[0][2] if behind else None)
+        if behind:
+            assert one["unflushed_age_ms"] == 1795392000000 - behind[0][2]
+        forecast = planned[str(killed / name)]
+        assert one["log_end_offset"] == forecast["log_end_offset"]
+        assert one["recovery_bytes"] == forecast["bytes_scanned"]
+    assert partitions(result)["small-segments-0"]["unflushed_bytes"] > 0
+
+
+def test_logs_are_read_only_on_request(run, killed):
+    result = run("checkpoint", "show", "-f", "ndjson", killed)
+    assert_valid("checkpoint.json", result.objects)
+    assert {one["unflushed_bytes"] for one in result.of_type("partition")} == {None}
+    assert "not flushed" not in result.stderr
+    assert run("checkpoint", "show", *NOW, killed).status == 2
+
+
+def test_a_threshold_on_what_is_not_flushed_is_for_scripts(run, killed):
+    most = max(
+        one["unflushed_bytes"]
+        for one in run("checkpoint", "show", "--unflushed", "-f", "ndjson", killed).of_type(
+            "partition"
+        )
+    )
+    under = run("checkpoint", "show", "--max-unflushed", most, killed)
+    assert (under.status, "more than" in under.stderr) == (0, False)
+    over = run("checkpoint", "show", "--max-unflushed", most - 1, killed)
+    assert over.status == 1
+    assert over.stderr.splitlines()[-1].startswith("more than ")
+    assert over.stderr.splitlines()[-1].endswith(" in small-segments-0")
+
+
+def test_to_speed_up_recovery_segment_sizes_can_be_made_smaller(run, killed):
+    def read(size):
+        words = ("checkpoint", "show", "--segment-bytes", size, "-f", "ndjson", killed)
+        return partitions(run(*words))
+
+    for name, one in read("128M").items():  # each of the logs would be one segment
+        total = sum(log.stat().st_size for log in (killed / name).glob("*.log"))
+        assert one["recovery_bytes_if"] == total
+    for one in read(1).values():
+        assert one["recovery_bytes_if"] == one["unflushed_bytes"]
+    small, large = read("4K")["small-segments-0"], read("16K")["small-segments-0"]
+    rest = small["unflushed_bytes"]
+    assert rest <= small["recovery_bytes_if"] < rest + 4096
+    assert rest <= large["recovery_bytes_if"] < rest + 16384
+    said = run("checkpoint", "show", "--segment-bytes", "128M", killed).stderr.splitlines()
+    assert said[-1].startswith("a start after a kill reads ")
+    assert "; with segments of 128.0 MiB about " in said[-1]
+
+
+# KAFKA-615: "an inactive segment may become active once again because of a truncate operation"
+
+
+def test_the_case_of_truncate_moves_the_offset_backwards(run, killed, watch):
+    before, found = log_bytes(killed), offsets(killed)
+    assert run(*TRUNCATE, killed).status == 1
+    assert log_bytes(killed) == before
+    refused = run(*TRUNCATE, "--apply", killed)
+    assert refused.status == 5
+    assert "to accept that: --accept-loss small-segments-0" in refused.stderr
+    assert log_bytes(killed) == before
+    watch.forget()
+    done = run(*TRUNCATE, "--apply", "--accept-loss", "small-segments-0", killed)
+    watch.forget()
+    assert done.status == 0
+    kept = [(first, last) for first, last in found if last < 100]
+    assert offsets(killed) == kept
+    assert before.startswith(log_bytes(killed))
+    end = kept[-1][1] + 1
+    for name in (POINTS, "replication-offset-checkpoint"):
+        rows = offset_checkpoint.parse((killed / name).read_bytes()).offsets
+        assert rows["small-segments", 0] <= end
+    told = run("verify", "-f", "ndjson", killed / "small-segments-0").of_type("finding")
+    assert {one["code"] for one in told if one["severity"] != "info"} == set()
+    assert run("plan", killed).status == 0
+
+
+def test_a_truncation_is_undone_byte_for_byte(run, killed, watch):
+    before = {path: path.read_bytes() for path in killed.rglob("*") if path.is_file()}
+    watch.forget()
+    run(*TRUNCATE, "--apply", "--accept-loss", "small-segments-0", killed)
+    (undo_dir,) = killed.parent.glob("data.logtool-undo-*")
+    watch.forget()
+    assert run("undo", "--apply", undo_dir).status == 0
+    watch.forget()
+    assert {path: path.read_bytes() for path in killed.rglob("*") if path.is_file()} == before
+
+
+def test_a_log_that_ends_before_the_offset_is_not_cut(run, killed):
+    end = offsets(killed)[-1][1] + 1
+    result = run("recover", "--truncate-to", f"small-segments-0={end}", killed)
+    said = f"{killed}/small-segments-0: ends at {end}; there is nothing to cut from {end} on"
+    assert said in result.stderr.splitlines()
+    assert "truncate" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    {
+        "no partition": (["--truncate-to", "7"], "name the partition: TOPIC-PARTITION=OFFSET"),
+        "another way": (["--truncate-to", "a-0=7", "--full"], "exclude each other"),
+        "twice": (["--truncate-to", "a-0=7", "--truncate-to", "a-0=8"], "is given twice for one"),
+        "a stranger": (["--truncate-to", "a-0=7"], "--truncate-to a-0: no such partition is"),
+    }.values(),
+)
+def test_a_truncation_that_makes_no_sense_is_refused(run, killed, words, said):
+    result = run("recover", *words, killed)
+    assert result.status == 2
+    assert said in result.stderr
+
+
+def test_a_log_is_not_truncated_to_before_its_start(run, scenario, open_dir):
+    home = small_log_dir(scenario("4.3.1/clean"), open_dir / "cut", "deleted-records.mid-0")
+    result = run("recover", "--truncate-to", "deleted-records.mid-0=3", "--apply", home)
+    assert result.status == 5
+    assert "deleted-records.mid-0 starts at 77; it cannot be truncated to 3" in result.stderr
+
+
+def test_what_is_damaged_before_the_offset_is_cut_as_well(run, killed):
+    log = next(log for log in sorted((killed / "small-segments-0").glob("*.log"))
+               if int(log.stem) == 77)  # fmt: skip
+    damage_file(log, overwrite, 70, b"\xff\xff")
+    result = run(*TRUNCATE, "-f", "ndjson", killed)
+    (one,) = result.of_type("partition")
+    assert one["log_end_offset"] == 77
+    (cut,) = (one for one in result.of_type("action") if one["action"] == "truncate")
+    assert (cut["position"], cut["first_offset"]) == (0, 77)
+
+
+# KAFKA-615: "Added a unit test that intentionally corrupts a log and checks recovery"
+
+
+@pytest.fixture
+def foreign(killed):
+    """Return a log dir in which the sixth batch of a log has an offset out of its segment."""
+    (killed / POINTS).unlink()
+    log = killed / "codec-none-0" / f"{0:020d}.log"
+    table = batches(log)
+    damage_file(log, overwrite, int(table.position[5]), (2**33).to_bytes(8, "big"))
+    return (
+        killed,
+        int(table.position[5]),
+        int(table.base_offset[5]),
+        int(table.record_count[5:].sum()),
+    )
+
+
+def test_a_batch_outside_of_its_segment_is_cut_with_consent_where_a_broker_refuses(
+    run, foreign, watch
+):
+    home, position, end, records = foreign
+    result = run("plan", home)
+    assert result.status == 1
+    assert f"A BROKER REFUSES TO START (after logtool recover the log ends at {end})" in (
+        result.stdout
+    )
+    objects = run("plan", "-f", "ndjson", home).objects
+    assert_valid("plan.json", objects)
+    result = run("recover", "-f", "ndjson", home)
+    assert_valid("plan.json", result.objects)
+    (one,) = (one for one in result.of_type("partition") if one["topic"] == "codec-none")
+    assert (one["outcome"], one["log_end_offset"], one["lost_records"]) == ("loads", end, records)
+    assert (one["broker_log_end_offset"], one["recover_log_end_offset"]) == (None, end)
+    (cut,) = (one for one in result.of_type("action") if one["action"] == "truncate")
+    assert (cut["position"], cut["first_offset"]) == (position, end)
+    assert ", for which a broker would not start at byte" in cut["reason"]
+    broker = run("recover", "--cut-as-broker", "-f", "ndjson", home)
+    (left,) = (one for one in broker.of_type("partition") if one["topic"] == "codec-none")
+    assert left["outcome"] == "refuses"
+    assert run("recover", "--apply", home).status == 5
+    watch.forget()
+    assert run("recover", "--apply", "--accept-loss", "codec-none-0", home).status == 0
+    watch.forget()
+    assert len((home / "codec-none-0" / f"{0:020d}.log").read_bytes()) == position
+    assert run("plan", home).status == 1  # acknowledged records are lacking; nothing refuses
+    assert "REFUSES" not in run("plan", home).stdout
+    (undo_dir,) = home.parent.glob("data.logtool-undo-*")
+    watch.forget()
+    assert run("undo", "--apply", undo_dir).status == 0
+    watch.forget()
+    assert "REFUSES" in run("plan", home).stdout
+
+
+def test_nothing_stays_behind_a_batch_outside_of_its_segment(run, killed):
+    (killed / POINTS).unlink()
+    logs = sorted((killed / "small-segments-0").glob("*.log"))
+    table = batches(logs[2])
+    damage_file(logs[2], overwrite, int(table.position[2]), (7).to_bytes(8, "big"))
+    result = run("recover", "-f", "ndjson", killed)
+    (one,) = (one for one in result.of_type("partition") if one["topic"] == "small-segments")
+    assert one["log_end_offset"] == int(table.base_offset[2])
+    gone = [one["segment"] for one in result.of_type("action") if one["action"] == "remove"
+            and one["path"].endswith(".log")]  # fmt: skip
+    assert gone == [int(log.stem) for log in logs[3:]]
+
+
+# Ghost batches: "Leader log: [0,10][11,20]<--gap from 21 to 32-->[33,40]", terms 1, 1 and 3
+
+
+@pytest.fixture
+def leader(tmp_path, make_batch):
+    """Return the log of the text, with the checkpoint of its epochs."""
+    folder = tmp_path / "leader" / "orders-0"
+    folder.mkdir(parents=True)
+    made = [
+        make_batch(first, (), last_offset_delta=last - first, leader_epoch=epoch)
+        for first, last, epoch in ((0, 10, 1), (11, 20, 1), (33, 40, 3))
+    ]
+    (folder / f"{0:020d}.log").write_bytes(b"".join(made))
+    (folder / "leader-epoch-checkpoint").write_text("0\n3\n1 0\n2 25\n3 33\n")
+    return folder
+
+
+def ghosts_of(run, leader, *words):
+    result = run("gaps", "--cleanup-policy", "compact", *words, "-f", "ndjson", leader)
+    assert_valid("gaps.json", result.objects)
+    return result.of_type("ghost")
+
+
+def test_we_assume_that_the_gap_has_term_of_batch_that_immediately_follows_it_in_the_log(
+    run, leader
+):
+    (one,) = ghosts_of(run, leader, "--ghosts", "--ghost-epoch", "following")
+    assert (one["first_offset"], one["last_offset"], one["leader_epoch"]) == (21, 32, 3)
+    assert one["epoch_from"] == "following-batch"
+    assert one["checkpoint_leader_epochs"] == [1, 2]
+    words = ("gaps", "--cleanup-policy", "compact", "--ghosts", "--ghost-epoch", "following")
+    assert (
+        "  ghost 21 through 32 epoch 3 (following-batch): following-batch 3, "
+        "leader-epoch-checkpoint 1, 2; compaction"
+    ) in run(*words, leader).lines
+
+
+def test_the_terms_that_the_text_cannot_determine_are_those_of_kafkas_checkpoint(run, leader):
+    found = ghosts_of(run, leader, "--ghosts")
+    assert found == ghosts_of(run, leader, "--ghosts", "--ghost-epoch", "checkpoint")
+    assert [(one["first_offset"], one["last_offset"], one["leader_epoch"]) for one in found] == [
+        (21, 24, 1), (25, 32, 2),
+    ]  # fmt: skip
+    assert {one["following_leader_epoch"] for one in found} == {3}
+    (leader / "leader-epoch-checkpoint").unlink()
+    (one,) = ghosts_of(run, leader, "--ghosts")
+    assert (one["leader_epoch"], one["checkpoint_leader_epochs"]) == (3, [])
+
+
+def test_an_overhead_introduced_by_gap_filling_batches_is_57_bytes_per_gap(run, leader):
+    words = ("gaps", "--cleanup-policy", "compact", "--ghost-epoch", "following")
+    result = run(*words, "-f", "ndjson", leader)
+    (one,) = result.of_type("partition")
+    size = (leader / f"{0:020d}.log").stat().st_size
+    assert (one["ghosts"], one["ghost_bytes_by_rfc"], one["ghost_bytes"]) == (1, 57, 61)
+    assert (one["log_bytes"], one["ghost_share"]) == (size, round(61 / size, 6))
+    share = f"{61 / size * 100:.2f} % of the log"
+    assert (
+        f"1 ghost of 61 B (57 B by the RFC), {share}, would fill it" in run(*words, leader).stdout
+    )
+
+
+def test_an_intentional_gap_is_told_from_one_that_may_mean_loss(run, log, tmp_path):
+    _, second, third = (int(at) for at in batches(log).position)
+    data = log.read_bytes()
+    log.write_bytes(data[:second] + data[third:])
+    for index in log.parent.glob("*index"):
+        index.unlink()
+    words = ("gaps", "--ghosts", log.parent)
+    objects = run(*words, "-f", "ndjson").objects
+    assert_valid("gaps.json", objects)
+    (ghost,) = (one for one in objects if one["type"] == "ghost")
+    (gap,) = (one for one in objects if one["type"] == "gap")
+    assert (ghost["reason"], ghost["loss"]) == (gap["reason"], gap["loss"])
+    assert ghost["loss"]
+    (partition,) = (one for one in objects if one["type"] == "partition")
+    assert (partition["ghosts"], partition["ghosts_of_losses"]) == (1, 1)
+    text = run(*words).stdout
+    assert f"; {gap['reason']}, MAY MEAN LOSS" in text
+    assert ", 1 of them where it may mean loss" in text
+    target = tmp_path / "filled" / f"{0:020d}.log"
+    target.parent.mkdir()
+    for options, count in ((), 2), (("--fill-losses",), 3):
+        target.unlink(missing_ok=True)
+        assert run(*words, "--output", target, *options).status == 1
+        assert len(batches(target)) == count
+
+
+# The article: the order in which a produce request, a fetch request and a fetch response are
+# processed; then one record through two rounds of fetching, number by number.
+
+PRODUCE, FETCH, RESPONSE = (
+    "produce request at the leader", "fetch request at the leader", "fetch response at the follower"
+)  # fmt: skip
+
+
+def sub_steps(run):
+    result = run("watermark", "simulate", "walk-through", "--steps", "-f", "ndjson")
+    assert_valid("watermark.json", result.objects)
+    steps = {}
+    for one in result.of_type("substep"):
+        row = one["part"], one["node"], one["does"], one["before"], one["after"], one["records"]
+        steps.setdefault(one["step"], []).append(row)
+    return steps
+
+
+def test_a_produced_message_moves_the_leo_of_the_leader_and_not_yet_the_hw(run):
+    assert sub_steps(run)[1] == [
+        (PRODUCE, 1, "write to the log", None, None, "m0"),
+        (PRODUCE, 1, "log end offset", 0, 1, ""),
+        (PRODUCE, 1, "high watermark", 0, 0, ""),
+    ]
+
+
+def test_the_first_fetch_asks_for_offset_0_and_neither_hw_is_updated(run):
+    assert sub_steps(run)[2] == [
+        (FETCH, 2, "fetch offset of the request", None, 0, ""),
+        (FETCH, 2, "remote log end offset", 0, 0, ""),
+        (FETCH, 1, "high watermark", 0, 0, ""),
+        (FETCH, 1, "high watermark in the response", None, 0, "m0"),
+        (RESPONSE, 2, "write to the log", None, None, "m0"),
+        (RESPONSE, 2, "log end offset", 0, 1, ""),
+        (RESPONSE, 2, "high watermark", 0, 0, ""),
+    ]
+
+
+def test_the_second_fetch_first_updates_remote_leo_then_hw_which_is_put_in_the_response(run):
+    assert sub_steps(run)[3] == [
+        (FETCH, 2, "fetch offset of the request", None, 1, ""),
+        (FETCH, 2, "remote log end offset", 0, 1, ""),
+        (FETCH, 1, "high watermark", 0, 1, ""),
+        (FETCH, 1, "high watermark in the response", None, 1, ""),
+        (RESPONSE, 2, "log end offset", 1, 1, ""),
+        (RESPONSE, 2, "high watermark", 0, 1, ""),
+    ]
+
+
+def test_the_hw_of_a_follower_is_the_lesser_of_its_leo_and_that_of_the_response(run, tmp_path):
+    path = tmp_path / "far-behind.toml"
+    path.write_text(
+        "replicas = [1, 2, 3]\nleader = 1\nreplica_lag_time_max_ms = 10\nevents = [\n"
+        "{ wait = 11 }, { produce = ['a', 'b', 'c'] }, { wait = 11 }, { fetch = 2, most = 1 },\n"
+        "{ fetch = 2, response = 'lost' },\n]\n"
+    )
+    result = run("watermark", "simulate", path, "--steps", "-f", "ndjson")
+    last = [one for one in result.of_type("substep") if one["step"] == 4]
+    by_name = {(one["part"], one["does"]): one["after"] for one in last}
+    assert by_name[FETCH, "high watermark in the response"] == 3
+    assert by_name[RESPONSE, "log end offset"] == by_name[RESPONSE, "high watermark"] == 1
+    lost = [one["part"] for one in result.of_type("substep") if one["step"] == 5]
+    assert set(lost) == {FETCH}
+
+
+def test_without_steps_only_the_states_are_told(run):
+    result = run("watermark", "simulate", "walk-through", "-f", "ndjson")
+    assert result.of_type("substep") == []
+    lines = run("watermark", "simulate", "walk-through", "--steps").lines
+    assert any("high watermark in the response" in line for line in lines)
+    table = run("watermark", "simulate", "walk-through", "--steps", "-f", "csv").lines
+    assert len(table) == 1 + 16 + 8

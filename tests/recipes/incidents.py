@@ -1,0 +1,101 @@
+"""The directories of the recipes: what real brokers left, with the damage of each incident."""
+
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from log_dir_damage import new_batch
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "4.3.1"
+
+
+def killed(work: Path) -> Path:
+    """Unpack as ``data`` the log dir of a broker that was killed."""
+    return _unpack("killed", work)
+
+
+def stopped(work: Path) -> Path:
+    """Unpack as ``data`` the log dir of a broker that was stopped in order."""
+    return _unpack("clean", work)
+
+
+def disk_full(work: Path) -> None:
+    """The end of a log with acknowledged records could not be written; an index is cut short."""
+    data = killed(work)
+    log = data / "codec-zstd-0" / "00000000000000000000.log"
+    log.write_bytes(log.read_bytes()[:-100])
+
+
+def corrupt_record(work: Path) -> None:
+    """One bit of a log is wrong; the other broker has the log as it was."""
+    data = stopped(work)
+    shutil.copytree(data, work / "other")
+    log = data / "codec-none-0" / "00000000000000000000.log"
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 0x01
+    log.write_bytes(content)
+
+
+def replicas(work: Path) -> None:
+    """Unpack the log dirs of three brokers that were killed."""
+    with tarfile.open(DATA / "replicas.tar.xz") as tar:
+        tar.extractall(work, filter="tar")
+    for node in sorted((work / "replicas").iterdir()):
+        node.rename(work / node.name)
+
+
+def missing_offsets(work: Path) -> None:
+    """A log in the middle of a partition is gone, its indexes are still there."""
+    data = stopped(work)
+    logs = sorted((data / "small-segments-0").glob("*.log"))
+    logs[len(logs) // 2].unlink()
+
+
+def indexes_deleted(work: Path) -> None:
+    """Nobody needs .index files, said somebody."""
+    data = stopped(work)
+    for index in data.glob("codec-*/*.index"):
+        index.unlink()
+
+
+def wrong_unit(work: Path) -> None:
+    """A producer sets its own timestamps, in microseconds."""
+    data = stopped(work)
+    log = data / "codec-none-0" / "00000000000000000000.log"
+    stamp = 1_763_000_000_000_000
+    batch = new_batch(360, b"x", base_timestamp=stamp, max_timestamp=stamp, producer_id=7,
+                      producer_epoch=0, base_sequence=0)  # fmt: skip
+    log.write_bytes(log.read_bytes() + batch)
+
+
+def no_recovery_point(work: Path) -> None:
+    """The checkpoint with the recovery points is gone, so that a start reads every segment."""
+    data = killed(work)
+    (data / "recovery-point-offset-checkpoint").unlink()
+
+
+INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
+    "01-disk-full": disk_full,
+    "02-corrupt-record": corrupt_record,
+    "03-best-replica": replicas,
+    "04-stuck-last-stable-offset": killed,
+    "05-missing-offsets": missing_offsets,
+    "06-indexes-deleted": indexes_deleted,
+    "07-slow-recovery": no_recovery_point,
+    "08-bad-timestamps": wrong_unit,
+    "09-nightly-scrub": stopped,
+    "10-copy-and-prove": stopped,
+    "11-record-by-key": stopped,
+    "12-export-a-range": stopped,
+    "14-what-eats-the-disk": killed,
+}
+"""What each recipe, by its name, finds in the directory that it runs in. 13, offsets of groups,
+waits for the decoding of internal topics."""
+
+
+def _unpack(name: str, work: Path) -> Path:
+    with tarfile.open(DATA / f"{name}.tar.xz") as tar:
+        tar.extractall(work, filter="tar")
+    return (work / name).rename(work / "data")
