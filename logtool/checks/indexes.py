@@ -199,19 +199,23 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
             )
 
 
-def missing(segment: Segment) -> Iterator[Finding]:
+def missing(segment: Segment, *, clean: bool) -> Iterator[Finding]:
     """Yield which of the two indexes a segment lacks.
 
     A broker at work renames the files of a cleaned segment one after the other, the log first: an
-    index that was not there yet when the directory was listed is looked for again.
+    index that was not there yet when the directory was listed is looked for again. And it makes the
+    indexes of a new segment after its log, at the first append: one that is killed in between
+    leaves a segment without them, which its next start recovers like any active segment
+    (``LogSegment.open``, ``LazyIndex``, Kafka 3.3 to 4.3).
     """
+    code = "not-written" if segment.is_active and not clean else "missing"
     kinds = {FileKind.OFFSET_INDEX: "offset-index", FileKind.TIME_INDEX: "time-index"}
     for kind, area in kinds.items():
         if kind in segment.indexes:
             continue
         if not _is_there_now(segment, kind):
             text = f"segment {segment.base_offset} has no {kind} file"
-            yield Finding(f"{area}/missing", text, path=segment.log.path)
+            yield Finding(f"{area}/{code}", text, path=segment.log.path)
 
 
 def _is_there_now(segment: Segment, kind: FileKind) -> bool:

@@ -118,7 +118,7 @@ def _check(
             yield from small_files.check_kraft_snapshot(file)
     reports = []
     for segment, report in zip(partition.segments, found_in, strict=True):
-        for item in (*indexes.missing(segment), *report.findings):
+        for item in (*indexes.missing(segment, clean=request.clean), *report.findings):
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
         reports.append(report)

@@ -212,8 +212,10 @@ class _Teller:
         cluster.kill(2)
         cluster.resume(3)
         cluster.wait_for_leader(1, [SEESAW.name], (3,))
-        leadership = cluster.leadership(1, _names(PLAIN))
+        # Node 3 comes back into sync at its own pace; who is in sync is asked when that is over.
+        cluster.wait_for_isr(1, [DIVERGED.name], (3, 4))
         live |= self._at_rest(PLAIN, (3, 4))
+        leadership = cluster.leadership(1, _names(PLAIN))
         cluster.pause(1, 3, 4)
         found = self._situation("seesaw", live, leadership)
         cluster.resume(1, 3, 4)

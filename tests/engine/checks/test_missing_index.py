@@ -14,10 +14,11 @@ def home(copy_of):
     return copy_of("4.3.1/clean") / "codec-none-0"
 
 
-def found_without_indexes(home):
+def found_without_indexes(home, *, clean=True):
     """Return the codes for a listing that came before the indexes had their names."""
     (segment,) = partition.read(home).segments
-    return [finding.code for finding in indexes.missing(replace(segment, indexes={}))]
+    listed = replace(segment, indexes={})
+    return [finding.code for finding in indexes.missing(listed, clean=clean)]
 
 
 def test_what_is_there_now_is_not_missing(home):
@@ -48,3 +49,18 @@ def test_what_is_no_file_is_missing(home):
         path.unlink()
         path.mkdir()
     assert found_without_indexes(home) == ["offset-index/missing", "time-index/missing"]
+
+
+def test_a_broker_that_is_killed_leaves_its_active_segment_without_indexes(copy_of):
+    home = copy_of("4.3.1/killed") / "small-segments-0"
+    segments = partition.read(home).segments
+    for one in (segments[0], segments[-1]):
+        for index in one.indexes.values():
+            index.path.unlink()
+    found = [
+        finding.code
+        for one in partition.read(home).segments
+        for finding in indexes.missing(one, clean=False)
+    ]
+    assert found == ["offset-index/missing", "time-index/missing",
+                     "offset-index/not-written", "time-index/not-written"]  # fmt: skip
