@@ -114,7 +114,7 @@ def _size(option: str, text: str | None) -> int | None:
     return None if text is None else parsing.parse_size(option, text)
 
 
-Chosen = Annotated[options.LocalInputs, Without("paths", "files_from", "null")]
+Chosen = Annotated[options.LocalInputs, Without("paths", "files_from", "null", "broker_config")]
 
 
 def checkpoint() -> None:

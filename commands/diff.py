@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program.spread import spread
+from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ Identical = Annotated[
 @spread
 def diff(
     *,
-    inputs: Sources,
+    inputs: Annotated[Sources, Without("broker_config")],
     identical: Identical = False,
     digest: DigestFile = None,
     running: options.Running,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -29,7 +29,8 @@ class Dirs(options.LocalInputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="Log dirs of one broker, or partition dirs; by default the current directory.",
+            help="Log dirs of one broker, or partition dirs; by default the log dirs of "
+            "--broker-config, else the current directory.",
             show_default=False,
         ),
     ] = None
@@ -59,7 +60,7 @@ def doctor(
     *,
     inputs: Dirs,
     environment: Environment = False,
-    kafka_version: options.KafkaVersion = None,
+    kafka_version: starting_broker.KafkaVersion = None,
     fail_on: options.FailOn = Severity.WARNING,
     max_duration: MaxDuration = DEFAULT_DURATION,
     running: Annotated[options.Running, Without("max_duration")],
@@ -102,7 +103,7 @@ def doctor(
     if not environment:
         limited = replace(running, max_duration=max_duration)
         raise typer.Exit(_examine(inputs, kafka_version, settings, limited, fail_on))
-    if inputs.paths or inputs.files_from:
+    if inputs.paths or inputs.files_from or inputs.broker:
         raise UsageError("--environment takes no DIR")
     raise typer.Exit(_environment(settings))
 
@@ -121,9 +122,11 @@ def _examine(
     from logtool.startup.assumed import Assumed
 
     given = inputs.resolved()
+    keys = (*broker_config.INDEXES, *broker_config.TIMESTAMPS)
+    hints = inputs.broker.hints() if kafka_version is None else ()
     run = Examination(
         given.paths,
-        Assumed(parsing.kafka_version(kafka_version)),
+        Assumed(parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)),
         selection=given.selection,
         budget=Budget(running.threads, running.pace()),
         on_progress=lambda progress: report.show(progress),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.spread import spread
 from logtool.disk import files
 from logtool.errors import UsageError
@@ -16,9 +17,8 @@ from logtool.errors import UsageError
 if TYPE_CHECKING:
     from logtool.commands.output import Report
     from logtool.commands.printing.writers import Object
-    from logtool.disk.log_dir import Inputs
     from logtool.gaps.ghosts import Ghosts
-    from logtool.gaps.run import GapOptions, Result
+    from logtool.gaps.run import GapOptions, Gaps, Result
     from logtool.running.summary import ActionSummary
 
 
@@ -117,7 +117,7 @@ class Shown:
         ),
     ] = None
 
-    def wanted(self) -> "GapOptions":
+    def wanted(self, config: BrokerConfig) -> "GapOptions":
         """Return what the engine is to find out; UsageError for what makes no sense."""
         if self.fill_losses and not self.output:
             raise UsageError("--fill-losses is for --output")
@@ -128,6 +128,10 @@ class Shown:
             isolation=self.isolation is IsolationChoice.READ_COMMITTED,
             policy=None if self.cleanup_policy is None else str(self.cleanup_policy),
             max_batch_memory=parsing.parse_batch_memory(self.max_batch_memory),
+            static=config.take(
+                *broker_config.TIMESTAMPS,
+                *([] if self.cleanup_policy else [broker_config.POLICY]),
+            ),
         )
 
 
@@ -181,34 +185,28 @@ def gaps(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import gaps
+    from logtool.gaps.run import Gaps
     from logtool.running.summary import ActionSummary
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=gaps.make(settings), summary=summary, inputs=given)
-    _list(report, summary, given, shown, running)
+    job = Gaps(
+        given.paths,
+        shown.wanted(inputs.broker),
+        selection=given.selection,
+        run=running.run(report.show),
+    )
+    _list(report, summary, job, shown)
     raise typer.Exit(report.exit_status())
 
 
-def _list(
-    report: "Report",
-    summary: "ActionSummary",
-    given: "Inputs",
-    shown: Shown,
-    running: options.Running,
-) -> None:
+def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown) -> None:
     """Print the gaps of all partitions, partition by partition, and in the end the sums."""
     from logtool.commands.views import gaps
     from logtool.commands.views.findings import Aside
     from logtool.errors import UnreadableError
     from logtool.gaps import fill
-    from logtool.gaps.run import Gaps
 
-    job = Gaps(
-        given.paths,
-        shown.wanted(),
-        selection=given.selection,
-        run=running.run(report.show),
-    )
     if shown.output:
         fill.check_target(shown.output)
     printer, aside = _Printer(report, shown), Aside(report)

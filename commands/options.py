@@ -14,13 +14,15 @@ import typer
 
 from logtool.commands.output import OutputSettings
 from logtool.commands.program import parsing
+from logtool.commands.program.broker_config import NO_CONFIG, BrokerConfig
+from logtool.commands.program.broker_config import load as load_broker_config
 from logtool.commands.program.spread import Without
 from logtool.disk import files
 from logtool.errors import UsageError
 from logtool.findings import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from logtool.disk import log_dir
     from logtool.disk.log_dir import Selection
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from logtool.running.progress import Progress as RunProgress
     from logtool.running.run import Run
     from logtool.running.workers import Pace
-    from logtool.startup.assumed import Assumed
 
 
 def local_path(text: str) -> Path:
@@ -64,7 +65,7 @@ Paths = Annotated[
     typer.Argument(
         metavar="PATH...",
         help="Log dirs, partition dirs or files, here or at a URL such as s3://bucket/dir; by "
-        "default the current directory.",
+        "default the log dirs of --broker-config, else the current directory.",
         show_default=False,
     ),
 ]
@@ -72,7 +73,8 @@ LocalPaths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATH...",
-        help="Log dirs, partition dirs or files; by default the current directory.",
+        help="Log dirs, partition dirs or files; by default the log dirs of --broker-config, else "
+        "the current directory.",
         show_default=False,
     ),
 ]
@@ -107,6 +109,14 @@ Partitions = Annotated[
         help="Take only these partitions of a log dir: 0, or 0,3-5; repeatable.",
     ),
 ]
+BrokerConfigFile = Annotated[
+    BrokerConfig | None,
+    typer.Option(
+        "--broker-config", metavar="FILE", parser=load_broker_config,
+        help="A broker's own file, such as server.properties: its log dirs where no PATH is given, "
+        "and its settings where no option says otherwise. One line says what was taken.",
+    ),
+]  # fmt: skip
 FormatOption = Annotated[
     Format, typer.Option("-f", "--format", help="Format of standard output.", show_default=True)
 ]
@@ -189,45 +199,6 @@ MaxDuration = Annotated[
         help="Stop after TIME, such as 90s, 10m or 2h, and report what was checked.",
     ),
 ]
-NEWEST_KAFKA = "4.3"
-KafkaVersion = Annotated[
-    str | None,
-    typer.Option(
-        "--kafka-version",
-        metavar="X.Y",
-        help=f"Release of the broker that will start: {parsing.KAFKA_VERSIONS}. By default the "
-        "nearest to that which registered last in the metadata log, else 4.3.",
-    ),
-]
-OneKafkaVersion = Annotated[
-    str,
-    typer.Option(
-        "--kafka-version",
-        metavar="X.Y",
-        help=f"Release of the brokers: {parsing.KAFKA_VERSIONS}.",
-        show_default=True,
-    ),
-]
-IndexInterval = Annotated[
-    int | None,
-    typer.Option(
-        "--index-interval-bytes",
-        metavar="N",
-        min=0,
-        help="index.interval.bytes of all topics; by default what the metadata log of the broker "
-        "says of each, else 4096. Give log.index.interval.bytes of the broker where it is set.",
-    ),
-]
-IndexSize = Annotated[
-    int | None,
-    typer.Option(
-        "--index-size-max-bytes",
-        metavar="N",
-        min=12,
-        help="segment.index.bytes of all topics; by default what the metadata log of the broker "
-        "says of each, else 10485760. Give log.index.size.max.bytes of the broker where it is set.",
-    ),
-]
 Apply = Annotated[
     bool,
     typer.Option(
@@ -282,6 +253,12 @@ class Inputs:
     topic: Topics = None
     exclude_topic: ExcludeTopics = None
     partition: Partitions = None
+    broker_config: BrokerConfigFile = None
+
+    @property
+    def broker(self) -> BrokerConfig:
+        """Return what the broker's own file says; nothing without one."""
+        return self.broker_config or NO_CONFIG
 
     @property
     def selection(self) -> "Selection":
@@ -295,7 +272,13 @@ class Inputs:
         )
 
     def texts(self) -> list[str]:
-        """Return the paths given and those that --files-from names, as `parsing.all_texts` does."""
+        """Return the paths given and those that --files-from names, as `parsing.all_texts` does.
+
+        Where there are none of either, they are the log dirs of the broker's own file.
+        """
+        none = not self.paths and self.files_from is None and not self.null
+        if self.broker and none:
+            return self.broker.log_dirs()
         return parsing.all_texts(self.paths, self.files_from, self.null)
 
     def path_of(self, text: str) -> Path:
@@ -312,11 +295,17 @@ class Inputs:
 
         return [node_dir.parse(text, self.path_of) for text in self.texts()]
 
-    def resolved(self) -> "log_dir.Inputs":
-        """Return the paths with the selection."""
+    def resolved(
+        self, paths: "Sequence[Path] | None" = None, selection: "Selection | None" = None
+    ) -> "log_dir.Inputs":
+        """Return the paths, by default those of `given`, with the selection and who named them."""
         from logtool.disk import log_dir
 
-        return log_dir.Inputs(self.given(), self.selection)
+        return log_dir.Inputs(
+            self.given() if paths is None else paths,
+            self.selection if selection is None else selection,
+            config=self.broker_config,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,22 +414,3 @@ class Spark:
     def settings(self) -> dict[str, str]:
         """Return the settings of Spark; UsageError for what is none."""
         return parsing.parse_conf(self.conf)
-
-
-@dataclass(frozen=True, slots=True)
-class StartingBroker:
-    """What is known of the broker that will start."""
-
-    kafka_version: KafkaVersion = None
-    index_interval_bytes: IndexInterval = None
-    index_size_max_bytes: IndexSize = None
-
-    def assumed(self) -> "Assumed":
-        """Return what is assumed of it; UsageError for a release that is not known."""
-        from logtool.startup.assumed import Assumed
-
-        return Assumed(
-            kafka=parsing.kafka_version(self.kafka_version),
-            index_interval=self.index_interval_bytes,
-            index_size=self.index_size_max_bytes,
-        )

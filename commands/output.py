@@ -140,7 +140,9 @@ class Report:
                 }
             )
         self._hide_progress()
-        error(str(problem))
+        config = self._inputs.config if self._inputs else None
+        source = config.source_of(problem.path) if config else None
+        error(f"{source}: {problem}" if source else str(problem))
 
     def refused(self, problem: LogtoolError, reason: str = "refused") -> None:
         """Print what was not done for safety's sake, like an input that could not be read."""
@@ -194,6 +196,10 @@ class Report:
 
     def __enter__(self) -> "Report":
         self._interrupts.catch()
+        if config := self._inputs and self._inputs.config:
+            for warning in config.warnings:
+                self.note(warning, "warning")
+            self.note(config.told(), "dim")
         return self
 
     def __exit__(

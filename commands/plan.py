@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from logtool.startup.forecast import Forecast
 
 Threads = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--recovery-threads",
         metavar="N",
         min=1,
-        help="num.recovery.threads.per.data.dir of the broker.",
-        show_default=True,
+        help="num.recovery.threads.per.data.dir of the broker; by default that of "
+        "--broker-config, else 1.",
     ),
 ]
 ReadRate = Annotated[
@@ -39,8 +39,8 @@ ReadRate = Annotated[
 def plan(
     *,
     inputs: options.LocalInputs,
-    broker: options.StartingBroker,
-    recovery_threads: Threads = 1,
+    broker: starting_broker.StartingBroker,
+    recovery_threads: Threads = None,
     read_rate: ReadRate = None,
     running: options.Running,
     printing: options.Printing,
@@ -70,6 +70,7 @@ def plan(
     Examples:
       logtool plan /var/lib/kafka/data
       logtool plan --kafka-version 3.9 --recovery-threads 4 /data1/kafka /data2/kafka
+      logtool plan --broker-config /etc/kafka/server.properties
       logtool plan --json /var/lib/kafka/data | jq '.items[] | select(.lost_records > 0)'
 
     Exit status:
@@ -94,12 +95,13 @@ def plan(
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths,
-        broker.assumed(),
+        broker.assumed(inputs.broker),
         selection=given.selection,
         run=running.run(report.show),
     )
     ask_disk = running.max_rate is None
-    _print(report, forecast, summary, threads=recovery_threads, rate=rate, ask_disk=ask_disk)
+    threads = recovery_threads or inputs.broker.number(broker_config.THREADS, 1)
+    _print(report, forecast, summary, threads=threads, rate=rate, ask_disk=ask_disk)
     raise typer.Exit(report.exit_status())
 
 

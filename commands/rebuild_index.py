@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import starting_broker
 from logtool.commands.program.spread import Without, spread
 from logtool.disk import shell
 from logtool.errors import UsageError
@@ -53,7 +54,7 @@ def rebuild_index(
     inputs: options.LocalInputs,
     kind: Kinds = None,
     only_bad: OnlyBad = True,
-    broker: Annotated[options.StartingBroker, Without("kafka_version")],
+    broker: Annotated[starting_broker.StartingBroker, Without("kafka_version")],
     apply: options.Apply = False,
     undo_dir: options.UndoDir = None,
     output: Output = None,
@@ -99,7 +100,7 @@ def rebuild_index(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import rebuild
-    from logtool.rebuild import KINDS, Consent, FileChoice, Indexing, Rebuild
+    from logtool.rebuild import KINDS, Consent, FileChoice, Rebuild
     from logtool.running.summary import ActionSummary
 
     command = shell.join(["logtool", *sys.argv[1:]])
@@ -113,7 +114,7 @@ def rebuild_index(
         wanted=FileChoice(frozenset(KINDS[name] for name in kind or KINDS), not only_bad),
         consent=consent,
         selection=given.selection,
-        indexing=Indexing(broker.index_interval_bytes, broker.index_size_max_bytes),
+        indexing=broker.indexing(inputs.broker),
         run=running.run(report.show),
         summary=summary,
     )

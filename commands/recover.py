@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import starting_broker
+from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.spread import spread
 from logtool.disk import shell
 from logtool.errors import UsageError
@@ -137,13 +139,15 @@ class Way:
         ),
     ] = True
 
-    def assumed(self, broker: options.StartingBroker, begin: Begin) -> "Assumed":
+    def assumed(
+        self, broker: starting_broker.StartingBroker, begin: Begin, config: BrokerConfig
+    ) -> "Assumed":
         """Return what is assumed of the start; UsageError for what does not go together."""
         supplement = self.strategy is StrategyChoice.SUPPLEMENT
         if supplement and begin.truncate_to:
             raise UsageError("--truncate-to goes with --strategy rebuild only")
         return replace(
-            broker.assumed(),
+            broker.assumed(config),
             cut_precisely=self.cut_precisely,
             clean=begin.clean,
             supplement=supplement,
@@ -194,7 +198,7 @@ def recover(
     inputs: options.LocalInputs,
     begin: Begin,
     way: Way,
-    broker: options.StartingBroker,
+    broker: starting_broker.StartingBroker,
     consented: Consented,
     running: options.Running,
     printing: options.Printing,
@@ -236,17 +240,16 @@ def recover(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import actions
-    from logtool.disk.log_dir import Inputs
     from logtool.running.summary import ActionSummary
     from logtool.startup.recover import Recover
 
     settings, summary = printing.settings(), ActionSummary()
     points, selection = begin.points(inputs.selection)
-    given = Inputs(inputs.given(), selection)
+    given = inputs.resolved(selection=selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     job = Recover(
         paths=given.paths,
-        assumed=way.assumed(broker, begin),
+        assumed=way.assumed(broker, begin, inputs.broker),
         consent=consented.consent(),
         selection=selection,
         points=points,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program import broker_config
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
@@ -31,14 +32,13 @@ ModeOption = Annotated[
     ),
 ]
 Threads = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--threads",
         metavar="N",
         min=1,
         help="num.recovery.threads.per.data.dir of the broker; they gain less here: only one at "
-        "a time can wait for a page.",
-        show_default=True,
+        "a time can wait for a page. By default that of --broker-config, else 1.",
     ),
 ]
 Repeat = Annotated[
@@ -95,7 +95,7 @@ def sanity(
     *,
     inputs: options.LocalInputs,
     mode: ModeOption = ModeChoice.BOTH,
-    threads: Threads = 1,
+    threads: Threads = None,
     repeat: Repeat = 1,
     cold: Cold = False,
     first_access: FirstAccess = 0,
@@ -144,7 +144,7 @@ def sanity(
         given.paths,
         Procedure(
             modes=modes,
-            threads=threads,
+            threads=threads or inputs.broker.number(broker_config.THREADS, 1),
             repeat=repeat,
             cold=cold,
             readers=first_access,

@@ -238,7 +238,7 @@ def _scan(
     if not output:
         raise UsageError("--output is missing: the tables go there")
     if about := runs.options():
-        if inputs.paths or inputs.files_from:
+        if inputs.paths or inputs.files_from or inputs.broker:
             raise UsageError(f"{about} are about --output: they take no PATH")
         return _runs(settings, output, written, runs)
     given, conf = inputs.resolved(), spark.settings()

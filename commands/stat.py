@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from logtool.commands.output import OutputSettings, Report
     from logtool.disk.log_dir import Inputs
     from logtool.exits import Exit
@@ -121,7 +123,8 @@ def stat(
         sort = SortBy.SIZE
     limit = parsing.parse_batch_memory(max_batch_memory)
     chosen = _Chosen(sort, top, segments=segments, unpacked=level is StatLevel.RECORDS)
-    raise typer.Exit(_survey(settings, given, chosen, limit, running, fail_on))
+    static = inputs.broker.take(*broker_config.TIMESTAMPS)
+    raise typer.Exit(_survey(settings, given, chosen, limit, static, running, fail_on))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ class _Chosen:
 
 def _survey(
     settings: "OutputSettings", given: "Inputs", chosen: _Chosen, limit: int,
-    running: options.Running, fail_on: Severity,
+    static: "Mapping[str, str]", running: options.Running, fail_on: Severity,
 ) -> "Exit":  # fmt: skip
     """Print what logs add up to, batch by batch."""
     from logtool.commands.output import Report
@@ -153,6 +156,7 @@ def _survey(
         unpack=chosen.unpacked,
         selection=given.selection,
         limit=limit,
+        static=static,
         run=running.run(report.show),
     )
     printer, aside = _Printer(report, chosen), Aside(report)

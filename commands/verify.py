@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -115,7 +115,6 @@ def verify(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import findings
-    from logtool.disk.log_dir import Inputs
     from logtool.verify import Level, Verification
 
     settings = printing.settings()
@@ -131,9 +130,10 @@ def verify(
         selection=inputs.selection,
         limit=parsing.parse_batch_memory(max_batch_memory),
         budget=budget,
+        static={} if level is LevelChoice.QUICK else inputs.broker.take(*broker_config.TIMESTAMPS),
         on_progress=lambda progress: report.show(progress),
     )
-    given = Inputs(paths, inputs.selection)
+    given = inputs.resolved(paths)
     report = Report(settings, findings.make(settings), job.summary, given)
     printer = findings.Printer(report, max_findings)
     _run(job, report, printer, spark if engine is EngineChoice.SPARK else None)

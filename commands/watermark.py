@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 
@@ -73,7 +73,7 @@ def watermark(
     *,
     inputs: Dirs,
     leader: Leader = None,
-    kafka_version: options.OneKafkaVersion = options.NEWEST_KAFKA,
+    kafka_version: starting_broker.OneKafkaVersion = starting_broker.NEWEST_KAFKA,
     fail_on: options.FailOn = Severity.WARNING,
     running: options.Running,
     printing: options.Printing,
@@ -120,15 +120,15 @@ def watermark(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import watermark
-    from logtool.disk.log_dir import Inputs
     from logtool.startup.assumed import Assumed
     from logtool.watermark.run import Watermarks
 
     settings, dirs = printing.settings(), inputs.node_dirs()
-    given = Inputs([source.path for source in dirs], inputs.selection)
+    version = parsing.parse_kafka_version(kafka_version)
+    given = inputs.resolved([source.path for source in dirs])
     job = Watermarks(
         dirs,
-        Assumed(parsing.parse_kafka_version(kafka_version)),
+        Assumed(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
         selection=given.selection,
         leader=leader,
         run=running.run(lambda progress: report.show(progress)),

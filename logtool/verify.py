@@ -1,6 +1,6 @@
 """Everything that can be checked about the given paths: a stream of findings and a summary."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,9 +74,12 @@ class Verification:
         budget: Budget | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         areas: Collection[str] = (),
+        static: Mapping[str, str] | None = None,
     ) -> None:
         self._paths = paths
         self._areas = areas
+        self._static = static or {}
+        """What the broker's own file sets."""
         self._level = level
         self._limit = limit
         self._selection = selection or Selection()
@@ -134,7 +137,9 @@ class Verification:
                     request = self._request(
                         needs_topic_id=era.needs_topic_id(path),
                         cleaning=cleaning,
-                        allowed=self._allowed(timestamps.allowed_around, path),
+                        allowed=self._allowed(
+                            lambda path: timestamps.allowed_around(path, self._static), path
+                        ),
                     )
                     read = partition.read_or_error(path)
                     yield from self._partitions([self._job(path, read, request)])
@@ -150,7 +155,7 @@ class Verification:
             member = identity.member(home)
             if not member.unread:  # which is told when its files are checked
                 members.append(member)
-        for broker in ensemble.brokers(members, NEWEST):
+        for broker in ensemble.brokers(members, NEWEST, self._static):
             topic_ids: root.TopicIds = {}
             for member in broker.members:
                 self._brokers[member.path] = broker
@@ -169,6 +174,7 @@ class Verification:
             facts,
             self._neighbours,
             lambda count: self._schedule.spend(count, path),
+            self._static,
         )
         self.summary.count(facts, partitions=0)
 
@@ -264,7 +270,9 @@ class Verification:
     def _allowed_of(self, path: Path) -> Allowed:
         """Return the same of a log dir, by the metadata log of its broker."""
         broker = self._brokers.get(path)
-        return Allowed(broker.image, broker.node_id) if broker else Allowed()
+        if broker is None:
+            return Allowed(static=self._static)
+        return Allowed(broker.image, broker.node_id, self._static)
 
     def _job(
         self,

@@ -8,7 +8,7 @@ ask here. Source: ``MetaPropertiesEnsemble``, ``KafkaRaftServer.initializeLogDir
 ``BrokerMetadataCheckpoint`` (before 3.7, where every difference between the files is fatal).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -67,7 +67,9 @@ class Future:
         return self.live is not None and self.live.parent == self.path.parent
 
 
-def brokers(members: Sequence[Member], kafka: tuple[int, int]) -> list["Ensemble"]:
+def brokers(
+    members: Sequence[Member], kafka: tuple[int, int], static: Mapping[str, str] | None = None
+) -> list["Ensemble"]:
     """Divide log dirs that may be several brokers'.
 
     Each broker has one metadata log, so other node ids beside a metadata log of their own are
@@ -78,16 +80,25 @@ def brokers(members: Sequence[Member], kafka: tuple[int, int]) -> list["Ensemble
         groups.setdefault(member.node, []).append(member)
     whole = [any(member.has_metadata_log for member in group) for group in groups.values()]
     if sum(whole) <= 1 and not (len(groups) > 1 and not any(whole)):
-        return [Ensemble(members, kafka)] if members else []
-    return [Ensemble(group, kafka) for group in groups.values()]
+        return [Ensemble(members, kafka, static)] if members else []
+    return [Ensemble(group, kafka, static) for group in groups.values()]
 
 
 class Ensemble:
     """The log dirs of one broker: what their start knows before, and what it does to them."""
 
-    def __init__(self, members: Sequence[Member], kafka: tuple[int, int] | None) -> None:
-        """Without a release of `kafka` it is that which the log dirs show."""
+    def __init__(
+        self,
+        members: Sequence[Member],
+        kafka: tuple[int, int] | None,
+        static: Mapping[str, str] | None = None,
+    ) -> None:
+        """Without a release of `kafka` it is that which the log dirs show.
+
+        `static` is what the broker's own file sets.
+        """
         self.members = tuple(members)
+        self.static = static or {}
         self._given = kafka
         self.unread: UnreadableError | None = None
         """Why the metadata log could not be opened, after `image`."""
@@ -108,10 +119,12 @@ class Ensemble:
         if self.metadata_log is None:
             return None
         try:
-            return metadata_image.read(self.metadata_log.path / metadata_image.DIRECTORY)
+            image = metadata_image.read(self.metadata_log.path / metadata_image.DIRECTORY)
         except UnreadableError as error:
             self.unread = error
             return None
+        image.static = self.static
+        return image
 
     @cached_property
     def node_id(self) -> int | None:
@@ -132,10 +145,14 @@ class Ensemble:
 
     @cached_property
     def kafka(self) -> tuple[int, int]:
-        """Return the release whose start this is: the given, else the nearest to that shown."""
+        """Return the release whose start this is: the given, else the nearest to that shown.
+
+        Where neither tells, the broker's own file may hint at one.
+        """
         if self._given:
             return self._given
-        return releases.nearest(self.shown) if self.shown else releases.KNOWN[-1]
+        near = self.shown or releases.hinted(self.static)
+        return releases.nearest(near) if near else releases.KNOWN[-1]
 
     @property
     def is_kafka_assumed(self) -> bool:

@@ -1,6 +1,6 @@
 """One file by itself, with the log that lies beside it where its rules need one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,15 +26,19 @@ def check_single_file(
     facts: PartitionFacts,
     neighbours: Neighbours,
     on_bytes: Callable[[int], None],
+    static: Mapping[str, str] | None = None,
 ) -> Iterator[Item]:
-    """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's."""
+    """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's.
+
+    `static` is what the broker's own file sets.
+    """
     name = names.parse_partition_file(path.name)
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_root_file(path.name)
     with LogFile(path) as opened:
         file = File(path=path, name=name, size=opened.size, mtime_ns=0)
     if name.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
-        yield from _in_segment(file, level, limit, facts, neighbours, on_bytes)
+        yield from _in_segment(file, level, limit, facts, neighbours, on_bytes, static)
     elif name.kind is FileKind.TRANSACTION_INDEX:
         index = transaction_index.parse(files.read_small(path))
         for finding in transaction_index.check(index, base_offset=name.offset):
@@ -56,6 +60,7 @@ def _in_segment(
     facts: PartitionFacts,
     neighbours: Neighbours,
     on_bytes: Callable[[int], None],
+    static: Mapping[str, str] | None,
 ) -> Iterator[Item]:
     """Check a log by itself, or an index against the log beside it; only `file` is judged."""
     segment = _segment(file, neighbours)
@@ -66,7 +71,8 @@ def _in_segment(
         segment = replace(segment, indexes={file.name.kind: file})
     else:
         segment = replace(segment, indexes={})
-    allowed = timestamps.allowed_around(file.path.parent).ahead_ms(_topic(file.path.parent))
+    known = timestamps.allowed_around(file.path.parent, static or {})
+    allowed = known.ahead_ms(_topic(file.path.parent))
     report = check_segment(Task(segment, level, limit=limit, ahead_ms=allowed), on_bytes)
     facts.segments, facts.batches = 1, report.batches
     facts.records, facts.bytes = report.records, report.bytes

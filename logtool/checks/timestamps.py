@@ -14,8 +14,8 @@ batch came, only that it came before that moment. So nothing can be held against
 Source: ``LogValidator.validateTimestamp``, ``ServerLogConfigs`` (Kafka 3.9.2 and 4.3.1).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,7 @@ _PAST_MS = 20 * _YEAR_MS
 _OLDEST_WRITE_MS = 40 * _YEAR_MS
 """A file that was last written before 2010 has a time that somebody has set."""
 _LONGEST = 2**63 - 1
+_NOTHING: Mapping[str, str] = {}
 UNITS = {"seconds": (1000, 1), "microseconds": (1, 1000), "nanoseconds": (1, 1_000_000)}
 """By unit: what to multiply and then to divide by, for milliseconds."""
 
@@ -50,34 +51,43 @@ class Allowed:
 
     image: MetadataImage | None = None
     node_id: int | None = None
+    static: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's own file sets."""
 
     def ahead_ms(self, topic: str | None) -> int | None:
         """Return what a topic allows, in ms; None where that is not known.
 
         The metadata log itself is not asked about: controllers write it, and no setting counts.
         """
-        if self.image is None or self.image.damage or topic in (None, CLUSTER_METADATA):
+        if topic in (None, CLUSTER_METADATA):
             return None
-        return self.image.ahead_ms(topic or "", self.node_id)
+        image = self.image
+        if image is None or image.damage:
+            image = MetadataImage(static=self.static)
+        return image.ahead_ms(topic or "", self.node_id)
 
 
-def allowed_in(path: Path) -> Allowed:
+def allowed_in(path: Path, static: Mapping[str, str] = _NOTHING) -> Allowed:
     """Return what the metadata log in a log dir says; nothing where it has none to be read."""
     if not files.has_dir(path / metadata_image.DIRECTORY):
-        return Allowed()
+        return Allowed(static=static)
     try:
         meta = identity.member(log_dir.read(path)).meta
-        return Allowed(metadata_image.read(path), meta.node_id if meta else None)
+        image = metadata_image.read(path)
     except UnreadableError:
-        return Allowed()
+        return Allowed(static=static)
+    image.static = static
+    return Allowed(image, meta.node_id if meta else None, static)
 
 
-def allowed_around(path: Path) -> Allowed:
+def allowed_around(path: Path, static: Mapping[str, str] = _NOTHING) -> Allowed:
     """Return the same for a partition dir, or a file in one, by the log dir that it stands in.
 
     At a URL nothing is asked for beside the path, for each question there is a request.
     """
-    return Allowed() if files.is_remote(path) else allowed_in(path.resolve().parent)
+    if files.is_remote(path):
+        return Allowed(static=static)
+    return allowed_in(path.resolve().parent, static)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Protocol
 
 from logtool.disk import files, partition, shell
 from logtool.disk.partition import File
@@ -75,6 +76,20 @@ class Selection:
         return " ".join(words)
 
 
+class NamedBy(Protocol):
+    """A file that names log dirs."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Return what is odd in it, a line each."""
+
+    def told(self) -> str:
+        """Return the line that says what was taken from it."""
+
+    def source_of(self, path: Path) -> str | None:
+        """Return where it names a path; None where it does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What a command line asks a command to look at."""
@@ -83,6 +98,8 @@ class Inputs:
     selection: Selection = Selection()
     files_select: bool = False
     """Whether the selection holds inside the files given too, as it does for digests."""
+    config: NamedBy | None = None
+    """The broker's own file, where one was given."""
 
     def unmatched(self) -> Iterator[NothingMatchedError]:
         """Yield, path by path, why a run found no partition to look at.

@@ -130,7 +130,7 @@ class Examination:
     def _verify(self, level: Level, checked: Checked) -> None:
         run = Verification(
             self.paths, level=level, selection=self.selection, budget=self.budget,
-            on_progress=self.on_progress,
+            on_progress=self.on_progress, static=self.assumed.static,
         )  # fmt: skip
         checked.summary = run.summary
         for item in run:

@@ -1,7 +1,7 @@
 """What is known of a partition before its batches are read."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool.checks import small_files, timestamps
@@ -38,6 +38,8 @@ class GapOptions:
     """``cleanup.policy``, for all; None: as the metadata log says."""
     max_batch_memory: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
+    static: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's own file sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def subjects(
             yield _single(path, wanted)
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
-        home = Home(log_dir.read(top), Assumed(_KAFKA))
+        home = Home(log_dir.read(top), Assumed(_KAFKA, static=wanted.static))
         yield from home.unread
     except UnreadableError as error:
         yield error
@@ -96,7 +98,7 @@ def subjects(
         try:
             listed = partition.read(folder)
             epochs, unread = _epochs(listed)
-            allowed = Allowed(home.image, home.node_id).ahead_ms(listed.topic)
+            allowed = Allowed(home.image, home.node_id, wanted.static).ahead_ms(listed.topic)
             yield PartitionToRead(listed, _facts(listed, home, wanted, epochs), allowed, unread)
         except UnreadableError as error:
             yield error
@@ -124,7 +126,7 @@ def _single(path: Path, wanted: GapOptions) -> PartitionToRead:
         first_base=base,
         epochs=epochs,
     )
-    allowed = timestamps.allowed_around(path.parent).ahead_ms(listed.topic)
+    allowed = timestamps.allowed_around(path.parent, wanted.static).ahead_ms(listed.topic)
     return PartitionToRead(alone, facts, allowed, unread)
 
 
@@ -138,6 +140,9 @@ def _facts(listed: Partition, home: Home, wanted: GapOptions, epochs: Epochs) ->
     policy, source = wanted.policy, "the command line"
     if policy is None:
         policy, source = _policy(home, listed), "the metadata log"
+        static = wanted.static.get("log.cleanup.policy")
+        if policy is None and static and not listed.is_metadata_log:
+            policy, source = static, "the broker's own file"
     start = first if row is None else max(row, first)
     if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
@@ -167,7 +172,7 @@ def _policy(home: Home, listed: Partition) -> str | None:
     topic = listed.topic
     if not home.image or topic is None:
         return None
-    return home.image.topic_config(topic, "cleanup.policy", home.node_id)
+    return next(home.image.dynamic_values(topic, "cleanup.policy", home.node_id), None)
 
 
 def _may_be_remote(home: Home, listed: Partition) -> bool:

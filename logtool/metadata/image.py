@@ -8,7 +8,7 @@ Source: ``MetadataDelta``, ``TopicsDelta``, ``ConfigurationsDelta``, ``MetadataB
 ``PartitionRegistration.merge`` (Kafka 3.9 and 4.x).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -69,6 +69,8 @@ class MetadataImage:
     """By node id: ``directory.id`` of the log dirs that it had online when it registered last."""
     metadata_versions: dict[int, int] = field(default_factory=dict)
     """By node id: the highest ``metadata.version`` that it supported when it registered last."""
+    static: Mapping[str, str] = field(default_factory=dict)
+    """What server.properties says, where it was given: it counts last."""
     offset: int = 0
     """Where reading ended: the offset behind the last record that was looked at."""
     damage: str | None = None
@@ -80,12 +82,18 @@ class MetadataImage:
     def topic_config(self, topic: str, name: str, node_id: int | None = None) -> str | None:
         """Return a topic's setting: its own, else the node's default, else that of all brokers.
 
-        None means that server.properties or Kafka's default decides, which the image does not know.
+        None means that Kafka's default decides, or server.properties, where `static` is empty.
         """
         return next(self.topic_values(topic, name, node_id), None)
 
     def topic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
         """Yield all values that are set for a topic's setting, that which counts first."""
+        yield from self.dynamic_values(topic, name, node_id)
+        if _BROKER_NAMES.get(name) in self.static:
+            yield self.static[_BROKER_NAMES[name]]
+
+    def dynamic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
+        """Yield those of the metadata log itself."""
         own = self.topic_configs.get(topic, {})
         if name in own:
             yield own[name]
@@ -103,7 +111,8 @@ class MetadataImage:
         """Return how far ahead of its broker's clock a timestamp in a topic may be, in ms.
 
         None where it is not set here: then it is an hour since 4.0, and any time before, unless
-        server.properties says otherwise. Source: ``LogConfig.getMessageTimestampAfterMaxMs`` (3.9),
+        a server.properties that was not given says otherwise. Source:
+        ``LogConfig.getMessageTimestampAfterMaxMs`` (3.9),
         where the older setting counts as long as the newer one is not set; 4.0 took that away.
         """
         names = ("message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")

@@ -5,6 +5,8 @@ tests/broker. A node registers with the highest ``metadata.version`` that it sup
 its release.
 """
 
+from collections.abc import Mapping
+
 KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3))
 """Held against brokers of 3.3.2, 3.7.2, 3.9.2 and 4.3.1."""
 _NEWEST_FEATURE = {
@@ -22,6 +24,19 @@ def text(release: tuple[int, int]) -> str:
 def of_feature(level: int) -> tuple[int, int]:
     """Return the release that offers this ``metadata.version``; the newest for a higher one."""
     return next((r for r, newest in _NEWEST_FEATURE.items() if level <= newest), (4, 3))
+
+
+def hinted(static: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return the release that a broker's own file hints at; None where it says nothing of it.
+
+    ``inter.broker.protocol.version`` is no newer than the broker, and 4.0 knows it no more. With
+    ZooKeeper no broker is newer than 3.9; what KRaft does without is not among `static`.
+    """
+    protocol = static.get("inter.broker.protocol.version")
+    if protocol:
+        major, minor, *_ = protocol.partition("-")[0].split(".")
+        return int(major), int(minor)
+    return (3, 9) if "zookeeper.connect" in static else None
 
 
 def nearest(release: tuple[int, int]) -> tuple[int, int]:

@@ -96,7 +96,7 @@ class Rebuild:
         self, log_dir: Path, given: list[Scope | None]
     ) -> Iterator[list[Action | UnreadableError]]:
         """Yield what is to be done, some segments at a time."""
-        home = Home(log_dirs.read(log_dir), Assumed(NEWEST))
+        home = Home(log_dirs.read(log_dir), Assumed(NEWEST, static=self.indexing.static))
         yield list(home.unread)
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
             text = f"nothing was changed: what is to be built depends on {error.path.name}"

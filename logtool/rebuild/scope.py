@@ -1,7 +1,8 @@
 """The partitions that paths name, and what their log dir says about building indexes."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool.disk import log_dir, partition
@@ -43,6 +44,8 @@ class Indexing:
     """Bytes, ``index.interval.bytes``."""
     max_size: int | None = None
     """Bytes, ``segment.index.bytes``."""
+    static: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's own file sets, where the metadata log says nothing."""
 
 
 def partition_settings(home: Home, path: Path, indexing: Indexing) -> PartitionSettings:
@@ -50,12 +53,11 @@ def partition_settings(home: Home, path: Path, indexing: Indexing) -> PartitionS
     interval, size = indexing.interval, indexing.max_size
     directory = names.parse_directory(path.resolve().name)
     if not isinstance(directory, PartitionDirectory):
-        interval = INDEX_INTERVAL if interval is None else interval
         return PartitionSettings(
             clean=home.clean,
             log_start=0,
-            index_interval=interval,
-            max_index_size=MAX_INDEX_SIZE if size is None else size,
+            index_interval=home.index_interval("", interval),
+            max_index_size=home.max_index_size("", size),
         )
     # The metadata log is recovered at every start, whatever the marker says.
     clean = home.clean and directory.topic != names.CLUSTER_METADATA

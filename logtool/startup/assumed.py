@@ -25,5 +25,7 @@ class Assumed:
     """Whether the logs that a broker does not read are checked too."""
     truncate_to: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The offsets from which on nothing of these partitions is to stay, as no broker does."""
+    static: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's own file sets, by Kafka's names, where nothing dynamic says otherwise."""
     supplement: bool = False
     """Whether indexes and producer state are kept and added to, and not made anew."""

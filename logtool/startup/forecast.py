@@ -63,7 +63,7 @@ class Forecast:
         self._run = run or Run()
         self._loaded: dict[Path, PartitionForecast] = {}
         self._given = ensemble
-        self.ensemble = ensemble or Ensemble((), assumed.kafka)
+        self.ensemble = ensemble or Ensemble((), assumed.kafka, assumed.static)
         """All log dirs given: those of one broker."""
         self.homes: list[Home] = []
         self.out_of_time = False
@@ -168,7 +168,9 @@ class Forecast:
                 continue
             opened.append((root, chosen))
         if self._given is None:
-            self.ensemble = Ensemble(list(members.values()), self._assumed.kafka)
+            self.ensemble = Ensemble(
+                list(members.values()), self._assumed.kafka, self._assumed.static
+            )
         homes: dict[Path, Home] = {}
         for root, chosen in opened:
             try:

@@ -21,6 +21,7 @@ from logtool.loading import metadata_log
 from logtool.loading.loaded import Start
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.metadata import image as metadata_image
+from logtool.metadata.image import MetadataImage
 from logtool.startup import strays
 from logtool.startup.assumed import Assumed
 from logtool.startup.partition import LoadRequest
@@ -40,7 +41,7 @@ class Home:
         self, root_dir: DataDir, assumed: Assumed, ensemble: Ensemble | None = None
     ) -> None:
         self.root = root_dir
-        self.ensemble = ensemble or Ensemble([member(root_dir)], assumed.kafka)
+        self.ensemble = ensemble or Ensemble([member(root_dir)], assumed.kafka, assumed.static)
         self.clean = root_dir.is_clean if assumed.clean is None else assumed.clean
         self.notes: list[Action] = []
         """What happens to the log dir as a whole."""
@@ -122,9 +123,8 @@ class Home:
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
         if chosen is not None:
             return chosen
-        if self.image is None:
-            return default
-        return self.image.topic_number(topic, name, default, self.node_id)
+        image = self.image or MetadataImage(static=self._assumed.static)
+        return image.topic_number(topic, name, default, self.node_id)
 
     def _read(self, kind: FileKind) -> dict[TopicPartition, int]:
         """Read one offset checkpoint, and note what a broker does that cannot.

@@ -110,7 +110,7 @@ class Recover:
             if isinstance(given, Opened) and given.log_dir not in members:
                 with suppress(UnreadableError):  # which is told in its turn
                     members[given.log_dir] = member(given.read())
-        return Ensemble(list(members.values()), self.assumed.kafka)
+        return Ensemble(list(members.values()), self.assumed.kafka, self.assumed.static)
 
     def _check(self, opened: Sequence[Opened | UnreadableError]) -> None:
         """UsageError for what makes no sense, before anything is done to any log dir."""

@@ -1,6 +1,6 @@
 """The statistics of log dirs, partition dirs and logs: segment by segment, in several threads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -55,12 +55,15 @@ class Survey:
         *,
         unpack: bool = False,
         limit: int = compression.DEFAULT_LIMIT,
+        static: Mapping[str, str] | None = None,
         selection: Selection | None = None,
         run: Run | None = None,
     ) -> None:
         self._paths = paths
         self._unpack, self._limit = unpack, limit
         self._selection = selection or Selection()
+        self._static = static or {}
+        """What the broker's own file sets."""
         self._run = run or Run()
         self._allowed: dict[Path, Allowed] = {}
         """By log dir."""
@@ -92,7 +95,7 @@ class Survey:
         """Return how far ahead the topic allows timestamps; the metadata log is read once."""
         home = listed.path.parent
         if home not in self._allowed:
-            self._allowed[home] = timestamps.allowed_around(listed.path)
+            self._allowed[home] = timestamps.allowed_around(listed.path, self._static)
         return self._allowed[home].ahead_ms(listed.topic)
 
     def _partition(

@@ -102,6 +102,12 @@ WITHOUT = {
         "checkpoint rebuild": "mends one log dir, partition dir or file",
         "lookup": "looks into one partition",
     },
+    "--broker-config": {
+        **NO_LOG,
+        "checkpoint rebuild": "mends one log dir, partition dir or file",
+        "lookup": "looks into one partition",
+        "diff": "compares the log dirs of several brokers, and the file names those of one",
+    },
     "--partition": NO_LOG,
     "--kafka-version": {**NO_LOG, **NO_START},
     "--json": {"completion": "prints what a shell reads", "man": "prints what man reads"},

@@ -1,0 +1,165 @@
+"""``--broker-config``: what a broker's own file, such as server.properties, says of its log dirs.
+
+The file is read as a broker reads it: Java properties in Latin-1, of two lines with one key the
+last counts, and values are trimmed. ``log.dirs`` goes before ``log.dir``, which is
+``/tmp/kafka-logs`` where neither is set, and empty names in the list count for nothing. With KRaft
+(``process.roles``) ``metadata.log.dir`` is one more log dir. A relative path begins at the current
+directory, as it does for a broker that is started in it.
+Source: ``Utils.loadProps``, ``ConfigDef.parseType``, ``AbstractKafkaConfig.logDirs``,
+``KafkaConfig.metadataLogDir``, ``KafkaRaftServer.initializeLogDirs`` (Kafka 3.9 and 4.x).
+
+What the file says of a topic's settings is what a broker does where neither the topic nor the
+dynamic configuration says otherwise, so the engine asks the metadata log first.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from logtool.errors import UsageError
+from logtool.formats.java_text import parse_int, parse_long
+
+OPTION = "--broker-config"
+LOG_DIRS, LOG_DIR, METADATA_LOG_DIR = "log.dirs", "log.dir", "metadata.log.dir"
+INDEXES = ("log.index.interval.bytes", "log.index.size.max.bytes")
+THREADS = "num.recovery.threads.per.data.dir"
+TIMESTAMPS = ("log.message.timestamp.after.max.ms", "log.message.timestamp.difference.max.ms")
+POLICY = "log.cleanup.policy"
+LEAST_IN_SYNC = "min.insync.replicas"
+PROTOCOL, ROLES, ZOOKEEPER = "inter.broker.protocol.version", "process.roles", "zookeeper.connect"
+DEFAULT_LOG_DIR = "/tmp/kafka-logs"
+_INTEGERS = {
+    INDEXES[0]: 0, INDEXES[1]: 12, THREADS: 1, LEAST_IN_SYNC: 1, "log.segment.bytes": 14,
+    "log.retention.minutes": -1, "log.retention.hours": -1,
+}  # fmt: skip
+_LONGS = {
+    **dict.fromkeys(TIMESTAMPS, 0), "log.message.timestamp.before.max.ms": 0,
+    "log.retention.ms": -1, "log.retention.bytes": -1,
+}  # fmt: skip
+"""By key: the least value."""
+_TEXTS = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, POLICY, PROTOCOL, ROLES, ZOOKEEPER)
+_KNOWN = frozenset({*_INTEGERS, *_LONGS, *_TEXTS})
+_RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?![0-9])")
+_CONTROLS_AND_SPACE = "".join(map(chr, range(ord(" ") + 1)))
+"""What Java's ``String.trim`` removes."""
+_MOST = 1024 * 1024
+"""Bytes of the largest file that is read."""
+_LONGEST = 100
+"""Characters of a value that a message shows."""
+
+
+class BrokerConfig:
+    """The settings of one file that matter here; it remembers which of them were asked for."""
+
+    def __init__(
+        self, path: str = "", values: Mapping[str, str] | None = None,
+        lines: Mapping[str, int] | None = None, warnings: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """Take the values by key and the line of each; of nothing for what no file says."""
+        self.path = path
+        self._values, self._lines = values or {}, lines or {}
+        self._taken: dict[str, str] = {}
+        """By key: what is told of it."""
+        self._sources: dict[Path, str] = {}
+        self.warnings = warnings
+
+    def __bool__(self) -> bool:
+        return bool(self.path)
+
+    def take(self, *keys: str) -> dict[str, str]:
+        """Return what is set of some keys, as the file writes it."""
+        found = {key: self._values[key] for key in keys if key in self._values}
+        for key, value in found.items():
+            self._taken[key] = f"{key}={value} (line {self._lines[key]})"
+        return found
+
+    def hints(self) -> tuple[str, ...]:
+        """Return the keys that hint at the release: those of ZooKeeper only without KRaft."""
+        return (PROTOCOL,) if self._values.get(ROLES) else (PROTOCOL, ZOOKEEPER)
+
+    def number(self, key: str, default: int) -> int:
+        """Return one setting that is a whole number."""
+        return int(self.take(key).get(key, default))
+
+    def log_dirs(self) -> list[str]:
+        """Return the log dirs of the broker, each once; UsageError for a list that names none."""
+        key = LOG_DIRS if LOG_DIRS in self._values else LOG_DIR
+        given = self.take(key)
+        if not given:
+            self._taken[key] = f"log.dir={DEFAULT_LOG_DIR}, which is the default"
+        named = dict.fromkeys(_names(given.get(key, DEFAULT_LOG_DIR)), key)
+        if not named:
+            raise UsageError(f"{self.path}:{self._lines[key]}: {key} names no log dir")
+        if self._values.get(ROLES) and self._values.get(METADATA_LOG_DIR):
+            named.setdefault(self.take(METADATA_LOG_DIR)[METADATA_LOG_DIR], METADATA_LOG_DIR)
+        for name, of in named.items():
+            if of in self._lines:
+                self._sources[Path(name)] = f"{self.path}:{self._lines[of]}: {of}"
+        return list(named)
+
+    def source_of(self, path: Path) -> str | None:
+        """Return file, line and key that named a log dir; None where no key did."""
+        return self._sources.get(path)
+
+    def told(self) -> str:
+        """Return the line that says what was taken."""
+        if not self._taken:
+            return f"{self.path} says nothing that this command line lets it decide"
+        return f"taken from {self.path}: {', '.join(self._taken.values())}"
+
+
+NO_CONFIG = BrokerConfig()
+"""Without a file."""
+
+
+def load(text: str) -> BrokerConfig:
+    """Read the file of that name; UsageError in one line for what a broker could not use."""
+    from logtool.formats import meta_properties  # whose lines are Java properties too
+
+    path = Path(text)
+    try:
+        with path.open("rb") as opened:
+            data = opened.read(_MOST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {OPTION} {text}: {reason}") from error
+    if len(data) > _MOST:
+        raise UsageError(f"{OPTION} {text}: is larger than {_MOST:,} bytes, no such file is")
+    parsed = meta_properties.parse(data)
+    if parsed.unread:
+        line = 1 + len(data[: len(data) - len(parsed.unread)].splitlines())
+        raise UsageError(rf"{text}:{line}: expected four hex digits after every '\u'")
+    values: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    warnings = []
+    for element in parsed.elements:
+        key = element.key
+        if key is None or key not in _KNOWN:
+            continue
+        number = element.line.number
+        if key in values:
+            before = f"line {lines[key]} sets it too, and the last counts"
+            warnings.append(f"{text}:{number}: {key}: {before}")
+        values[key], lines[key] = (element.value or "").strip(_CONTROLS_AND_SPACE), number
+    for key, value in values.items():
+        _check(key, value, f"{text}:{lines[key]}")
+    return BrokerConfig(text, values, lines, tuple(warnings))
+
+
+def _check(key: str, value: str, where: str) -> None:
+    shown = f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}..."'
+    if re.search(r"\$\{[^}]*\}", value):
+        reason = f"a broker has {shown} filled in by a config provider, and logtool runs none"
+        raise UsageError(f"{where}: {key}: {reason}")
+    if key == PROTOCOL and not _RELEASE.match(value):
+        raise UsageError(f"{where}: {key}: expected a release such as 3.7-IV4, found {shown}")
+    for least_of, parse in ((_INTEGERS, parse_int), (_LONGS, parse_long)):
+        if key in least_of:
+            number, least = parse(value), least_of[key]
+            if number is None or number < least:
+                reason = f"expected a whole number from {least} on, found {shown}"
+                raise UsageError(f"{where}: {key}: {reason}")
+
+
+def _names(text: str) -> Iterator[str]:
+    return (name for name in re.split(r"\s*,\s*", text) if name)

@@ -1,0 +1,90 @@
+"""The options about the broker that will start: its release, and how it writes indexes."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.program.broker_config import BrokerConfig
+
+if TYPE_CHECKING:
+    from logtool.rebuild import Indexing
+    from logtool.startup.assumed import Assumed
+
+NEWEST_KAFKA = "4.3"
+KafkaVersion = Annotated[
+    str | None,
+    typer.Option(
+        "--kafka-version",
+        metavar="X.Y",
+        help=f"Release of the broker that will start: {parsing.KAFKA_VERSIONS}. By default the "
+        "nearest to that which registered last in the metadata log, else what --broker-config "
+        "hints at, else 4.3.",
+    ),
+]
+OneKafkaVersion = Annotated[
+    str,
+    typer.Option(
+        "--kafka-version",
+        metavar="X.Y",
+        help=f"Release of the brokers: {parsing.KAFKA_VERSIONS}.",
+        show_default=True,
+    ),
+]
+IndexInterval = Annotated[
+    int | None,
+    typer.Option(
+        "--index-interval-bytes",
+        metavar="N",
+        min=0,
+        help="index.interval.bytes of all topics; by default what the metadata log of the broker "
+        "says of each, else log.index.interval.bytes of --broker-config, else 4096.",
+    ),
+]
+IndexSize = Annotated[
+    int | None,
+    typer.Option(
+        "--index-size-max-bytes",
+        metavar="N",
+        min=12,
+        help="segment.index.bytes of all topics; by default what the metadata log of the broker "
+        "says of each, else log.index.size.max.bytes of --broker-config, else 10485760.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StartingBroker:
+    """What is known of the broker that will start."""
+
+    kafka_version: KafkaVersion = None
+    index_interval_bytes: IndexInterval = None
+    index_size_max_bytes: IndexSize = None
+
+    def assumed(self, config: BrokerConfig) -> "Assumed":
+        """Return what is assumed of it; UsageError for a release that is not known."""
+        from logtool.startup.assumed import Assumed
+
+        return Assumed(
+            kafka=parsing.kafka_version(self.kafka_version),
+            index_interval=self.index_interval_bytes,
+            index_size=self.index_size_max_bytes,
+            static=config.take(
+                *self._keys(), *(config.hints() if self.kafka_version is None else ())
+            ),
+        )
+
+    def indexing(self, config: BrokerConfig) -> "Indexing":
+        """Return how the broker writes indexes."""
+        from logtool.rebuild import Indexing
+
+        interval, size = self.index_interval_bytes, self.index_size_max_bytes
+        return Indexing(interval, size, config.take(*self._keys()))
+
+    def _keys(self) -> list[str]:
+        """Return the keys of the broker's file that say how it indexes, and no option does."""
+        given = (self.index_interval_bytes, self.index_size_max_bytes)
+        return [
+            key for key, value in zip(broker_config.INDEXES, given, strict=True) if value is None
+        ]

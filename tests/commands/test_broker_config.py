@@ -1,0 +1,302 @@
+"""``--broker-config``: log dirs and settings from a broker's own file."""
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from log_dir_damage import new_batch
+from verification import small_log_dir
+
+from logtool.commands.program.broker_config import load
+from logtool.errors import UsageError
+from logtool.metadata import releases
+
+WRITTEN = 1_700_000_000_000
+
+
+@pytest.fixture
+def properties(tmp_path):
+    """Return a function that writes server.properties."""
+    path = tmp_path / "server.properties"
+
+    def write(text):
+        path.write_text(text, encoding="iso-8859-1")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def homes(scenario, tmp_path):
+    """Return two log dirs of one broker, one of which has a space in its name."""
+    source = scenario("4.3.1/clean")
+    first = small_log_dir(source, tmp_path / "first", "__cluster_metadata-0", "codec-none-0")
+    return first, small_log_dir(source, tmp_path / "the second", "index.dense-0")
+
+
+LISTS = {
+    "a list with spaces": ("log.dirs = /a , /b c,/d\n", ["/a", "/b c", "/d"]),
+    "over more than one line": ("log.dirs=/a,\\\n   /b\n", ["/a", "/b"]),
+    "log.dirs before log.dir": ("log.dir=/x\nlog.dirs=/a\n", ["/a"]),
+    "log.dir alone": ("log.dir=/a, b\n", ["/a", "b"]),
+    "each once, and none without a name": ("log.dirs=/a,,/a,\n", ["/a"]),
+    "an escaped character": ("log.dirs=/d\\u00e4ta\n", ["/däta"]),
+    "a colon": ("log.dirs: /a\n", ["/a"]),
+    "neither is set": ("node.id=1\n", ["/tmp/kafka-logs"]),
+    "the metadata log apart": (
+        "process.roles=broker\nlog.dirs=/a\nmetadata.log.dir=/m\n", ["/a", "/m"],
+    ),
+    "the metadata log in one of them": (
+        "process.roles=broker\nlog.dirs=/a,/m\nmetadata.log.dir=/m\n", ["/a", "/m"],
+    ),
+    "no metadata log with ZooKeeper": ("log.dirs=/a\nmetadata.log.dir=/m\n", ["/a"]),
+}  # fmt: skip
+"""By what it shows: a file, and the log dirs of its broker."""
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_log_dirs_are_those_that_a_broker_takes(properties, name):
+    text, expected = LISTS[name]
+    assert load(str(properties(text))).log_dirs() == expected
+
+
+COMMANDS = (
+    "verify", "plan", "stat", "gaps", "txns", "sanity", "doctor", "recover", "rebuild-index",
+    "dump", "dump-index", "watermark", "checkpoint show", "checkpoint lint",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_log_dirs_of_the_file_stand_where_no_path_is_given(
+    run, homes, properties, monkeypatch, command
+):
+    monkeypatch.chdir(homes[0].parent)
+    file = properties("log.dirs=first , the second\n")
+    by_file = run(*command.split(), "--broker-config", file, "-f", "csv")
+    by_name = run(*command.split(), "-f", "csv", "first", "the second")
+    assert by_file.status == by_name.status
+    if command != "sanity":  # which times
+        assert by_file.stdout == by_name.stdout
+    told = f"taken from {file}: log.dirs=first , the second (line 1)"
+    assert by_file.stderr.splitlines()[0] == told
+
+
+def test_a_path_of_the_command_line_goes_before_the_file(run, homes, properties):
+    file = properties("log.dirs=/nowhere\nlog.index.interval.bytes=512\n")
+    result = run("plan", "--broker-config", file, homes[0])
+    assert result.status == 0
+    told = f"taken from {file}: log.index.interval.bytes=512 (line 2)"
+    assert result.stderr.splitlines()[0] == told
+    quiet = run("verify", "--quiet", "--broker-config", file, homes[0])
+    assert (quiet.status, quiet.stderr) == (0, "")
+    nothing = run("verify", "--broker-config", file, homes[0]).stderr.splitlines()[0]
+    assert nothing == f"{file} says nothing that this command line lets it decide"
+
+
+def test_a_log_dir_that_is_not_there_is_told_and_the_rest_is_done(run, homes, properties):
+    file = properties(f"node.id=1\nlog.dirs=/nowhere,{homes[0]}\n")
+    for command in ("verify", "plan", "stat", "gaps", "txns", "watermark"):
+        result = run(command, "--broker-config", file, "-f", "ndjson")
+        assert result.status == 4
+        line = f"logtool: {file}:2: log.dirs: /nowhere: No such file or directory"
+        assert result.stderr.splitlines().count(line) == 1
+        (error,) = result.of_type("error")
+        assert error["path"] == "/nowhere"
+        assert result.objects[-1]["partitions"] >= 1
+
+
+BAD = {
+    "no number": ("\nlog.index.interval.bytes=1k\n",
+                  ':2: log.index.interval.bytes: expected a whole number from 0 on, found "1k"'),
+    "too small": ("num.recovery.threads.per.data.dir = 0",
+                  ":1: num.recovery.threads.per.data.dir: expected a whole number from 1 on"),
+    "no number of a retention": ("log.retention.ms=7d\n", ":1: log.retention.ms: expected a whole"),
+    "more than 32 bits": ("log.segment.bytes=4294967296", ":1: log.segment.bytes: expected a"),
+    "no log dir": ("#\nlog.dir=/a\nlog.dirs=\n", ":3: log.dirs names no log dir"),
+    "an escape that is none": ("a=1\nb=2\nlog.dirs=\\u00g1\n", ":3: expected four hex digits"),
+    "a config provider": ("log.dirs=${file:/x:dirs}", ":1: log.dirs: a broker has \"${file:/x:"),
+    "no release": ("inter.broker.protocol.version=new", ":1: inter.broker.protocol.version: "),
+}  # fmt: skip
+"""By what is wrong: a file, and what follows its name in the only line."""
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_a_broker_could_not_use_is_one_line_with_file_and_line(run, properties, name):
+    text, told = BAD[name]
+    file = properties(text)
+    result = run("verify", "--broker-config", file)
+    assert (result.status, result.stdout) == (2, "")
+    line = result.stderr.splitlines()[0]
+    assert line.startswith(f"logtool verify: {file}{told}"), line
+
+
+def test_a_file_that_cannot_be_read_is_told(run, tmp_path):
+    for path, why in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
+        result = run("verify", "--broker-config", path)
+        assert (result.status, result.stdout) == (2, "")
+        assert f"cannot read --broker-config {path}: {why}" in result.stderr
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(2**20 + 1)
+    with pytest.raises(UsageError, match="is larger than 1,048,576 bytes"):
+        load(str(path))
+
+
+def test_of_a_key_that_is_set_twice_the_last_counts_and_a_line_says_so(run, homes, properties):
+    file = properties(f"log.dirs=/nowhere\n# x\nlog.dirs={homes[0]}\n")
+    result = run("verify", "--broker-config", file)
+    assert result.status == 0
+    first = result.stderr.splitlines()[0]
+    assert first == f"{file}:3: log.dirs: line 1 sets it too, and the last counts"
+
+
+def test_a_key_that_does_not_matter_here_is_passed_over(run, homes, properties):
+    file = properties(f"listeners=a\nlisteners=b\nnum.io.threads=x\nlog.dirs={homes[0]}\n")
+    assert run("verify", "--broker-config", file).status == 0
+
+
+def indexes(home, directory):
+    return [path.read_bytes() for path in sorted((home / directory).glob("*index"))]
+
+
+def test_the_file_says_how_dense_indexes_are_unless_topic_or_command_line_do(
+    run, homes, properties, tmp_path
+):
+    file = properties(f"log.dirs={homes[0]},{homes[1]}\nlog.index.interval.bytes=300\n")
+
+    def built(name, *words):
+        target = tmp_path / name
+        assert run("rebuild-index", "--all", "--output", target, *words).status == 0
+        return {
+            path.relative_to(target).as_posix(): path.read_bytes()
+            for path in target.rglob("*index")
+        }
+
+    def of_topic(files, name):
+        return {path: data for path, data in files.items() if name in path}
+
+    by_file = built("file", "--broker-config", file)
+    by_option = built("option", "--index-interval-bytes", "300", *homes)
+    plain = built("plain", *homes)
+    both = built("both", "--broker-config", file, "--index-interval-bytes", "4096")
+    # codec-none has no setting of its own; index.dense has 0 in the metadata log.
+    assert of_topic(by_file, "codec-none") == of_topic(by_option, "codec-none")
+    assert of_topic(by_file, "codec-none") != of_topic(plain, "codec-none")
+    assert of_topic(both, "codec-none") == of_topic(plain, "codec-none")
+
+
+def test_the_topic_goes_before_the_file(run, homes, properties):
+    broker = small = homes[0].parent / "one"
+    small.mkdir()
+    for home in homes:
+        for entry in home.iterdir():
+            if not (small / entry.name).exists():
+                entry.rename(small / entry.name)
+    file = properties(f"log.dirs={broker}\nlog.index.interval.bytes=300\n")
+    wrong = run("rebuild-index", "--broker-config", file, "-f", "ndjson").of_type("action")
+    assert not [one for one in wrong if "index.dense-0" in one["path"]]
+
+
+def test_the_threads_of_recovery_are_those_of_the_file(run, scenario, properties, tmp_path):
+    home = small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", "codec-none-0")
+    file = properties(f"log.dirs={home}\nnum.recovery.threads.per.data.dir=3\n")
+    words = ("plan", "--broker-config", file, "-f", "ndjson", "--read-rate", "100M")
+    (one,) = run(*words).of_type("duration")
+    assert one["threads"] == 3
+    (one,) = run(*words, "--recovery-threads", "2").of_type("duration")
+    assert one["threads"] == 2
+    sanity = run("sanity", "--broker-config", file, "-f", "ndjson")
+    assert {one["threads"] for one in sanity.objects if "threads" in one} == {3}
+
+
+@pytest.mark.parametrize("command", ["verify", "stat", "gaps"])
+def test_how_far_ahead_a_timestamp_may_be_is_that_of_the_file(run, properties, tmp_path, command):
+    log = tmp_path / "data" / "orders-0" / f"{0:020d}.log"
+    log.parent.mkdir(parents=True)
+    stamp = WRITTEN + 7_200_000
+    log.write_bytes(new_batch(0, b"x", base_timestamp=stamp, max_timestamp=stamp))
+    os.utime(log, ns=(WRITTEN * 1_000_000,) * 2)
+    for text, count in (
+        ("", 0),
+        ("log.message.timestamp.after.max.ms=3600000\n", 1),
+        ("log.message.timestamp.difference.max.ms=3600000\n", 1),
+        ("log.message.timestamp.difference.max.ms=1\nlog.message.timestamp.after.max.ms=7200000\n",
+         0),
+    ):  # fmt: skip
+        file = properties(text)
+        for path in (log.parent, log):
+            result = run(command, "--broker-config", file, "-f", "ndjson", path)
+            found = [one for one in result.of_type("finding") if "timestamp" in one["code"]]
+            assert len(found) == count, (text, path)
+
+
+def test_what_topics_are_by_default_gives_gaps_their_reason(run, properties, tmp_path):
+    log = tmp_path / "orders-0" / f"{0:020d}.log"
+    log.parent.mkdir()
+    log.write_bytes(new_batch(0, b"x") + new_batch(9, b"x"))
+    for policy, reason in (("compact", "compaction"), ("delete", "unknown")):
+        file = properties(f"log.cleanup.policy={policy}\n")
+        result = run("gaps", "--broker-config", file, "-f", "ndjson", log.parent)
+        (gap,) = result.of_type("gap")
+        assert gap["reason"] == reason
+        assert f"cleanup.policy={policy} (the broker's own file)" in gap["evidence"]
+        other = run(
+            "gaps", "--broker-config", file, "--cleanup-policy", "compact", "-f", "ndjson",
+            log.parent,
+        )  # fmt: skip
+        assert other.of_type("gap")[0]["reason"] == "compaction"
+
+
+HINTS = {
+    "nothing": ({}, None),
+    "a protocol": ({"inter.broker.protocol.version": "3.7-IV4"}, (3, 7)),
+    "a protocol of three numbers": ({"inter.broker.protocol.version": "3.8.1"}, (3, 8)),
+    "ZooKeeper": ({"zookeeper.connect": "localhost:2181"}, (3, 9)),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_the_file_hints_at_the_release(name):
+    static, release = HINTS[name]
+    assert releases.hinted(static) == release
+
+
+def test_the_release_is_hinted_at_only_where_the_log_dirs_do_not_show_it(
+    run, scenario, properties, tmp_path
+):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", "codec-none-0")
+    file = properties("inter.broker.protocol.version=3.7\nprocess.roles=broker\n")
+
+    def release(*words):
+        (one,) = run("doctor", "-f", "ndjson", *words).of_type("versions")
+        return json.dumps(one)
+
+    assert "3.7" in release("--broker-config", file, home)
+    assert "3.9" in release("--broker-config", file, "--kafka-version", "3.9", home)
+    assert "4.3" in release("--broker-config", file, scenario("4.3.1/clean"))
+
+
+def test_without_the_option_nothing_changes(run, homes):
+    result = run("plan", homes[0])
+    assert "taken from" not in result.stderr
+
+
+def test_commands_about_something_else_do_not_take_it(run, properties):
+    file = properties("log.dirs=/a\n")
+    assert run("doctor", "--environment", "--broker-config", file).status == 2
+    for command in ("lookup", "diff", "undo", "checkpoint set", "checkpoint rebuild"):
+        result = run(*command.split(), "--broker-config", file)
+        assert result.status == 2
+        assert "No such option" in result.stderr
+
+
+def test_the_next_command_names_paths_that_work(run, homes, properties):
+    file = properties(f"log.dirs={homes[1]}\n")
+    next_commands = run("plan", "--broker-config", file, "-f", "ndjson").objects[-1]["next"]
+    for line in next_commands:
+        assert Path(shlex.split(line)[-1]).exists()
