@@ -40,9 +40,9 @@ class Fake:
     too_large: tuple[Any, ...] = ()
     last: "Fake"
 
-    def __init__(self, paths, *, level, selection, budget, limit, on_progress):
+    def __init__(self, paths, *, level, selection, budget, limit, on_progress, static):
         self.arguments = paths, level, selection
-        self.budget, self.limit = budget, limit
+        self.budget, self.limit, self.static = budget, limit, static
         Fake.last = self
         self.on_progress = on_progress
         self.summary = Summary(partitions=1, segments=2, batches=3, records=4, bytes=5 << 20)
