@@ -72,7 +72,7 @@ def _rules(segment: Segment, *, clean: bool) -> Iterator[Item]:
     report = SegmentReport(segment.base_offset)
     task = Task(segment=segment, level=Level.QUICK, clean=clean)
     judge_indexes(task, report, open_indexes(segment, report), judged=False)
-    for item in (*report.findings, *indexes.missing(segment), *_transactions(segment)):
+    for item in (*report.findings, *indexes.missing(segment, clean=clean), *_transactions(segment)):
         if isinstance(item, Finding):
             item = replace(item, segment=segment.base_offset)
         yield item
