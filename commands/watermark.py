@@ -183,10 +183,10 @@ def simulate(
 ) -> None:
     """Play a scenario of replication, and show log ends and high watermarks after every event.
 
-    Three scenarios come along: walk-through (one record, two rounds of fetching), kip-101-loss and
-    kip-101-divergence (what goes wrong where followers cut their logs by high watermark). Others
-    are written in TOML: replicas, leader and events must be there, the settings before them need
-    not.
+    These scenarios come along: walk-through (one record, two rounds of fetching),
+    bounds-are-exclusive, four-occasions, caught-up-not-in-sync, transactions, acks, acks-1-loss,
+    and kip-101-loss and kip-101-divergence (what goes wrong where followers cut their logs by high
+    watermark). Others are written in TOML: only replicas, leader and events must be there.
 
       truncation = "leader-epoch"  # or "high-watermark"
       replica_lag_time_max_ms = 30000
@@ -194,9 +194,11 @@ def simulate(
       checkpoint_high_watermarks = true
       replicas = [1, 2, 3]
       leader = 1
+      start = [{ replica = 2, log_end_offset = 9, high_watermark = 8, remote_log_end_offset = 8 }]
       events = [
-        { produce = ["m0", "m1"] },
-        { fetch = 2 },
+        { produce = ["m0", "m1"], acks = "all" },
+        { produce = ["m2"], transaction = "t" },
+        { commit = "t" },  # or abort
         { fetch = 2, most = 1 },
         { fetch = 2, response = "lost" },
         { wait = 30001 },
@@ -207,12 +209,14 @@ def simulate(
         { elect = 3, unclean = true },
       ]
 
-    High watermark and log end are exclusive. remote_log_end_offset is what the leader knows of a
+    Offsets that are bounds are exclusive. remote_log_end_offset is what the leader knows of a
     follower: the offset of its last fetch. looked_at says on which of the four occasions the leader
     looked whether its high watermark may rise: it became leader, the replicas in sync shrank, a
-    produce, a fetch. With --steps, the lines before these say in which order it came to that: the
-    fetch offset, the write, log ends, high watermarks, and that in the response. After 'crash' the
-    leader stays in place until 'notice' or 'elect'.
+    produce, a fetch. With --steps, the lines before these say in which order it came to that.
+    read_uncommitted and read_committed are what consumers get, up to the high watermark and to the
+    last stable offset. answers says what producers are told: with acks=1 once the leader has the
+    records, with acks=all once its high watermark has passed them. After 'crash' the leader stays
+    in place until 'notice' or 'elect'.
 
     Examples:
       logtool watermark simulate walk-through --steps
@@ -221,7 +225,7 @@ def simulate(
 
     Exit status:
       0    all committed records are there, and no follower differs from its leader
-      1    committed records are lost, or logs differ
+      1    committed or acknowledged records are lost, or logs differ
       2    the command line or the scenario makes no sense
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
@@ -251,9 +255,11 @@ def _play(
     states = []
     for step in play(chosen, rule):
         states += list(step.sub_steps()) if steps else []
-        states += list(step.states())
+        states += [*step.states(), *step.answers()]
     outcome = verdict(step.replicas)
-    summary = ActionSummary(to_do=bool(outcome["lost_offsets"] or outcome["diverged"]))
+    summary = ActionSummary(
+        to_do=any(outcome[name] for name in ("lost_offsets", "acknowledged_lost", "diverged"))
+    )
     report = Report(settings=settings, view=watermark.of_states(steps=steps), summary=summary)
     if settings.verbose:
         report.note(f"{chosen.title}\n{chosen.about}")

@@ -364,7 +364,7 @@ complete -c logtool -n '__fish_seen_subcommand_from watermark' -s q -l quiet -d 
 complete -c logtool -n '__fish_seen_subcommand_from watermark' -s v -l verbose -d 'Print more details for people.'
 complete -c logtool -n '__fish_seen_subcommand_from watermark' -s h -l help -d 'Show the help and exit.'
 
-complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -a 'kip-101-divergence kip-101-loss walk-through'
+complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -a 'acks acks-1-loss bounds-are-exclusive caught-up-not-in-sync four-occasions kip-101-divergence kip-101-loss transactions walk-through'
 complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -l truncation -x -a 'scenario high-watermark leader-epoch' -d 'By what a follower cuts its log; by default as the scenario says.'
 complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -l steps -d 'Show what is done for each produce and fetch, one thing after the other.'
 complete -c logtool -n '__fish_seen_subcommand_from watermark; and __fish_seen_subcommand_from simulate' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'Format of standard output.'

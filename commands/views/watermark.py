@@ -49,7 +49,8 @@ _CSV = columns(
 
 _STATE = columns(
     "step", "event", "node", "role", "leader_epoch", "log_end_offset", "remote_log_end_offset",
-    "high_watermark", "in_sync", "looked_at", "records",
+    "high_watermark", "last_stable_offset", "in_sync", "looked_at", "answers", "records",
+    "read_uncommitted", "read_committed",
 )  # fmt: skip
 
 
@@ -88,6 +89,8 @@ def outcome(verdict: Object) -> str:
         f"replica {one['node']} DIFFERS from its leader from offset {one['from_offset']} on"
         for one in verdict["diverged"]
     ]
+    parts += [f"{name}, which was acknowledged, LOST" for name in verdict["acknowledged_lost"]]
+    parts += [f"the producer of {records} still waits" for records in verdict["waiting"]]
     return ", ".join(parts)
 
 

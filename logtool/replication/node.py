@@ -13,6 +13,10 @@ class Record:
 
     name: str
     epoch: int
+    transaction: str = ""
+    """The transaction that it belongs to; empty for none."""
+    marker: str = ""
+    """commit or abort, of what decides the transaction; empty for a record of a producer."""
 
 
 @dataclass(slots=True)

@@ -9,8 +9,15 @@ A scenario says who the replicas are, who leads first, and what happens::
     replica_lag_time_max_ms = 30000
     min_insync_replicas = 1
     checkpoint_high_watermarks = true  # false: only by the event `checkpoint`
+    start = [                          # without it, all logs are empty
+      { replica = 1, log_end_offset = 15, high_watermark = 8 },
+      { replica = 2, log_end_offset = 10, high_watermark = 8, remote_log_end_offset = 8 },
+    ]
     events = [
       { produce = ["m0", "m1"] },
+      { produce = ["m2"], acks = "all" },            # "0", "1" or "all"
+      { produce = ["m3"], transaction = "t" },       # which it begins, if it is not open
+      { commit = "t" },                # or abort: the marker
       { fetch = 2, most = 1 },         # records; without it, all that there are
       { fetch = 2, response = "lost" },
       { wait = 30001 },                # milliseconds
@@ -25,13 +32,16 @@ Only ``replicas``, ``leader`` and ``events`` must be there.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from logtool.errors import UsageError
+from logtool.replication import consumer
+from logtool.replication.node import Node, Record
+from logtool.replication.producer import Acks, Request
 from logtool.replication.state_machine import (
     DEFAULT_LAG_MS,
     ImpossibleError,
@@ -43,10 +53,12 @@ from logtool.replication.state_machine import (
 _SETTINGS: dict[str, type] = {
     "title": str, "about": str, "truncation": str, "replicas": list, "leader": int,
     "replica_lag_time_max_ms": int, "min_insync_replicas": int, "checkpoint_high_watermarks": bool,
-    "events": list,
+    "start": list, "events": list,
 }  # fmt: skip
 _EVENTS: dict[str, tuple[type, dict[str, type]]] = {
-    "produce": (list, {}),
+    "produce": (list, {"acks": str, "transaction": str}),
+    "commit": (str, {}),
+    "abort": (str, {}),
     "fetch": (int, {"response": str, "most": int}),
     "crash": (int, {"unflushed": int}),
     "restart": (int, {}),
@@ -56,7 +68,13 @@ _EVENTS: dict[str, tuple[type, dict[str, type]]] = {
     "checkpoint": (int, {}),
 }
 """What an event is given, and its options."""
-_TIMED = ("produce", "wait")
+_ACKS = tuple(map(str, Acks))
+_START: dict[str, type] = {
+    "replica": int, "log_end_offset": int, "high_watermark": int, "remote_log_end_offset": int,
+}  # fmt: skip
+_LONGEST = 10_000
+"""Records with which a log begins."""
+_TIMED = ("produce", "commit", "abort", "wait")
 """Events that are not those of a replica."""
 
 
@@ -66,7 +84,7 @@ class Event:
 
     name: str
     value: Any
-    """Names of records, milliseconds or a node id."""
+    """Names of records or of a transaction, milliseconds or a node id."""
     options: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -100,6 +118,8 @@ class Step:
     """On which the leader looked at its high watermark; no event makes it look twice."""
     trace: tuple[SubStep, ...] = ()
     """What was done for the event, one thing after the other."""
+    answered: tuple[Request, ...] = ()
+    """Produce requests whose answer this event decided."""
 
     def sub_steps(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON object of each thing that was done for the event, in order."""
@@ -123,6 +143,7 @@ class Step:
         for number, node in all_of_them.nodes.items():
             remote = all_of_them.remote.get(number)
             leads = number == all_of_them.leader
+            serves = leads and node.up
             yield {
                 "type": "state",
                 "step": self.number,
@@ -134,10 +155,31 @@ class Step:
                 "log_end_offset": node.log_end,
                 "remote_log_end_offset": remote.log_end if remote and not leads else None,
                 "high_watermark": node.high_watermark,
+                "last_stable_offset": consumer.last_stable_offset(node.log, node.high_watermark),
                 "in_sync": number in all_of_them.in_sync,
                 "looked_at": self.occasion if leads else None,
+                "answers": "; ".join(map(str, self.answered)) if leads else "",
                 "records": " ".join(record.name for record in node.log),
+                "read_uncommitted": _seen(consumer.read_uncommitted, node) if serves else None,
+                "read_committed": _seen(consumer.read_committed, node) if serves else None,
             }
+
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """Yield the JSON object of each producer that hears in this step, or never will."""
+        for request in self.answered:
+            yield {
+                "type": "answer",
+                "step": self.number,
+                "event": self.event,
+                "acks": str(request.acks),
+                "answer": str(request.answer),
+                "first_offset": request.offset,
+                "records": " ".join(record.name for record in request.records),
+            }
+
+
+def _seen(view: Callable[[Sequence[Record], int], list[str]], node: Node) -> str:
+    return " ".join(view(node.log, node.high_watermark))
 
 
 def shipped() -> list[str]:
@@ -180,8 +222,10 @@ def parse(text: str) -> Scenario:
         raise UsageError(f"truncation is {chosen!r}, expected {' or '.join(rules)}")
     events = tuple(_event(number, event, nodes) for number, event in enumerate(given["events"], 1))
 
+    begin = _start(given["start"], nodes) if "start" in given else None
+
     def start(rule: TruncationRule | None) -> Replication:
-        return Replication(
+        made = Replication(
             nodes,
             given["leader"],
             rule=rule or TruncationRule(chosen),
@@ -189,6 +233,9 @@ def parse(text: str) -> Scenario:
             min_in_sync=given.get("min_insync_replicas", 1),
             checkpoints=given.get("checkpoint_high_watermarks", True),
         )
+        if begin:
+            made.begin_with(begin)
+        return made
 
     return Scenario(
         title=given.get("title", ""),
@@ -205,14 +252,22 @@ def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Ste
     done = len(replicas.trace)
     for number, event in enumerate(scenario.events, 1):
         seen = len(replicas.tries)
+        open_before = [one for one in replicas.requests if one.answer is None]
+        known = len(replicas.requests)
         try:
             happen(replicas, event)
         except ImpossibleError as error:
             raise UsageError(f"event {number}, {event}: {error}") from error
         occasion = next((str(occasion) for occasion, *_ in replicas.tries[seen:]), None)
         trace, done = tuple(replicas.trace[done:]), len(replicas.trace)
+        asked = (*open_before, *replicas.requests[known:])
         yield Step(
-            number=number, event=str(event), replicas=replicas, occasion=occasion, trace=trace
+            number=number,
+            event=str(event),
+            replicas=replicas,
+            occasion=occasion,
+            trace=trace,
+            answered=tuple(one for one in asked if one.answer is not None),
         )
 
 
@@ -221,6 +276,8 @@ def happen(replicas: Replication, event: Event) -> None:
     options = dict(event.options)
     if event.name == "fetch":
         options["answered"] = options.pop("response", "arrives") != "lost"
+    if "acks" in options:
+        options["acks"] = Acks(options["acks"])
     getattr(replicas, event.name)(event.value, **options)
 
 
@@ -231,6 +288,12 @@ def verdict(replicas: Replication) -> dict[str, Any]:
         "truncation": str(replicas.rule),
         "committed_offset": len(replicas.committed),
         "lost_offsets": replicas.lost(),
+        "acknowledged_lost": replicas.acknowledged_lost(),
+        "waiting": [
+            " ".join(record.name for record in one.records)
+            for one in replicas.requests
+            if one.answer is None
+        ],
         "diverged": [
             {"node": node, "from_offset": offset} for node, offset in replicas.diverged().items()
         ],
@@ -251,11 +314,34 @@ def _event(number: int, given: object, nodes: list[int]) -> Event:
         raise UsageError(f"event {number}: {value} is not one of the replicas")
     if given.get("response", "lost") != "lost":
         raise UsageError(f"event {number}: response can only be 'lost'")
+    if given.get("acks", Acks.ALL) not in list(Acks):
+        raise UsageError(f"event {number}: acks can only be {', '.join(map(repr, _ACKS))}")
+    if "" in (given.get("transaction"), given.get("commit"), given.get("abort")):
+        raise UsageError(f"event {number}: a transaction has a name")
     if min((one for one in given.values() if type(one) is int), default=0) < 0:
         raise UsageError(f"event {number}: a number is negative")
     if name == "produce" and not all(type(record) is str for record in value):
         raise UsageError(f"event {number}: records are names in quotes")
     return Event(name, value, {key: one for key, one in given.items() if key != name})
+
+
+def _start(rows: list[Any], nodes: list[int]) -> dict[int, tuple[int, int, int | None]]:
+    """Return log end, high watermark and remote log end of each replica, as it begins."""
+    found: dict[int, tuple[int, int, int | None]] = dict.fromkeys(nodes, (0, 0, None))
+    for row in rows:
+        if not isinstance(row, dict):
+            raise UsageError(f"start has {row!r}, expected a table")
+        _check(row, _START, "start: ")
+        node = row.get("replica")
+        if node not in found:
+            raise UsageError(f"start: {node} is not one of the replicas")
+        end, mark = row.get("log_end_offset", 0), row.get("high_watermark", 0)
+        known = row.get("remote_log_end_offset")
+        if not 0 <= mark <= end <= _LONGEST or not 0 <= (known or 0) <= end:
+            reason = "expected 0 <= high_watermark and remote_log_end_offset <= log_end_offset"
+            raise UsageError(f"start of replica {node}: {reason} <= {_LONGEST}")
+        found[node] = end, mark, known
+    return found
 
 
 def _check(given: Mapping[str, Any], known: Mapping[str, type], place: str) -> None:

@@ -12,11 +12,13 @@ before 0.11 as a choice:
 - Who becomes a follower cuts its log, by its own high watermark or by leader epochs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from logtool.replication.consumer import open_transactions
 from logtool.replication.node import Node, Record, Remote
+from logtool.replication.producer import Acks, Answer, Request
 from logtool.replication.truncation import by_high_watermark, by_leader_epoch
 
 DEFAULT_LAG_MS = 30_000
@@ -58,6 +60,7 @@ class Does(StrEnum):
     REMOTE_LOG_END = "remote log end offset"
     HIGH_WATERMARK = "high watermark"
     RESPOND = "high watermark in the response"
+    ANSWER = "answer to the producer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,8 @@ class Replication:
         """What some leader's high watermark has passed, by offset."""
         self.tries: list[tuple[Occasion, int, int]] = []
         """Each look of a leader at its high watermark: the occasion, before, after."""
+        self.requests: list[Request] = []
+        """What producers asked for whose acks are known, in order."""
         self.trace: list[SubStep] = []
         """What was done for produce and fetch requests, in the order in which it was done."""
         self._fenced: set[int] = set()
@@ -119,11 +124,51 @@ class Replication:
 
     # What may happen
 
-    def produce(self, names: Iterable[str]) -> None:
-        """Append records to the leader's log."""
+    def begin_with(self, log_ends: Mapping[int, tuple[int, int, int | None]]) -> None:
+        """Fill the new logs: of each replica log end, high watermark, and what the leader knows.
+
+        The records are named after their offsets, and all that some high watermark has passed
+        counts as committed.
+        """
+        records = [
+            Record(str(offset), self.epoch)
+            for offset in range(max(end for end, *_ in log_ends.values()))
+        ]
+        for number, (end, mark, known) in log_ends.items():
+            node = self.nodes[number]
+            node.append(records[:end])
+            node.high_watermark = node.checkpointed = mark
+            if number in self.remote:
+                self.remote[number].log_end = end if known is None else known
+        self.committed = records[: max(mark for _, mark, _ in log_ends.values())]
+
+    def produce(
+        self, names: Iterable[str], *, acks: Acks | None = None, transaction: str = ""
+    ) -> None:
+        """Append records to the leader's log; without `acks` nobody waits for an answer."""
         leader = self._leading()
-        self._write(leader, [Record(name, self.epoch) for name in names], Part.PRODUCE)
+        records = [Record(name, self.epoch, transaction) for name in names]
+        request = None
+        if acks is not None:
+            request = Request(acks, tuple(records), leader.log_end)
+            self.requests.append(request)
+            if acks is Acks.ALL and len(self.in_sync) < self.min_in_sync:
+                self._answer(request, Answer.NOT_ENOUGH_REPLICAS, Part.PRODUCE)
+                return
+        self._write(leader, records, Part.PRODUCE)
         self._try_to_raise(Occasion.PRODUCE)
+        if request and acks is Acks.LEADER:
+            self._answer(request, Answer.ACKNOWLEDGED, Part.PRODUCE)
+        elif request and acks is Acks.NONE:
+            request.answer = Answer.NOT_AWAITED
+
+    def commit(self, transaction: str) -> None:
+        """Write the marker that commits a transaction, as its coordinator does with acks=all."""
+        self._decide(transaction, "commit")
+
+    def abort(self, transaction: str) -> None:
+        """Write the marker that aborts a transaction."""
+        self._decide(transaction, "abort")
 
     def fetch(self, node: int, *, answered: bool = True, most: int | None = None) -> None:
         """Let a follower ask the leader for more; the answer may not arrive."""
@@ -151,6 +196,8 @@ class Replication:
         """Kill a replica; the last `unflushed` records had not reached its disk."""
         replica = self._up(node)
         replica.up = False
+        if node == self.leader:
+            self._give_up(Answer.LEADER_GONE)
         replica.cut(max(0, replica.log_end - unflushed))
         replica.high_watermark = min(replica.checkpointed, replica.log_end)
         replica.follows = -1
@@ -187,6 +234,8 @@ class Replication:
         if node not in self.in_sync and not unclean:
             raise ImpossibleError(f"{node} is not in sync")
         before, self.leader = self.leader, node
+        if before != node:
+            self._give_up(Answer.NOT_LEADER)
         self.epoch += 1
         replica.epochs.assign(self.epoch, replica.log_end)
         replica.follows = self.epoch
@@ -222,7 +271,45 @@ class Replication:
         replica = self._up(node)
         replica.checkpointed = replica.high_watermark
 
+    # What producers are told
+
+    def _decide(self, transaction: str, marker: str) -> None:
+        leader = self._leading()
+        if transaction not in open_transactions(leader.log):
+            raise ImpossibleError(f"transaction {transaction} is not open")
+        if len(self.in_sync) < self.min_in_sync:
+            raise ImpossibleError("too few are in sync for a marker, which needs acks=all")
+        record = Record(f"{marker}:{transaction}", self.epoch, transaction, marker)
+        self._write(leader, [record], Part.PRODUCE)
+        self._try_to_raise(Occasion.PRODUCE)
+
+    def _answer(self, request: Request, answer: Answer, part: Part | None) -> None:
+        """Tell a producer, which the trace shows if it is part of a request that is processed."""
+        request.answer = answer
+        if part and self.leader is not None:
+            names = tuple(record.name for record in request.records)
+            after = request.end if answer is Answer.ACKNOWLEDGED else None
+            self.trace.append(SubStep(part, self.leader, Does.ANSWER, None, after, names))
+
+    def _give_up(self, answer: Answer) -> None:
+        for request in self.requests:
+            if request.answer is None:
+                request.answer = answer
+
     # What came of it
+
+    def acknowledged_lost(self) -> list[str]:
+        """Return the acknowledged records that the leader does not have, with acks 1 or all."""
+        if self.leader is None:
+            return []
+        log = self.nodes[self.leader].log
+        return [
+            record.name
+            for request in self.requests
+            if request.answer is Answer.ACKNOWLEDGED
+            for offset, record in enumerate(request.records, request.offset)
+            if log[offset : offset + 1] != [record]
+        ]
 
     def lost(self) -> list[int]:
         """Return the offsets of committed records that the leader does not have."""
@@ -299,6 +386,10 @@ class Replication:
             mark = leader.high_watermark
             step = SubStep(part, leader.node, Does.HIGH_WATERMARK, before, mark)
             self.trace.append(step)
+        for request in self.requests:
+            waits = request.acks is Acks.ALL and request.answer is None
+            if waits and request.end <= leader.high_watermark:
+                self._answer(request, Answer.ACKNOWLEDGED, part)
 
     def _is_recent(self, remote: Remote) -> bool:
         return self.now_ms - remote.caught_up_ms <= self.lag_ms

@@ -179,7 +179,9 @@ def test_a_simulation_has_a_row_for_each_replica_behind_each_event(run):
     result = run("watermark", "simulate", "walk-through", "-f", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["event"], row["node"]) for row in rows] == [
-        (event, node) for event in ("start", "produce m0", "fetch 2", "fetch 2") for node in "12"
+        (event, node)
+        for event in ("start", "produce m0, acks 1", "fetch 2", "fetch 2")
+        for node in "12"
     ]
     told = [(r["log_end_offset"], r["remote_log_end_offset"], r["high_watermark"]) for r in rows]
     assert told[-2:] == [("1", "", "1"), ("1", "1", "1")]

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.errors import UsageError
-from logtool.replication import scenario
+from logtool.replication import consumer, scenario
+from logtool.replication.producer import Acks, Answer
 from logtool.replication.scenario import Event
 from logtool.replication.state_machine import ImpossibleError, Occasion, Replication, TruncationRule
 
@@ -307,6 +308,52 @@ def test_without_failures_both_rules_do_the_same(draw: random.Random) -> None:
     ]
 
 
+# Consumers and producers
+
+
+def test_what_consumers_see_never_ends_behind_a_bound_and_never_shrinks() -> None:
+    for seed in range(60):
+        draw = random.Random(seed)
+        one = Replication([1, 2], 1, min_in_sync=draw.choice([1, 2]))
+        seen: list[str] = []
+        for number in range(40):
+            opened = sorted(consumer.open_transactions(one.nodes[1].log))
+            kind = draw.choice(["produce", "transaction", "decide", "fetch", "fetch"])
+            if kind == "decide" and opened:
+                draw.choice([one.commit, one.abort])(draw.choice(opened))
+            elif kind == "fetch":
+                one.fetch(2, most=draw.choice([None, 1]))
+            else:
+                name = draw.choice("st") if kind == "transaction" else ""
+                one.produce([str(number)], transaction=name, acks=draw.choice([None, *Acks]))
+            leader = one.nodes[1]
+            mark = leader.high_watermark
+            stable = consumer.last_stable_offset(leader.log, mark)
+            uncommitted = consumer.read_uncommitted(leader.log, mark)
+            committed = consumer.read_committed(leader.log, mark)
+            assert 0 <= stable <= mark <= leader.log_end
+            assert [name for name in uncommitted if name in committed] == committed
+            assert committed[: len(seen)] == seen
+            assert all(offset >= stable for offset in consumer.open_transactions(
+                leader.log[:mark]).values())  # fmt: skip
+            waiting = [one for one in one.requests if one.answer is None]
+            assert all(request.end > mark and request.acks == "all" for request in waiting)
+            seen = committed
+
+
+def test_another_leader_gives_the_producers_of_the_old_one_an_error() -> None:
+    one = Replication([1, 2], 1)
+    one.produce(["a"], acks=Acks.ALL)
+    one.elect(2)
+    assert [request.answer for request in one.requests] == [Answer.NOT_LEADER]
+
+
+def test_what_a_leader_lacks_of_a_high_watermark_at_the_start_is_lost() -> None:
+    one = Replication([1, 2], 1)
+    one.begin_with({1: (3, 3, None), 2: (5, 4, None)})
+    assert (len(one.committed), one.lost()) == (4, [3])
+
+
 # The language
 
 HEAD = "replicas = [1, 2]\nleader = 1\n"
@@ -325,6 +372,24 @@ WRONG = {
     "an option of another event": (HEAD + "events = [{ wait = 1, most = 1 }]\n", "most is not"),
     "an answer that is none": (HEAD + 'events = [{ fetch = 2, response = "x" }]\n', "only be"),
     "a record without a name": (HEAD + "events = [{ produce = [1] }]\n", "names in quotes"),
+    "acks that are none": (HEAD + 'events = [{ produce = ["a"], acks = "2" }]\n', "acks can only"),
+    "a transaction without a name": (HEAD + 'events = [{ commit = "" }]\n', "has a name"),
+    "a transaction that is not open": (HEAD + 'events = [{ abort = "t" }]\n', "t is not open"),
+    "a marker with too few in sync": (
+        HEAD + "min_insync_replicas = 2\n"
+        'events = [{ produce = ["a"], transaction = "t" }, { crash = 2 }, { notice = 2 },\n'
+        '{ commit = "t" }]\n',
+        "event 4, commit t: too few are in sync",
+    ),
+    "a start of a stranger": (HEAD + "start = [{ replica = 3 }]\nevents = []\n", "3 is not one"),
+    "a start that is no table": (HEAD + "start = [3]\nevents = []\n", "start has 3"),
+    "a high watermark beyond the end": (
+        HEAD + "start = [{ replica = 1, log_end_offset = 3, high_watermark = 4 }]\nevents = []\n",
+        "start of replica 1: expected 0 <= high_watermark",
+    ),
+    "a log that is too long": (
+        HEAD + "start = [{ replica = 1, log_end_offset = 10001 }]\nevents = []\n", "<= 10000",
+    ),
     "a negative number": (HEAD + "events = [{ wait = -1 }]\n", "a number is negative"),
     "true for a number": (HEAD + "events = [{ wait = true }]\n", "wait is True, expected int"),
     "an event that cannot happen": (
@@ -344,7 +409,7 @@ def test_a_scenario_that_makes_no_sense_is_wrong_usage(name: str, tmp_path: Any)
 
 
 def test_a_scenario_that_is_not_there_names_those_that_are(tmp_path: Any) -> None:
-    with pytest.raises(UsageError, match="kip-101-divergence, kip-101-loss, walk-through"):
+    with pytest.raises(UsageError, match="kip-101-divergence, kip-101-loss, transactions"):
         scenario.read(str(tmp_path / "none.toml"))
 
 
