@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from logtool.errors import UsageError
-from logtool.formats.java_text import parse_int, parse_long
 
 OPTION = "--broker-config"
 LOG_DIRS, LOG_DIR, METADATA_LOG_DIR = "log.dirs", "log.dir", "metadata.log.dir"
@@ -147,6 +146,9 @@ def load(text: str) -> BrokerConfig:
 
 
 def _check(key: str, value: str, where: str) -> None:
+    """UsageError for a value that a broker could not use."""
+    from logtool.formats.java_text import parse_int, parse_long
+
     shown = f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}..."'
     if re.search(r"\$\{[^}]*\}", value):
         reason = f"a broker has {shown} filled in by a config provider, and logtool runs none"
