@@ -97,6 +97,14 @@ class Shown:
             help="With --output: fill the gaps too that may mean loss, so that nobody sees them.",
         ),
     ] = False
+    as_stored: Annotated[
+        bool,
+        typer.Option(
+            "--as-stored",
+            help="With --output: leave the ghosts out, as a follower does, which counts their "
+            "offsets but does not store them.",
+        ),
+    ] = False
     output: Annotated[
         Path | None,
         typer.Option(
@@ -104,6 +112,15 @@ class Shown:
             metavar="FILE",
             parser=options.local_path,
             help="Write one partition with its gaps filled as a log of its own; must not exist.",
+        ),
+    ] = None
+    rounds: Annotated[
+        str | None,
+        typer.Option(
+            "--rounds",
+            metavar="SIZE",
+            help="Show the rounds in which a follower is recovered if each reads at most SIZE, "
+            "such as 512K: what is read, the ghosts, and the offsets before and after.",
         ),
     ] = None
     follower: Annotated[
@@ -119,8 +136,13 @@ class Shown:
 
     def wanted(self, config: BrokerConfig) -> "GapOptions":
         """Return what the engine is to find out; UsageError for what makes no sense."""
-        if self.fill_losses and not self.output:
-            raise UsageError("--fill-losses is for --output")
+        if self.fill_losses and self.as_stored:
+            raise UsageError("--fill-losses and --as-stored contradict each other")
+        for given, name in ((self.fill_losses, "--fill-losses"), (self.as_stored, "--as-stored")):
+            if given and not self.output:
+                raise UsageError(f"{name} is for --output")
+        if self.rounds:
+            parsing.parse_size("--rounds", self.rounds)
         from logtool.gaps.run import GapOptions
 
         return GapOptions(
@@ -163,6 +185,13 @@ def gaps(
     of no producer and no time, which every broker and client reads and steps over. FILE is called
     by its first offset, as a segment is.
 
+    With --as-stored the file has no ghosts: it is what a follower of the RFC has on disk, every
+    batch at the leader's offset, since ghosts move its next offset and are not stored.
+
+    --rounds plays the recovery of a follower as the RFC does it: read, fill from the follower's
+    next offset on, go on behind the last batch. A gap between two rounds is filled in the second.
+    The follower is empty, or that of --follower.
+
     --follower shows what becomes of the log in a replica that numbers batches as they arrive, as
     Redpanda's does. A Kafka follower keeps the leader's offsets and needs no ghosts.
 
@@ -171,6 +200,7 @@ def gaps(
       logtool gaps -v --level records --topic 'changelog*' /var/lib/kafka/data
       logtool gaps --ghosts --format ndjson data/orders-0 | jq 'select(.type == "ghost")'
       logtool gaps --output /tmp/filled/00000000000000000000.log data/orders-0
+      logtool gaps --rounds 1M --topic orders /var/lib/kafka/data
       logtool gaps --follower /mnt/b/orders-0 /mnt/a/orders-0
 
     Exit status:
@@ -257,6 +287,8 @@ class _Printer:
             report.item(obj)
         for obj in objects.ghost_objects(result, fillers) if self._shown.ghosts else ():
             report.item(obj)
+        if self._shown.rounds:
+            self._rounds(result, fillers, replica or 0)
         if replica is not None:
             for obj in objects.stretch_objects(result, fillers, replica):
                 report.item(obj)
@@ -269,11 +301,27 @@ class _Printer:
         summary.records += result.records
         summary.bytes += result.bytes
 
+    def _rounds(self, result: "Result", fillers: "Ghosts", start: int) -> None:
+        from logtool.errors import UnreadableError
+        from logtool.gaps import objects
+
+        most = parsing.parse_size("--rounds", self._shown.rounds or "")
+        try:
+            for obj in objects.round_objects(result, fillers, start, most):
+                self._report.item(obj)
+        except UnreadableError as error:  # it has changed since it was read
+            self._report.summary.add(error)
+            self._report.unreadable(error)
+
     def _write(self, target: Path, result: "Result", fillers: "Ghosts", about: "Object") -> None:
         from logtool.commands.views import gaps
         from logtool.gaps import fill, ghosts
 
         losses_too = self._shown.fill_losses
         chosen = fillers if losses_too else ghosts.harmless(fillers, result.ledger)
+        if self._shown.as_stored:
+            chosen = ghosts.none(fillers)
         size = fill.write(result, chosen, target)
-        self._report.note(gaps.written(target, size, about, losses_too=losses_too))
+        stored = gaps.stored(target, size, len(fillers))
+        filled = gaps.written(target, size, about, losses_too=losses_too)
+        self._report.note(stored if self._shown.as_stored else filled)

@@ -9,6 +9,8 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.running.summary import Summary
 
+_MOST_NAMED = 4
+"""Ghosts that the line of a round names."""
 SCHEMA = "logtool.gaps/1"
 _GAP = columns(
     "path", "topic", "partition", "kind", "first_offset", "last_offset", "missing", "reason",
@@ -32,9 +34,14 @@ _STRETCH_MARKDOWN = columns(
     "path", "ghost", "reason", "first_offset", "last_offset", "without_ghosts_first_offset",
     "without_ghosts_last_offset",
 )  # fmt: skip
+_ROUND_MARKDOWN = columns(
+    "path", "round", "start_offset", "first_offset", "last_offset", "batches", "size",
+    "base_batch_offset_before", "last_batch_offset_before", "base_batch_offset",
+    "last_batch_offset",
+)  # fmt: skip
 _MARKDOWN = {
     "partition": _PARTITION_MARKDOWN, "gap": _GAP_MARKDOWN, "topic": _TOPIC_MARKDOWN,
-    "ghost": _GHOST_MARKDOWN, "stretch": _STRETCH_MARKDOWN,
+    "ghost": _GHOST_MARKDOWN, "stretch": _STRETCH_MARKDOWN, "round": _ROUND_MARKDOWN,
 }  # fmt: skip
 
 
@@ -80,6 +87,12 @@ def written(path: Path, size: int, partition: Object, *, losses_too: bool) -> st
     return line
 
 
+def stored(path: Path, size: int, ghosts: int) -> str:
+    """Return what is said of a log without its ghosts, for people."""
+    left = text.count(ghosts, "ghost")
+    return f"{path}: {text.size(size)}, without {left} that a follower counts and does not store"
+
+
 def _lines(obj: Object, settings: OutputSettings) -> str | None:
     kind = obj["type"]
     if kind in ("partition", "topic") and not (obj["reasons"] or settings.verbose):
@@ -99,6 +112,8 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
         if obj["loss"]:
             reason = output.paint_stdout(f"{reason}, MAY MEAN LOSS", "error", settings.color)
         return f"{line}{by_checkpoint}; {reason}"
+    if kind == "round":
+        return _round(obj)
     if kind == "stretch":
         return _stretch(obj)
     return None
@@ -151,6 +166,24 @@ def _gap(obj: Object, settings: OutputSettings) -> str:
         width = last - obj["first_offset"] + 1
         where += f", {obj['missing']} of {width}" if obj["missing"] < width else ""
     return f"  {span}: {reason} ({where}): {text.escape(obj['evidence'])}"
+
+
+def _round(obj: Object) -> str:
+    span = text.through(obj["first_offset"], obj["last_offset"])
+    read = f"{text.count(obj['batches'], 'batch', 'batches')}, {text.size(obj['size'])}"
+    line = f"  round {obj['round']} from {obj['start_offset']}: read {span} ({read})"
+    made = [
+        f"{text.through(one['first_offset'], one['last_offset'])} epoch {one['leader_epoch']}"
+        for one in obj["ghosts"]
+    ]
+    if made:
+        more = f" and {len(made) - _MOST_NAMED:,} more" if len(made) > _MOST_NAMED else ""
+        named = ", ".join(made[:_MOST_NAMED])
+        line += f"; {text.count(len(made), 'ghost')}: {named}{more}"
+    for name in ("base_batch_offset", "last_batch_offset"):
+        before = obj[f"{name}_before"]
+        line += f"; _{name} {'not set' if before is None else before} to {obj[name]}"
+    return line
 
 
 def _stretch(obj: Object) -> str:

@@ -6,6 +6,7 @@
     ledger     the segments of a partition put together: every gap with its reason
     ghosts     the batches that would fill the gaps
     fill       a log with the gaps filled
+    rounds     recovery of a follower, some bytes at a time
     follower   what a replica that numbers by arrival would make of it
     subjects   what is known of a partition before it is read
     run        over paths

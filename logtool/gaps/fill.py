@@ -105,7 +105,7 @@ def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
     if ledger.overlaps:
         path = result.subject.partition.path
         raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")
-    if ledger.legacy:
+    if ledger.legacy and len(ghosts):
         text = f"{ledger.legacy} entries are older than magic 2, beside which no ghost can stand"
         raise RefusedError(f"{result.subject.partition.path}: {text}")
     first = min(ledger.log_start, result.first_base)

@@ -73,6 +73,11 @@ def harmless(ghosts: Ghosts, ledger: Ledger) -> Ghosts:
     return ghosts[~losses[ghosts.gap]]
 
 
+def none(ghosts: Ghosts) -> Ghosts:
+    """Return no ghosts: what a follower has on disk, which counts them but does not store them."""
+    return ghosts[np.zeros(len(ghosts), np.bool_)]
+
+
 def fill(gaps: GapTable, facts: Facts) -> Ghosts:
     """Return the ghosts that fill gaps between batches, each by one or more."""
     starts = np.array([start for _, start in facts.epochs], np.int64)

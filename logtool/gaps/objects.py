@@ -8,6 +8,7 @@ import numpy as np
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps.follower import stretches
 from logtool.gaps.ghosts import RFC_OVERHEAD, Ghosts, harmless, of
+from logtool.gaps.rounds import batches, rounds
 from logtool.gaps.run import Result
 from logtool.gaps.table import Kind, Reason
 from logtool.times import rfc3339
@@ -164,6 +165,36 @@ def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterat
             "last_offset": stretch.last_offset,
             "without_ghosts_first_offset": stretch.without_first,
             "without_ghosts_last_offset": stretch.without_last,
+        }
+
+
+def round_objects(result: Result, ghosts: Ghosts, start: int, most: int) -> Iterator[Object]:
+    """Yield the rounds of at most `most` bytes for a follower whose log ends at `start`."""
+    listed, ledger = result.subject.partition, result.ledger
+    begin = max(start, ledger.log_start)
+    for one in rounds(batches(result), ghosts, start=begin, most=most):
+        base_before, last_before = one.before or (None, None)
+        base, last = one.after
+        columns = (one.ghosts.first_offset, one.ghosts.last_offset, one.ghosts.epoch)
+        yield {
+            "type": "round",
+            "path": str(listed.path),
+            "topic": listed.topic,
+            "partition": listed.number,
+            "round": one.number,
+            "start_offset": one.start_offset,
+            "first_offset": one.first_offset,
+            "last_offset": one.last_offset,
+            "batches": one.batches,
+            "size": one.size,
+            "ghosts": [
+                {"first_offset": first, "last_offset": last, "leader_epoch": epoch}
+                for first, last, epoch in zip(*(c.tolist() for c in columns), strict=True)
+            ],
+            "base_batch_offset_before": base_before,
+            "last_batch_offset_before": last_before,
+            "base_batch_offset": base,
+            "last_batch_offset": last,
         }
 
 

@@ -415,6 +415,101 @@ def test_an_intentional_gap_is_told_from_one_that_may_mean_loss(run, log, tmp_pa
         assert len(batches(target)) == count
 
 
+# "In raft recovery state machine record batches read for the follower recovery are materialized":
+# rounds of reading, filling from the follower's next offset on, and noting the two variables.
+
+
+def rounds_of(run, leader, size, *words):
+    result = run(
+        "gaps", "--cleanup-policy", "compact", "--ghost-epoch", "following", "--rounds", size,
+        *words, "-f", "ndjson", leader,
+    )  # fmt: skip
+    assert result.status == 0, result.stderr
+    assert_valid("gaps.json", result.objects)
+    return [
+        (
+            (one["start_offset"], one["first_offset"], one["last_offset"], one["batches"]),
+            [(g["first_offset"], g["last_offset"], g["leader_epoch"]) for g in one["ghosts"]],
+            (one["base_batch_offset_before"], one["last_batch_offset_before"]),
+            (one["base_batch_offset"], one["last_batch_offset"]),
+        )
+        for one in result.of_type("round")
+    ]
+
+
+def test_all_batches_in_one_round_are_filled_where_a_gap_in_the_log_occurs(run, leader):
+    assert rounds_of(run, leader, "1M") == [
+        ((0, 0, 40, 3), [(21, 32, 3)], (None, None), (0, 40)),
+    ]  # fmt: skip
+
+
+def test_the_ghost_batch_may_be_the_first_batch_in_the_range_of_batches(run, leader):
+    """The gap lies between two rounds: it is filled at the begin of the second."""
+    assert rounds_of(run, leader, 122) == [
+        ((0, 0, 20, 2), [], (None, None), (0, 20)),
+        ((21, 33, 40, 1), [(21, 32, 3)], (0, 20), (21, 40)),
+    ]
+
+
+def test_a_round_reads_at_least_one_batch(run, leader):
+    found = rounds_of(run, leader, 1)
+    assert [one[0] for one in found] == [(0, 0, 10, 1), (11, 11, 20, 1), (21, 33, 40, 1)]
+    assert [one[3] for one in found] == [(0, 10), (11, 20), (21, 40)]
+
+
+def test_the_gap_will_never_exist_as_a_last_element_in_a_series_of_batches(run, leader):
+    (leader / f"{100:020d}.log").write_bytes(b"")  # the log ends at 100, behind the last batch
+    for size in (1, 61, 122, "1M"):
+        *_, last = rounds_of(run, leader, size)
+        assert last[3][1] == 40
+        assert all(ghost[1] <= 40 for ghost in last[1])
+
+
+def test_the_rounds_of_the_follower_of_the_text_begin_at_its_next_offset(
+    run, leader, tmp_path, make_batch
+):
+    """ "Follower log: [0,10]"."""
+    follower = tmp_path / "follower" / "orders-0"
+    follower.mkdir(parents=True)
+    (follower / f"{0:020d}.log").write_bytes(
+        make_batch(0, (), last_offset_delta=10, leader_epoch=1)
+    )
+    assert rounds_of(run, leader, 61, "--follower", follower) == [
+        ((11, 11, 20, 1), [], (None, None), (11, 20)),
+        ((21, 33, 40, 1), [(21, 32, 3)], (11, 20), (21, 40)),
+    ]
+
+
+def test_rounds_are_told_to_people_with_the_names_of_the_text(run, leader):
+    words = ("gaps", "--cleanup-policy", "compact", "--ghost-epoch", "following")
+    assert (
+        "  round 2 from 21: read 33 through 40 (1 batch, 61 B); 1 ghost: 21 through 32 epoch 3; "
+        "_base_batch_offset 0 to 21; _last_batch_offset 20 to 40"
+    ) in run(*words, "--rounds", "122", leader).lines
+    assert run(*words, "--rounds", "none", leader).status == 2
+    assert run(*words, "--rounds", "122", "-f", "markdown", leader).status == 0
+
+
+def test_ghost_batches_are_not_persisted_to_disk(run, leader, tmp_path):
+    target = tmp_path / "stored" / f"{0:020d}.log"
+    target.parent.mkdir()
+    words = ("gaps", "--cleanup-policy", "compact", "--output", target)
+    result = run(*words, "--as-stored", leader)
+    assert result.status == 0
+    assert target.read_bytes() == (leader / f"{0:020d}.log").read_bytes()
+    assert result.stderr.splitlines()[0] == (
+        f"{target}: 183 B, without 2 ghosts that a follower counts and does not store"
+    )
+    target.unlink()
+    assert run(*words, leader).status == 0
+    table = batches(target)
+    assert list(zip(table.base_offset, table.last_offset, strict=True)) == [
+        (0, 10), (11, 20), (21, 24), (25, 32), (33, 40),
+    ]  # fmt: skip
+    for wrong in (("--fill-losses", "--as-stored", "--output", tmp_path / "x"), ("--as-stored",)):
+        assert run("gaps", *wrong, leader).status == 2
+
+
 # The article: the order in which a produce request, a fetch request and a fetch response are
 # processed; then one record through two rounds of fetching, number by number.
 

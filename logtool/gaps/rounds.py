@@ -1,0 +1,126 @@
+"""Recovery of a follower in rounds, as the RFC on ghost batches has it.
+
+``raft::recovery_stm`` reads some batches from the follower's next offset on, fills their gaps with
+ghosts from that offset on, notes the first and the last offset of what it sends
+(``_base_batch_offset``, ``_last_batch_offset``), and goes on behind the last. So a gap between the
+batches of two rounds is filled at the begin of the second; none is filled behind the last batch.
+
+A round reads as many whole batches as its bytes allow, and one that is larger alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from logtool.disk.files import LogFile
+from logtool.errors import RefusedError
+from logtool.formats.record_batch import BatchTable
+from logtool.gaps.ghosts import Ghosts
+from logtool.gaps.run import Result
+from logtool.segment.walk import scan
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: what was read, what fills it, and the variables before and after."""
+
+    number: int
+    start_offset: int
+    """The follower's next offset."""
+    first_offset: int
+    """Base offset of the first batch that was read."""
+    last_offset: int
+    batches: int
+    size: int
+    """Bytes of these batches."""
+    ghosts: Ghosts
+    """Those in front of a batch of the round, the first cut to what begins at `start_offset`."""
+    before: tuple[int, int] | None
+    """``_base_batch_offset`` and ``_last_batch_offset``; None before the first round."""
+
+    @property
+    def after(self) -> tuple[int, int]:
+        """Return the same variables behind the round."""
+        first = int(self.ghosts.first_offset[0]) if len(self.ghosts) else self.first_offset
+        return min(first, self.first_offset), self.last_offset
+
+
+def batches(result: Result) -> Iterator[BatchTable]:
+    """Yield the batches of a partition that count, in order; UnreadableError, RefusedError."""
+    if result.ledger.legacy:
+        text = f"{result.ledger.legacy} entries are older than magic 2, which have no rounds"
+        raise RefusedError(f"{result.subject.partition.path}: {text}")
+    for part in result.parts:
+        if not part.stretches:
+            continue
+        with LogFile(part.path) as log:
+            for start, stop in part.stretches:
+                for chunk in scan(
+                    log, base_offset=part.base_offset, start=start, stop=stop, payload=False
+                ):
+                    yield chunk.table
+
+
+def rounds(
+    tables: Iterable[BatchTable], ghosts: Ghosts, *, start: int, most: int
+) -> Iterator[Round]:
+    """Yield the rounds of at most `most` bytes that bring a follower from `start` to the end."""
+    current = _Open(1, start, ghosts)
+    for table in tables:
+        table = table[table.last_offset >= start]
+        bounds, at = np.concatenate(([0], np.cumsum(table.size))), 0
+        while at < len(table):
+            room = bounds[at] + most - current.size
+            end = int(np.searchsorted(bounds, room, "right")) - 1
+            if not current.batches:
+                end = max(end, at + 1)
+            if end > at:
+                current.take(table, at, end, int(bounds[end] - bounds[at]))
+            if end < len(table):
+                yield current.closed()
+                current = current.next()
+            at = max(end, at)
+    if current.batches:
+        yield current.closed()
+
+
+class _Open:
+    """A round that still reads."""
+
+    def __init__(
+        self, number: int, start: int, ghosts: Ghosts, before: tuple[int, int] | None = None
+    ) -> None:
+        self._number, self._start, self._ghosts, self._before = number, start, ghosts, before
+        self._first = self._last = start
+        self.batches = self.size = 0
+
+    def take(self, table: BatchTable, begin: int, end: int, size: int) -> None:
+        """Add some rows of a table."""
+        if not self.batches:
+            self._first = int(table.base_offset[begin])
+        self._last = int(table.last_offset[end - 1])
+        self.batches += end - begin
+        self.size += size
+
+    def closed(self) -> Round:
+        """Return the round."""
+        every = self._ghosts
+        begin = np.searchsorted(every.last_offset, self._start)
+        end = np.searchsorted(every.first_offset, self._last)
+        ghosts = every[np.arange(begin, max(begin, end))]
+        ghosts = replace(ghosts, first_offset=np.maximum(ghosts.first_offset, self._start))
+        return Round(
+            number=self._number,
+            start_offset=self._start,
+            first_offset=self._first,
+            last_offset=self._last,
+            batches=self.batches,
+            size=self.size,
+            ghosts=ghosts,
+            before=self._before,
+        )
+
+    def next(self) -> "_Open":
+        """Return the round behind it."""
+        return _Open(self._number + 1, self._last + 1, self._ghosts, self.closed().after)
