@@ -10,7 +10,7 @@ HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 
 .PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
-  log-dirs campaign-files lint generate fixtures lock clean
+  log-dirs campaign-files messages lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ CAMPAIGN_WORK ?= build/campaign-files
 campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, start brokers, write the report
 	$(BIN)/python tests/broker/campaign_files.py --work $(CAMPAIGN_WORK) \
 	  --report tests/broker/reports/files/REPORT.md
+
+messages: $(VENV)/test.stamp  ## write the tables of Kafka's messages from the jars of a release (Maven)
+	PYTHONPATH=tests $(BIN)/python -m broker.message_tables
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m "spark and not connector" -n 2 --dist loadfile $(PYTEST_ARGS)

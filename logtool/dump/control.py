@@ -1,37 +1,46 @@
 """Control records spelled out: transaction markers and KRaft's own messages.
 
-KRaft's are an int16 version and a message in the encoding of `logtool.formats.messages.flexible`.
-Source: ``ControlRecordUtils`` and the schemas ``LeaderChangeMessage``, ``SnapshotHeaderRecord``,
-``SnapshotFooterRecord``, ``KRaftVersionRecord``, ``VotersRecord`` (Kafka 4.x).
+The value is an int16 version and a message of the table ``control_records``. Source:
+``ControlRecordUtils``, ``EndTransactionMarker`` (Kafka 4.3).
 """
-
-from collections.abc import Callable
-from typing import Any
 
 from logtool.errors import FormatError
 from logtool.formats import control_record
-from logtool.formats.messages.flexible import Reader
+from logtool.formats.messages import codec, schema
+from logtool.formats.messages.codec import Value
 
-Fields = dict[str, Any]
+_MESSAGES = {
+    control_record.LEADER_CHANGE: "LeaderChangeMessage",
+    control_record.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
+    control_record.SNAPSHOT_FOOTER: "SnapshotFooterRecord",
+    control_record.KRAFT_VERSION: "KRaftVersionRecord",
+    control_record.KRAFT_VOTERS: "VotersRecord",
+}
 
 
-def decode(key: bytes | None, value: bytes | None) -> Fields:
+def decode(key: bytes | None, value: bytes | None) -> Value:
     """Return ``version``, ``type``, ``name`` and, where they are known, the fields in ``data``.
 
     FormatError when a broker could not read it. An unknown type has no data.
     """
     control = control_record.parse(key, value)
-    data: Fields | None = None
+    data: Value | None = None
     if control.type in control_record.END_TRANSACTION:
         data = {
             "version": int.from_bytes((value or b"")[:2], "big"),
             "coordinatorEpoch": control.coordinator_epoch,
         }
     elif control.type in _MESSAGES and value is not None:
-        reader = Reader(value, "the control record")
-        version = reader.number(2)
-        data = {"version": version, **_MESSAGES[control.type](reader, version)}
+        data = _decode(_MESSAGES[control.type], value)
     return {"version": control.version, "type": control.type, "name": control.name, "data": data}
+
+
+def _decode(name: str, value: bytes) -> Value:
+    """Return the fields of one of KRaft's messages; its version is the first of them."""
+    message = schema.table("control_records").named(name)
+    version = int.from_bytes(value[:2], "big", signed=True)
+    # A newer version is read as the newest that is known; where it is another, bytes are left over.
+    return codec.decode(message, min(version, message.versions.last), value)
 
 
 def name_of(key: bytes | None, value: bytes | None) -> str | None:
@@ -41,69 +50,3 @@ def name_of(key: bytes | None, value: bytes | None) -> str | None:
     except FormatError:
         return None
     return name
-
-
-def _snapshot_header(reader: Reader, version: int) -> Fields:
-    return {"lastContainedLogTimestamp": reader.number(8)}
-
-
-def _snapshot_footer(reader: Reader, version: int) -> Fields:
-    return {}
-
-
-def _kraft_version(reader: Reader, version: int) -> Fields:
-    return {"kRaftVersion": reader.number(2)}
-
-
-def _leader_change(reader: Reader, version: int) -> Fields:
-    def voter(source: Reader) -> Fields:
-        fields: Fields = {"voterId": source.int32()}
-        if version >= 1:
-            fields["voterDirectoryId"] = source.uuid()
-        source.tagged()
-        return fields
-
-    leader = reader.int32()
-    return {
-        "leaderId": leader,
-        "voters": list(reader.array(voter)),
-        "grantingVoters": list(reader.array(voter)),
-    }
-
-
-def _voters(reader: Reader, version: int) -> Fields:
-    return {"voters": list(reader.array(_voter))}
-
-
-def _voter(reader: Reader) -> Fields:
-    fields: Fields = {
-        "voterId": reader.int32(),
-        "voterDirectoryId": reader.uuid(),
-        "endpoints": list(reader.array(_endpoint)),
-    }
-    fields["kRaftVersionFeature"] = {
-        "minSupportedVersion": reader.number(2),
-        "maxSupportedVersion": reader.number(2),
-    }
-    reader.tagged()
-    reader.tagged()
-    return fields
-
-
-def _endpoint(reader: Reader) -> Fields:
-    fields: Fields = {
-        "name": reader.string(),
-        "host": reader.string(),
-        "port": reader.number(2, signed=False),
-    }
-    reader.tagged()
-    return fields
-
-
-_MESSAGES: dict[int, Callable[[Reader, int], Fields]] = {
-    control_record.LEADER_CHANGE: _leader_change,
-    control_record.SNAPSHOT_HEADER: _snapshot_header,
-    control_record.SNAPSHOT_FOOTER: _snapshot_footer,
-    control_record.KRAFT_VERSION: _kraft_version,
-    control_record.KRAFT_VOTERS: _voters,
-}

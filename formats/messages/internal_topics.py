@@ -1,0 +1,93 @@
+"""Records of the topics that brokers keep for themselves.
+
+Group, transaction and share coordinator: the key is an int16 type and a message of version 0, the
+value an int16 version and a message of that type; a null value is a tombstone. Metadata log and
+remote log metadata: there is no key, and the value is a frame of three unsigned varints (frame
+version 1, type, version) and the message. Source: ``CoordinatorRecordSerde``,
+``AbstractApiMessageSerde``, ``BytesApiMessageSerde`` (Kafka 3.9 and 4.3).
+"""
+
+import struct
+from dataclasses import dataclass
+
+from logtool.errors import FormatError
+from logtool.formats.messages import codec, schema
+from logtool.formats.messages.codec import Value
+from logtool.formats.messages.schema import Message
+from logtool.formats.names import CLUSTER_METADATA
+
+COORDINATOR_TABLES = {
+    "__consumer_offsets": "consumer_offsets",
+    "__transaction_state": "transaction_state",
+    "__share_group_state": "share_group_state",
+}
+FRAMED_TABLES = {
+    CLUSTER_METADATA: "cluster_metadata",
+    "__remote_log_metadata": "remote_log_metadata",
+}
+TABLES = COORDINATOR_TABLES | FRAMED_TABLES
+"""The table of fields of each topic."""
+FRAME_VERSION = 1
+_SHORT = struct.Struct(">h")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A key or a value, taken apart."""
+
+    type: int
+    version: int
+    message: Message | None
+    """None where the type is unknown."""
+    data: Value | None
+    """None where the type or its version is unknown: of a newer or an early-access release."""
+
+
+def decode_key(topic: str, key: bytes | None) -> Decoded:
+    """Decode a key of a coordinator's topic; FormatError where a broker could not read it."""
+    if key is None or len(key) < _SHORT.size:
+        raise FormatError(f"the key is {'null' if key is None else f'{len(key)} bytes'}")
+    (kind,) = _SHORT.unpack_from(key)
+    message = schema.table(COORDINATOR_TABLES[topic]).find("key", kind)
+    return _decoded(kind, 0, message, key, _SHORT.size)
+
+
+def decode_value(topic: str, kind: int, value: bytes) -> Decoded:
+    """Decode a value of a coordinator's topic by the type in its key; FormatError as above."""
+    if len(value) < _SHORT.size:
+        raise FormatError(f"the value is {len(value)} bytes")
+    (version,) = _SHORT.unpack_from(value)
+    message = schema.table(COORDINATOR_TABLES[topic]).find("value", kind)
+    return _decoded(kind, version, message, value, _SHORT.size)
+
+
+def parse_frame(value: bytes) -> tuple[int, int, int]:
+    """Return type, version and where the message begins; FormatError as above."""
+    numbers, at = [], 0
+    try:
+        for _ in range(3):
+            number, at = codec.varint(value, at)
+            numbers.append(number)
+    except IndexError:
+        raise FormatError("the value ends inside its frame", len(value)) from None
+    frame_version, kind, version = numbers
+    if frame_version != FRAME_VERSION:
+        raise FormatError(f"frame version is {frame_version}, only {FRAME_VERSION} exists")
+    return kind, version, at
+
+
+def decode_framed(topic: str, value: bytes) -> Decoded:
+    """Decode a value of the metadata log or of remote log metadata; FormatError as above."""
+    kind, version, at = parse_frame(value)
+    message = schema.table(FRAMED_TABLES[topic]).find("value", kind)
+    return _decoded(kind, version, message, value, at)
+
+
+def _decoded(kind: int, version: int, message: Message | None, data: bytes, at: int) -> Decoded:
+    if message is None or version not in message.versions:
+        return Decoded(kind, version, message, None)
+    try:
+        value = codec.decode(message, version, data[at:])
+    except FormatError as error:
+        raise FormatError(error.reason, error.position + at) from None
+    return Decoded(kind, version, message, value)

@@ -1,0 +1,186 @@
+"""Tables of fields: which messages there are, and of what fields each of their versions is made.
+
+A table is a text. A message begins at the margin, its fields stand below it, those of a structure
+below the field of that structure, each level two spaces further in::
+
+    value 2 GroupMetadataValue 0-4 flexible 4+
+      leader string 0+ null 0+
+      members []struct 0+
+        rebalanceTimeout int32 1+ = -1
+        classicMemberMetadata struct 0+ null 0+ tag 0 0+ = null
+
+============================  =====================================================================
+``value 2 NAME 0-4``          part (``key``, ``value``, or ``data`` where there is one part only),
+                              number of its type (``-`` where it has none), name, versions
+``flexible 4+``               the versions in the flexible encoding; left out where there are none
+``leader string 0+``          name, type and versions of a field; ``[]`` before the type is an array
+``null 0+``                   the versions in which the field may be null
+``tag 0 0+``                  its tag, and the versions in which it is a tagged field
+``= -1``                      its default, where that is not 0, empty or false
+============================  =====================================================================
+
+The facts are those of the message schemas (JSON files below ``common/message``, ``message`` and
+``common/metadata``) in the jars of Kafka 4.3.1; ``make messages`` writes the tables from them, and
+a test compares them with the jars of 3.9 and 4.x.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+ANY = 2**15 - 1
+"""The last version where a range is open."""
+NO_TYPE = -1
+Rows = deque[tuple[int, list[str]]]
+"""The lines that are left: how far each is indented, and its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A range of versions, both ends in it; empty where the first is above the last."""
+
+    first: int = 0
+    last: int = -1
+
+    def __contains__(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+    @classmethod
+    def parse(cls, text: str) -> "Versions":
+        """Return what ``2``, ``0-4``, ``3+`` or ``none`` means; ValueError for anything else."""
+        if text == "none":
+            return cls()
+        if text.endswith("+"):
+            return cls(int(text[:-1]), ANY)
+        first, _, last = text.partition("-")
+        return cls(int(first), int(last or first))
+
+
+NEVER = Versions()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message or of a structure in it."""
+
+    name: str
+    """As Kafka's JSON spells it: the first letter is small."""
+    type: str
+    """``bool``, ``int8`` to ``int64``, ``uint16``, ``uint32``, ``float64``, ``string``, ``bytes``,
+    ``uuid`` or ``struct``; of one element where it is an array."""
+    versions: Versions
+    is_array: bool = False
+    nullable: Versions = NEVER
+    tag: int = -1
+    tagged: Versions = NEVER
+    default: str = ""
+    """As the table has it; empty where it is 0, empty or false."""
+    fields: "tuple[Field, ...]" = ()
+    """Of a structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message and its fields."""
+
+    part: str
+    """``key``, ``value`` or ``data``."""
+    type: int
+    """Of a record; `NO_TYPE` where it has none."""
+    name: str
+    versions: Versions
+    flexible: Versions
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The messages of one topic or file."""
+
+    messages: tuple[Message, ...]
+    _by_type: dict[tuple[str, int], Message] = field(default_factory=dict)
+    _by_name: dict[str, Message] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_type.update({(one.part, one.type): one for one in self.messages})
+        self._by_name.update({one.name: one for one in self.messages})
+
+    def find(self, part: str, kind: int) -> Message | None:
+        """Return the message of a type, None where there is none."""
+        return self._by_type.get((part, kind))
+
+    def named(self, name: str) -> Message:
+        """Return the message with a name; KeyError where there is none."""
+        return self._by_name[name]
+
+
+def parse(text: str) -> Table:
+    """Return the messages of a table; ValueError where a line is none of it."""
+    rows: Rows = deque()
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            rows.append((len(line) - len(line.lstrip(" ")), line.split()))
+    messages = []
+    while rows:
+        messages.append(_message(rows))
+    return Table(tuple(messages))
+
+
+@cache
+def table(name: str) -> Table:
+    """Return a table that ships, such as ``consumer_offsets``."""
+    from logtool.formats.messages import tables
+
+    return parse((files(tables) / f"{name}.txt").read_text("ascii"))
+
+
+def _message(rows: Rows) -> Message:
+    """Take a message and its fields off the rows."""
+    indent, words = rows.popleft()
+    if indent or words[0] not in ("key", "value", "data"):
+        raise ValueError(f"no message begins with {' '.join(words)!r}")
+    part, kind, name, versions, *flexible = words
+    return Message(
+        part=part,
+        type=NO_TYPE if kind == "-" else int(kind),
+        name=name,
+        versions=Versions.parse(versions),
+        flexible=Versions.parse(flexible[1]) if flexible else NEVER,
+        fields=_fields(rows, 2),
+    )
+
+
+def _fields(rows: Rows, level: int) -> tuple[Field, ...]:
+    """Take the fields of one level off the rows, and those below them."""
+    found = []
+    while rows and rows[0][0] == level:
+        _, words = rows.popleft()
+        found.append(_field(words, _fields(rows, level + 2)))
+    return tuple(found)
+
+
+def _field(words: list[str], inner: tuple[Field, ...]) -> Field:
+    name, kind, versions, *rest = words
+    nullable, tag, tagged, default = NEVER, -1, NEVER, ""
+    while rest:
+        match rest:
+            case ["null", text, *rest]:
+                nullable = Versions.parse(text)
+            case ["tag", number, text, *rest]:
+                tag, tagged = int(number), Versions.parse(text)
+            case ["=", default, *rest]:
+                pass
+            case _:
+                raise ValueError(f"the field {name} has {' '.join(rest)!r} at its end")
+    return Field(
+        name=name,
+        type=kind.removeprefix("[]"),
+        versions=Versions.parse(versions),
+        is_array=kind.startswith("[]"),
+        nullable=nullable,
+        tag=tag,
+        tagged=tagged,
+        default=default,
+        fields=inner,
+    )
