@@ -26,7 +26,7 @@ def test_the_tables_are_those_of_the_jars(name: str) -> None:
 
 def layout(message: Message, version: int) -> Iterator[tuple[object, ...]]:
     """Yield what decides how a version of a message is read, without its tagged fields."""
-    yield version in message.flexible
+    yield (version in message.flexible,)
     yield from _fields(message.fields, version)
 
 

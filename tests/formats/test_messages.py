@@ -33,6 +33,7 @@ UNKNOWN = st.dictionaries(st.integers(100, 2**20), st.binary(max_size=3), max_si
 
 def of_field(one, version, *, flexible):
     """Return values of a field."""
+    values: st.SearchStrategy[object]
     null = version in one.nullable
     if one.type in INT:
         low, high = INT[one.type]
@@ -107,6 +108,7 @@ def records_of(name, home):
         if topic not in TABLES:
             continue
         for one in Dump([log], Filter(records=True)):
+            assert isinstance(one, dict)
             if one["type"] == "record" and not one["control"]:
                 yield topic, log.relative_to(home), one["offset"], one["key"], one["value"]
 
