@@ -142,7 +142,8 @@ def show(
     With --unflushed, prints what of each log in a log dir lies behind its recovery point: a power
     failure may take it, and a start after a kill reads it again, from the first byte of the segment
     that holds the recovery point. What --segment-bytes says is an estimate: it lets segments of
-    that size begin where the log on disk does.
+    that size begin where the log on disk does. Tables say sizes and ages in words, and a narrow one
+    leaves columns out that --wide shows; CSV, TSV and JSON have bytes and milliseconds.
 
     Examples:
       logtool checkpoint show /var/lib/kafka/data

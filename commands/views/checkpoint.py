@@ -11,7 +11,7 @@ from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Object, columns, keep
+from logtool.commands.printing.writers import Column, Object, columns, keep
 from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import UnreadableError
@@ -27,24 +27,41 @@ _PARTITION = keep(columns(
     "topic", "partition", "directory", "recovery_point", "high_watermark", "log_start_offset",
     "cleaner_offset", "leader_epoch", "epoch_start_offset",
 ), "topic", "partition", "recovery_point", "high_watermark")  # fmt: skip
-_UNFLUSHED = keep(columns(
+_UNFLUSHED = columns(
     "topic", "partition", "recovery_point", "log_end_offset", "unflushed_bytes",
     "unflushed_records", "unflushed_since", "unflushed_age_ms", "recovery_bytes",
     "recovery_bytes_if",
-), "topic", "partition", "unflushed_bytes", "unflushed_records")  # fmt: skip
+)  # fmt: skip
+_FOR_PEOPLE = keep((
+    *columns("topic", "partition"),
+    Column("unflushed", lambda obj: _size(obj["unflushed_bytes"])),
+    Column("records", lambda obj: obj["unflushed_records"]),
+    Column("age", lambda obj: _age(obj["unflushed_age_ms"])),
+    Column("start_reads", lambda obj: _size(obj["recovery_bytes"])),
+    Column("would_read", lambda obj: _size(obj["recovery_bytes_if"])),
+    *columns("recovery_point", "log_end_offset", "unflushed_since"),
+), "topic", "partition", "unflushed", "age")  # fmt: skip
 _EPOCH = columns("leader_epoch", "start_offset", "end_offset")
 _CSV = columns("type", "path", *(c.title for c in _PARTITION), "start_offset", "end_offset")
 
 
 def of_rows(*, unflushed: bool = False) -> View:
     """Return the view of `checkpoint show`; of what is `unflushed` it has other columns."""
-    layouts = {"partition": _UNFLUSHED if unflushed else _PARTITION, "epoch": _EPOCH}
+    layouts = {"partition": _FOR_PEOPLE if unflushed else _PARTITION, "epoch": _EPOCH}
     return View(
         schema=SCHEMA,
         columns=_UNFLUSHED if unflushed else _CSV,
         layout=lambda obj: layouts.get(obj["type"]),
         row_types=frozenset(layouts),
     )
+
+
+def _size(count: int | None) -> str:
+    return "" if count is None else text.size(count)
+
+
+def _age(age_ms: int | None) -> str:
+    return "" if age_ms is None else text.duration(age_ms / 1000)
 
 
 @dataclass(slots=True)

@@ -5,15 +5,22 @@ and an article on high watermark and log end offset. Each test is named after wh
 """
 
 import json
+import os
+import re
 import shlex
+import sys
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from damage import damage_file, overwrite
 from jsonschema import Draft202012Validator
+from terminal import shown_on
 from verification import batches, small_log_dir
 
-from logtool.formats import offset_checkpoint
+from logtool.formats import offset_checkpoint, wording
+
+LOGTOOL = str(Path(sys.executable).parent / "logtool")
 
 PARTITIONS = ("small-segments-0", "codec-none-0", "tx.mixed-0")
 POINTS = "recovery-point-offset-checkpoint"
@@ -137,6 +144,35 @@ def test_what_has_and_what_has_not_been_fsynced_is_shown_for_each_partition(run,
         assert one["log_end_offset"] == forecast["log_end_offset"]
         assert one["recovery_bytes"] == forecast["bytes_scanned"]
     assert partitions(result)["small-segments-0"]["unflushed_bytes"] > 0
+
+
+def test_for_people_ages_and_sizes_are_said_and_machines_keep_the_numbers(run, killed):
+    words = ("checkpoint", "show", "--unflushed", *NOW)
+    titles, _, *rows = run(*words, killed).lines
+    assert titles.split() == [
+        "topic", "partition", "unflushed", "records", "age", "start_reads", "would_read",
+        "recovery_point", "log_end_offset", "unflushed_since",
+    ]  # fmt: skip
+    told = partitions(run(*words, "-f", "ndjson", killed))
+    for row in rows:
+        cells = dict(zip(titles.split(), re.split(r"  +", row), strict=False))
+        one = told[f"{cells['topic']}-{cells['partition']}"]
+        assert cells["unflushed"] == wording.size(one["unflushed_bytes"])
+        if one["unflushed_age_ms"] is not None:
+            assert cells["age"] == wording.duration(one["unflushed_age_ms"] / 1000)
+    header, *_ = run(*words, "-f", "csv", killed).lines
+    assert "unflushed_age_ms" in header.split(",")
+
+
+def test_at_80_columns_fewer_columns_are_shown_and_the_rest_with_wide(killed):
+    command = [LOGTOOL, "checkpoint", "show", "--unflushed", *NOW, str(killed)]
+    _, shown = shown_on(80, command, os.environ)
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert shown.split("\n")[0].split()[:5] == [
+        "topic", "partition", "unflushed", "records", "age"
+    ]  # fmt: skip
+    assert "(--wide shows all)" in shown.replace("\n", " ").replace("  ", " ")
+    assert "unflushed_since" in shown_on(80, [*command, "--wide"], os.environ)[1].split("\n")[0]
 
 
 def test_logs_are_read_only_on_request(run, killed):
