@@ -24,7 +24,7 @@ from logtool.actions import Action, Change, Kind
 from logtool.apply import disk, outside, records, saving, states, stepping
 from logtool.apply.held import HeldDir, check_trusted
 from logtool.apply.parsing import Record, State
-from logtool.apply.steps import Step, merge
+from logtool.apply.steps import Draft, Step, merge
 from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 
@@ -88,7 +88,8 @@ class Journal:
     def stage(self, changes: Sequence[Change], *, first: bool = False) -> None:
         """Save what these changes need; all changes of one file belong into one call.
 
-        They are carried out behind those of earlier calls, with `first` before them.
+        They are carried out behind those of earlier calls, with `first` before them. A file that
+        an earlier call replaces may be replaced once more, behind that.
         RefusedError where a file is not as it was judged. If anything is wrong, the undo directory
         goes, and nothing was changed.
         """
@@ -101,14 +102,24 @@ class Journal:
             freed = {draft.before for draft in drafts if draft.after is None}
             at = 0 if first else len(self.steps)
             for number, draft in enumerate(drafts, len(self.steps) + 1):
-                step = saving.save(draft, number, self._log_dir, self._undo, freed)
-                if not self._paths.isdisjoint(step.paths):
-                    raise ValueError(f"{step.path} is changed by two calls of stage")
+                if earlier := self._replaced(draft):
+                    step = saving.save_again(draft, number, earlier, self._log_dir, self._undo)
+                else:
+                    step = saving.save(draft, number, self._log_dir, self._undo, freed)
+                    if not self._paths.isdisjoint(step.paths):
+                        raise ValueError(f"{step.path} is changed by two calls of stage")
                 self.steps.insert(at, step)
                 at += 1
                 for path in step.paths:
                     self._times.setdefault(path.parent, _mtime(self._log_dir, path))
             self._paths.update(path for step in self.steps for path in step.paths)
+
+    def _replaced(self, draft: Draft) -> Step | None:
+        """Return the last step that replaces the file that a draft replaces once more."""
+        if draft.before not in self._paths:
+            return None
+        twice = (s for s in reversed(self.steps) if s.kind is draft.kind is Kind.REPLACE)
+        return next((s for s in twice if s.before == s.after == draft.before == draft.after), None)
 
     def commit(self) -> None:
         """Make everything durable; from here on the plan is carried out or undone."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from logtool.actions import Kind, Stamp
 from logtool.apply import disk
 from logtool.apply.held import BLOCK, MOST_MODE, HeldDir, OpenFile
-from logtool.apply.states import checksum
+from logtool.apply.states import checksum, saved, written
 from logtool.apply.steps import Draft, Look, Step
 from logtool.errors import RefusedError
 
@@ -32,6 +32,26 @@ def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Pat
     return Step(
         number=number, kind=draft.kind, before=draft.before, after=draft.after, old=old, new=new
     )
+
+
+def save_again(draft: Draft, number: int, earlier: Step, home: HeldDir, undo: HeldDir) -> Step:
+    """Save what a file gets once more, behind an `earlier` step that replaces it.
+
+    Its old bytes are those that the earlier step writes.
+    """
+    if earlier.new is None:
+        raise ValueError(f"{draft.before} is replaced by nothing")
+    step = Step(
+        number=number,
+        kind=draft.kind,
+        before=draft.before,
+        after=draft.after,
+        old=earlier.new,
+        new=_save_new(draft, earlier.new, home, undo, number),
+    )
+    with OpenFile(undo, written(undo, earlier)) as file:
+        disk.write_new(undo, saved(undo, step), file.blocks())
+    return step
 
 
 def _expect(home: HeldDir, path: Path | None, seen: Stamp | None) -> None:

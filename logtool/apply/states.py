@@ -2,7 +2,8 @@
 
 A name that a rename sets free is never filled again in the same plan, so that a file that is to be
 renamed has been as soon as its old name is gone. What is neither as before nor as after the step
-was changed by somebody else.
+was changed by somebody else. A file that is replaced twice is as before the second step until the
+first was carried out, and as after the first one from then on.
 """
 
 import os
@@ -73,9 +74,10 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
     pairs = list(zip(steps, places, strict=True))
     moved = {path for step, path in pairs if step.is_renamed and path == step.after}
     removed = {step.before for step in steps if step.kind is Kind.REMOVE}
+    contents = [_content(step, path, home, undo, settled, path in moved) for step, path in pairs]
+    _link_replaced(steps, contents)
     states = []
-    for step, path in pairs:
-        content = _content(step, path, home, undo, settled, path in moved)
+    for (step, path), content in zip(pairs, contents, strict=True):
         if content is None:
             raise RefusedError(
                 f"{path}: was changed by somebody else: it is neither what it was nor what it "
@@ -85,6 +87,21 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
             _refuse_taken(step, home)
         states.append(StepState(step, path, content))
     return states
+
+
+def _link_replaced(steps: Sequence[Step], contents: list[Content | None]) -> None:
+    """Let one step of a file that is replaced twice say what the other cannot know."""
+    last: dict[Path, int] = {}
+    for at, step in enumerate(steps):
+        if step.kind is not Kind.REPLACE or step.is_renamed:
+            continue
+        before = last.get(step.path)
+        if before is not None and steps[before].new == step.old:
+            if contents[before] is Content.OLD and contents[at] is None:
+                contents[at] = Content.OLD
+            elif contents[before] is None and contents[at] is Content.NEW:
+                contents[before] = Content.NEW
+        last[step.path] = at
 
 
 def _place(step: Step, home: HeldDir) -> Path:

@@ -272,24 +272,25 @@ class _LogDirPlan:
         reads what was cut again. Rows rise when everything is done, and the marker comes last.
         """
         rows = home.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
-        if self._consent.mark_clean:
-            points = {**rows, **self._ends}
-        else:
-            points = {key: min(row, self._ends.get(key, row)) for key, row in rows.items()}
-        if points != rows:
-            content = offset_checkpoint.encode(offset_checkpoint.build(points))
-            changed = sum(rows.get(key) != offset for key, offset in points.items())
+        lowered = {key: min(row, self._ends.get(key, row)) for key, row in rows.items()}
+        risen = {**rows, **self._ends} if self._consent.mark_clean else lowered
+        for before, after, falls in ((rows, lowered, True), (lowered, risen, False)):
+            if before == after:
+                continue
+            content = offset_checkpoint.encode(offset_checkpoint.build(after))
+            changed = sum(before.get(key) != offset for key, offset in after.items())
             what = "recovery point is that" if changed == 1 else "recovery points are those"
             text = f"{changed} {what} of the recovered logs"
-            falls = not any(offset > rows.get(key, -1) for key, offset in points.items())
+            if lowered not in (rows, risen):
+                text += ", lowered before they are cut" if falls else ", raised when all is done"
             yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text), falls
         watermarks = home.rows(FileKind.REPLICATION_CHECKPOINT)
-        lowered = {
+        low = {
             key: min(row, self._ends[key]) if key in self._truncated else row
             for key, row in watermarks.items()
         }
-        if lowered != watermarks:
-            content = offset_checkpoint.encode(offset_checkpoint.build(lowered))
+        if low != watermarks:
+            content = offset_checkpoint.encode(offset_checkpoint.build(low))
             text = "high watermarks come down with the logs that are truncated"
             yield _write(home, FileKind.REPLICATION_CHECKPOINT, content, text), True
         if self._consent.mark_clean and not home.root.is_clean:

@@ -22,6 +22,11 @@ def damage_logs(home: Path) -> None:
     (home / "codec-none-0" / f"{0:020d}.timeindex.deleted").touch()
 
 
+def damage_end(home: Path) -> None:
+    """Let a recovery cut the last segment, below its recovery point; another log ends above its."""
+    damage_file(home / "small-segments-0" / f"{77:020d}.log", overwrite, 700, b"\xff\xff")
+
+
 def damage_indexes(home: Path) -> None:
     """Let indexes be missing and bad."""
     remove_file(home / "small-segments-0" / f"{0:020d}.index")
@@ -57,6 +62,7 @@ _TRUNCATE = ("recover", "--apply", "--truncate-to", "small-segments-0=20",
 JOBS = {
     "recover": Job(_RECOVER, damage_logs),
     "recover, supplement": Job((*_RECOVER[:-1], "--strategy", "supplement", "{}"), damage_logs),
+    "recover, points fall and rise": Job(_RECOVER, damage_end),
     "recover, truncated": Job((*_TRUNCATE, "{}")),
     "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
     "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),

@@ -18,7 +18,7 @@ from logtool.formats import offset_checkpoint
 # From Python 3.12 on; the child only does what is tested here, and no thread is waited for.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 NAME, TO = "small-segments-0", 20
-POINTS = "recovery-point-offset-checkpoint"
+POINTS, MARKER = "recovery-point-offset-checkpoint", ".kafka_cleanshutdown"
 
 
 @pytest.fixture
@@ -82,3 +82,32 @@ def test_the_recovery_point_is_durable_before_the_first_segment_is_touched(comma
     renamed = max(i for i, path in enumerate(made[:segment]) if path.name.startswith(POINTS))
     root = command.log_dir.resolve()
     assert any(renamed < at <= segment and path == root for at, path in synced)
+
+
+def test_points_fall_then_the_log_is_cut_then_points_rise_and_the_marker_comes_last(
+    scenario, tmp_path, monkeypatch
+):
+    """What is there before a call that changes something is what a kill at that call leaves."""
+    command = Command(JOBS["recover, points fall and rise"], scenario("4.3.1/killed"), tmp_path)
+    home, change, seen = command.log_dir, disk.change, []
+    log = home / NAME / f"{77:020d}.log"
+
+    def look():
+        points = offset_checkpoint.parse((home / POINTS).read_bytes()).offsets
+        falls, rises = points["small-segments", 0] < 114, points["codec-none", 0] == 360
+        seen.append((falls, log.stat().st_size < 4073, rises, (home / MARKER).exists()))
+
+    def noted(*arguments):
+        look()
+        return change(*arguments)
+
+    command.begin()
+    with failing(0, lambda: None):
+        monkeypatch.setattr(disk, "change", noted)
+        assert command.run() == 0
+    look()
+    stages = list(dict.fromkeys(seen))
+    assert stages == [tuple(step < done for step in range(4)) for done in range(5)]
+    with failing(0, lambda: None):
+        assert command.undo() == [0]
+    assert command.is_as_at_first()
