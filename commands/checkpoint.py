@@ -16,7 +16,9 @@ from logtool.findings import Severity
 
 if TYPE_CHECKING:
     from logtool.checkpoints.view import Wanted
+    from logtool.commands.output import Report
     from logtool.commands.views.checkpoint import NotFlushed as Total
+    from logtool.disk.log_dir import Selection
 
 File = Annotated[
     Path,
@@ -137,7 +139,9 @@ def show(
 
     For a log dir, prints a line for each partition, with its recovery point, high watermark, log
     start, cleaner offset and last leader epoch. A partition without a directory is gone. For a
-    partition dir, prints the leader epochs.
+    partition dir, prints the leader epochs. A file to which recovery points were appended, one
+    'topic partition offset' on a line, as KAFKA-615 first had it, is told by its first line; the
+    last entry of a partition counts, and one that was not written whole does not.
 
     With --unflushed, prints what of each log in a log dir lies behind its recovery point: a power
     failure may take it, and a start after a kill reads it again, from the first byte of the segment
@@ -159,11 +163,8 @@ def show(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.checkpoints.view import show
     from logtool.commands.output import Report
     from logtool.commands.views import checkpoint as checkpoint_views
-    from logtool.errors import UnreadableError
-    from logtool.findings import Finding
     from logtool.running.summary import ActionSummary
 
     settings = printing.settings()
@@ -173,31 +174,48 @@ def show(
     report = Report(settings=settings, view=view, summary=summary, inputs=given)
     if told:
         report.note(told)
-    shown: set[Path] = set()
     with report:
         for path in given.paths:
-            try:
-                for item in show(path, given.selection, wanted):
-                    if isinstance(item, UnreadableError):
-                        report.summary.add(item)
-                        report.unreadable(item)
-                    elif isinstance(item, Finding):
-                        report.summary.add(item)
-                        report.note(f"{item.path}: {item.message}", str(item.severity))
-                    else:
-                        # Of a partition dir the rows are epochs, all of one partition.
-                        summary.partitions += item["type"] == "partition" or path not in shown
-                        shown.add(path)
-                        report.item(item)
-                        if wanted and item["type"] == "partition":
-                            total.add(item)
-            except UnreadableError as error:
-                report.summary.add(error)
-                report.unreadable(error)
+            _show(path, given.selection, wanted, report, total)
         summary.to_do = bool(total.over)
     for line in total.lines() if wanted else ():
         report.note(line)
     raise typer.Exit(report.exit_status())
+
+
+def _show(
+    path: Path,
+    selection: "Selection",
+    wanted: "Wanted | None",
+    report: "Report",
+    total: "Total",
+) -> None:
+    """Print what one path holds, and add what is not flushed to the total."""
+    from logtool.checkpoints.view import show
+    from logtool.errors import UnreadableError
+    from logtool.findings import Finding
+
+    shown = False
+    try:
+        for item in show(path, selection, wanted):
+            if isinstance(item, str):
+                report.note(item)
+            elif isinstance(item, UnreadableError):
+                report.summary.add(item)
+                report.unreadable(item)
+            elif isinstance(item, Finding):
+                report.summary.add(item)
+                report.note(f"{item.path}: {item.message}", str(item.severity))
+            else:
+                # Of a partition dir the rows are epochs, all of one partition.
+                report.summary.partitions += item["type"] == "partition" or not shown
+                shown = True
+                report.item(item)
+                if wanted and item["type"] == "partition":
+                    total.add(item)
+    except UnreadableError as error:
+        report.summary.add(error)
+        report.unreadable(error)
 
 
 @spread

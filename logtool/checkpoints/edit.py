@@ -83,6 +83,11 @@ def load(path: Path) -> Present:
     )
 
 
+def content(path: Path) -> bytes:
+    """Return the bytes of a file, none for one that is not there."""
+    return _read(path)[0]
+
+
 def kind_of(path: Path) -> FileKind:
     """Return what a file is by its name; UNKNOWN also for a name with a suffix such as .tmp."""
     name = names.parse_root_file(path.name)

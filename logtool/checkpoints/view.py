@@ -5,21 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logtool.checkpoints.edit import Present, load
+from logtool.checkpoints.edit import Present, content, kind_of, load
 from logtool.checkpoints.unflushed import measure
 from logtool.checks import root
 from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats import names
+from logtool.formats import names, recovery_journal, wording
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.formats.recovery_journal import RecoveryJournal
 from logtool.times import rfc3339
 
 Object = dict[str, Any]
 Rows = dict[FileKind, dict[TopicPartition, int]]
 """The offsets of each checkpoint."""
-Item = Object | Finding | UnreadableError
+Item = Object | Finding | UnreadableError | str
 _COLUMNS = dict(
     zip(
         OFFSET_CHECKPOINTS,
@@ -29,6 +30,7 @@ _COLUMNS = dict(
 )
 
 
+_MAY_BE_JOURNAL = (FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.UNKNOWN)
 _UNFLUSHED = (
     "log_end_offset",
     "unflushed_bytes",
@@ -56,12 +58,18 @@ def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iter
     """Yield the rows of a log dir, of a partition dir or of one checkpoint.
 
     Lines that a broker cannot read come as findings, files that cannot be read as errors. With
-    `wanted`, the logs of a log dir are read from their recovery points on.
+    `wanted`, the logs of a log dir are read from their recovery points on. What a file is where its
+    name does not tell comes as a line of text.
     """
     what = log_dir.classify(path)
     if what is PathKind.LOG_DIR:
         yield from _log_dir(log_dir.read(path), selection, wanted)
         return
+    if what is PathKind.FILE and kind_of(path) in _MAY_BE_JOURNAL:
+        data = content(path)
+        if recovery_journal.is_one(data):
+            yield from _journal(path, recovery_journal.parse(data))
+            return
     file = path / FileKind.LEADER_EPOCH_CHECKPOINT if what is PathKind.PARTITION_DIR else path
     present = load(file)
     if present.stamp is None:
@@ -73,6 +81,21 @@ def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iter
         rows: Rows = {present.kind: present.value.offsets}
         for topic, number in rows[present.kind]:
             yield _partition(file, topic, number, rows)
+
+
+def _journal(path: Path, journal: RecoveryJournal) -> Iterator[Item]:
+    """Yield what a journal of recovery points comes to."""
+    rows: Rows = {FileKind.RECOVERY_POINT_CHECKPOINT: journal.offsets}
+    entries = wording.count(len(journal.rows), "entry", "entries")
+    partitions = wording.count(len(journal.offsets), "partition")
+    yield (
+        f"{path}: is a journal of recovery points (KAFKA-615), which no release of Kafka reads: "
+        f"{entries} of {partitions}, {journal.set_back:,} set back; the last of each counts"
+    )
+    for finding in recovery_journal.check(journal):
+        yield finding.placed(path)
+    for topic, number in journal.offsets:
+        yield _partition(path, topic, number, rows)
 
 
 def _log_dir(home: DataDir, selection: Selection, wanted: Wanted | None) -> Iterator[Item]:

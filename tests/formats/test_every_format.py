@@ -18,6 +18,7 @@ from logtool.formats import (
     partition_metadata,
     producer_snapshot,
     quorum_state,
+    recovery_journal,
     time_index,
     transaction_index,
 )
@@ -64,6 +65,7 @@ FORMATS = [
         + UUID
         + b'","data_version":1}',
     ),
+    a_format(recovery_journal, b"topic-a 0 4711\ntopic-b 12 0\ntopic-a 0 9422\n"),
     a_format(
         time_index, bytes.fromhex("000000000000001e00000003000000000000002800000007" + "00" * 12)
     ),
