@@ -25,6 +25,7 @@ def damage_logs(home: Path) -> None:
 def damage_end(home: Path) -> None:
     """Let a recovery cut the last segment, below its recovery point; another log ends above its."""
     damage_file(home / "small-segments-0" / f"{77:020d}.log", overwrite, 700, b"\xff\xff")
+    remove_file(home / "small-segments-0" / f"{0:020d}.timeindex.swap")  # cannot be marked clean
 
 
 def damage_indexes(home: Path) -> None:
