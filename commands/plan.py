@@ -1,6 +1,7 @@
 """``logtool plan``: what a broker does at its next start. Writes nothing."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +11,19 @@ from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
 
 if TYPE_CHECKING:
+    from logtool.actions import Action
     from logtool.commands.output import Report
     from logtool.running.summary import ActionSummary
     from logtool.startup.forecast import Forecast
+    from logtool.startup.partition import PartitionForecast
+
+
+class PolicyChoice(StrEnum):
+    """What is recovered after a kill; see `logtool.startup.policies`."""
+
+    LAST_SEGMENT = "last-segment"
+    RECOVERY_POINT = "recovery-point"
+
 
 Threads = Annotated[
     int | None,
@@ -35,13 +46,37 @@ ReadRate = Annotated[
 ]
 
 
+Policies = Annotated[
+    list[PolicyChoice] | None,
+    typer.Option(
+        "--policy",
+        help="Say what recovery after a kill reads by this policy, how long it takes, and what it "
+        "misses; repeatable, to have them side by side. last-segment: the last one of each log, as "
+        "up to Kafka 0.8.0; recovery-point: from the recovery point on, as today.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How the start is timed, and which policies of recovery are compared."""
+
+    recovery_threads: Threads = None
+    read_rate: ReadRate = None
+    policy: Policies = None
+
+    @property
+    def rate(self) -> float | None:
+        """Return the bytes a second of each thread; None where they are to be measured."""
+        return parsing.parse_size("--read-rate", self.read_rate) if self.read_rate else None
+
+
 @spread
 def plan(
     *,
     inputs: options.LocalInputs,
     broker: starting_broker.StartingBroker,
-    recovery_threads: Threads = None,
-    read_rate: ReadRate = None,
+    timing: Timing,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -64,11 +99,18 @@ def plan(
     was measured. The ten partitions that take longest are named, with what takes the time. With -v,
     indexes and snapshots that are rebuilt or removed along with a log are printed too.
 
+    A segment that a truncation had removed and that a crash brought back is named, with what a
+    broker serves of it; where leader epochs do not decide between segments, that is said.
+
     What lies below the recovery point is read by no start, and not here: one line says how much
     that is, whether damage was seen there all the same, and which command reads it.
 
+    With --policy, a table compares today's recovery with that before KAFKA-615: what is read and
+    what is not, the time (at least that of logs in the page cache), and the damage that is missed.
+
     Examples:
       logtool plan /var/lib/kafka/data
+      logtool plan --policy last-segment --policy recovery-point /var/lib/kafka/data
       logtool plan --kafka-version 3.9 --recovery-threads 4 /data1/kafka /data2/kafka
       logtool plan --broker-config /etc/kafka/server.properties
       logtool plan --json /var/lib/kafka/data | jq '.items[] | select(.lost_records > 0)'
@@ -76,7 +118,7 @@ def plan(
     Exit status:
       0    complete: nothing is lost, nothing stops the start
       1    complete: a log is cut, does not load or is put aside, a log dir goes offline, the
-           broker does not start, a file is ignored, or a bad index goes unnoticed
+           broker does not start, a file is ignored, a bad index goes unnoticed, segments overlap
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
@@ -89,7 +131,6 @@ def plan(
     from logtool.startup.forecast import Forecast
 
     settings = printing.settings()
-    rate = parsing.parse_size("--read-rate", read_rate) if read_rate else None
     summary = ActionSummary()
     given = inputs.resolved()
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
@@ -99,9 +140,9 @@ def plan(
         selection=given.selection,
         run=running.run(report.show),
     )
-    ask_disk = running.max_rate is None
-    threads = recovery_threads or inputs.broker.number(broker_config.THREADS, 1)
-    _print(report, forecast, summary, threads=threads, rate=rate, ask_disk=ask_disk)
+    threads = timing.recovery_threads or inputs.broker.number(broker_config.THREADS, 1)
+    timing = replace(timing, recovery_threads=threads)
+    _print(report, forecast, summary, timing, ask_disk=running.max_rate is None)
     raise typer.Exit(report.exit_status())
 
 
@@ -109,12 +150,11 @@ def _print(
     report: "Report",
     forecast: "Forecast",
     summary: "ActionSummary",
+    timing: Timing,
     *,
-    threads: int,
-    rate: float | None,
     ask_disk: bool,
 ) -> None:
-    """Print what happens as it is known, then how long `threads` need at `rate` bytes a second.
+    """Print what happens as it is known, then how long it takes, and what policies come to.
 
     With `ask_disk` a little may be read past the page cache to know the rate.
     """
@@ -124,8 +164,13 @@ def _print(
     from logtool.startup.below import below
     from logtool.startup.duration import duration
     from logtool.startup.partition import PartitionForecast
+    from logtool.startup.policies import Policy, compare
 
-    printer = actions.Printer(report, summary)
+    printer, threads, rate = (
+        actions.Printer(report, summary),
+        timing.recovery_threads or 1,
+        timing.rate,
+    )
     partitions: list[PartitionForecast] = []
     time = unread = None
     with report:
@@ -134,7 +179,7 @@ def _print(
                 printer.action(item)
             elif isinstance(item, PartitionForecast):
                 printer.partition(item)
-                partitions.append(replace(item, actions=()))
+                partitions.append(replace(item, actions=_kept(item) if timing.policy else ()))
             else:
                 printer.problem(item)
         summary.out_of_budget = forecast.out_of_time
@@ -143,9 +188,17 @@ def _print(
         if known:
             time = duration(partitions, threads, known)
             report.item(time.as_json())
+        if timing.policy:
+            chosen = [Policy(one) for one in dict.fromkeys(timing.policy)]
+            report.item(compare(partitions, chosen, threads, known))
         unread = below(partitions)
         if unread:
             summary.next.setdefault(unread.command)
     style = "good" if report.exit_status() == 0 else None
     for line in actions.last_lines(printer, partitions, time, unread, summary):
         report.note(line, style)
+
+
+def _kept(item: "PartitionForecast") -> "tuple[Action, ...]":
+    """Return the actions of a partition that a comparison of policies needs."""
+    return tuple(action for action in item.actions if action.action == "unnoticed")

@@ -135,7 +135,7 @@ class Way:
         typer.Option(
             "--cut-precisely/--cut-as-broker",
             help="Where offsets go backwards a broker empties the whole segment; cut only what is "
-            "out of order.",
+            "out of order. And drop segments that were truncated away and came back.",
         ),
     ] = True
 
@@ -215,8 +215,8 @@ def recover(
 
     With --truncate-to, a log is cut at an offset: its recovery point comes down first and is made
     durable, then the segments behind go, the last one first, then the one with the offset is cut.
-    With --mark-clean, recovery points beyond a cut come down before it in the same way, others rise
-    when all logs are done, and the marker is written last.
+    With --mark-clean, points that rise do so when all logs are done, and the marker comes last. A
+    segment that was truncated away and that a crash brought back is dropped, as leader epochs say.
 
     Log dirs given together are those of one broker. A log dir without which the broker would start
     is left alone. If anything in one of them stops the broker, none is marked clean.

@@ -89,6 +89,8 @@ GRAVE = frozenset(
         "unnoticed",
         "discard",
         "lacks",
+        "zombie",
+        "overlap",
     }
 )
 """What a broker does, or does not see, that a person should know of before it starts."""

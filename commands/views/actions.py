@@ -8,6 +8,7 @@ from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.commands.views import policies
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UnreadableError, UnwritableError
 from logtool.running.summary import ActionSummary
@@ -66,11 +67,12 @@ class Printer:
         self.losing: list[str] = []
         """Partitions that lose records, as --accept-loss takes them."""
         self.lost_records = self.cut = self.stray = self.grave = self.withheld = self.shown = 0
+        self._last_withheld: Path | None = None
         self.uncounted: list[int] = []
         """Of partitions that lose what nobody can count: acknowledged offsets."""
         self.lacking: list[int] = []
         """Acknowledged offsets that partitions lack by now, whatever happens next."""
-        self.offline = self.discarded = self.unnoticed = 0
+        self.offline = self.discarded = self.unnoticed = self.zombies = self.overlaps = 0
         self.refuses = False
         """Whether a broker would not start, whatever the partitions hold."""
 
@@ -108,9 +110,13 @@ class Printer:
         self.offline += action.action == "offline" and action.topic is None
         self.discarded += action.action == "discard"
         self.unnoticed += action.action == "unnoticed"
+        self.zombies += action.action == "zombie"
+        self.overlaps += action.action == "overlap"
         self.refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
-            self.withheld += action.change is not None
+            # A file that is written twice, as recovery points that fall and rise are, counts once.
+            self.withheld += action.change is not None and action.path != self._last_withheld
+            self._last_withheld = action.path
             return
         self.shown += 1
         self._report.item(obj)
@@ -206,6 +212,11 @@ def last_lines(
         parts.append(f"{text.count(printer.discarded, 'copy', 'copies')} emptied or deleted")
     if printer.refuses:
         parts.append("a broker refuses to start")
+    if printer.zombies:
+        what = text.count(printer.zombies, "segment")
+        parts.append(f"{what} of a past that was truncated away taken for the log")
+    if printer.overlaps:
+        parts.append(f"{text.count(printer.overlaps, 'segment')} not decided on")
     parts += _losses(printer, "lost")
     line = ", ".join(parts)
     if not forecasts and summary.complete:
@@ -218,6 +229,8 @@ def last_lines(
         or printer.lacking
         or printer.offline
         or printer.discarded
+        or printer.zombies
+        or printer.overlaps
     )
     if forecasts and summary.complete and not bad:
         line += ": no sound record is lost" if printer.cut else ": nothing is lost"
@@ -347,6 +360,8 @@ def undo_line(path: object) -> str:
 def _line(obj: Object, settings: OutputSettings) -> str | None:
     if obj["type"] == "partition":
         return _partition(obj)
+    if obj["type"] == "policies":
+        return policies.table(obj)
     if obj["type"] == "undo":
         return undo_line(obj["path"])
     if obj["type"] != "action" or (is_routine(obj) and not settings.verbose):

@@ -28,7 +28,7 @@ from logtool.startup.duration import duration
 _STATES = {
     Severity.ERROR: State.ERROR, Severity.WARNING: State.WARNING, Severity.INFO: State.INFO,
 }  # fmt: skip
-_HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown"})
+_HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap"})
 """Actions that are errors even where nothing is counted as lost."""
 
 

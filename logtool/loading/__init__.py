@@ -9,6 +9,7 @@ recovery      one segment read from its first byte    splitting  one that is spl
 cuts          the files of a segment when it was recovered, and what goes where it is cut
 truncating    a log that is to end at an offset
 unsound       what a batch held that cannot be read
+zombies       segments that a truncation had removed, and segments that overlap
 epochs        leader epochs                           producers  producer state and snapshots
 supplement    the other strategy: what is believable stays and is added to
 believable    which prefix of an index that is        replaying  from which snapshot on

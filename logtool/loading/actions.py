@@ -35,6 +35,7 @@ def actions(loaded: Loaded, high_watermark: int | None) -> Iterator[Action]:
         # Without an offset index a segment is recovered twice; the first time may cut it.
         if one.base_offset not in recovered or one.valid_size < one.size:
             recovered[one.base_offset] = one
+    yield from _not_of_this_log(loaded)
     for change in sorted(loaded.shadow.changes(), key=_place):
         name = names.parse_partition_file(change.path.name)
         segment = name.offset if name.kind in names.SEGMENT_KINDS else None
@@ -56,16 +57,31 @@ def _place(change: Change) -> tuple[bool, bool, int, int]:
 
 
 def _recover(loaded: Loaded, segment: RecoveredSegment) -> Action:
-    log = names.format_partition_file(segment.base_offset, FileKind.LOG)
     done = "supplemented" if loaded.supplemented else "written anew"
     text = f"is read from its first byte, its indexes are {done}: {segment.why}"
+    return _of_segment(loaded, "recover", segment.base_offset, segment.size, text)
+
+
+def _of_segment(loaded: Loaded, action: str, base_offset: int, size: int, text: str) -> Action:
+    log = names.format_partition_file(base_offset, FileKind.LOG)
     return Action(
-        action="recover",
+        action=action,
         path=loaded.shadow.path / log,
         reason=text,
-        segment=segment.base_offset,
-        length=segment.size,
+        segment=base_offset,
+        length=size,
     )
+
+
+def _not_of_this_log(loaded: Loaded) -> Iterator[Action]:
+    """Yield the segments that stay though they are not of this log, or may not be."""
+    for zombie in loaded.zombies.values():
+        text = f"{zombie.reason}; {zombie.served}; logtool recover drops it"
+        if zombie.base_offset not in loaded.removed:
+            yield _of_segment(loaded, "zombie", zombie.base_offset, zombie.size, text)
+    for one in loaded.overlaps:
+        if one.base_offset not in loaded.removed:
+            yield _of_segment(loaded, "overlap", one.base_offset, one.size, one.reason)
 
 
 def _of_file(
@@ -101,7 +117,10 @@ def _of_file(
     if change.kind is Kind.REMOVE:
         size = change.seen.size if change.seen else 0
         lost = loaded.removed.get(offset) if name.kind is FileKind.LOG else None
-        loss = _loss(lost, size, high_watermark, offset, lost.batches) if lost else Loss()
+        behind, first_gone = lost.batches if lost else 0, offset
+        if offset in loaded.zombies:  # What the log itself has of its offsets stays.
+            behind, first_gone = 0, max(offset, loaded.log_end)
+        loss = _loss(lost, size, high_watermark, first_gone, behind) if lost else Loss()
         return Action(
             action=change.kind,
             path=change.path,
@@ -184,6 +203,8 @@ def _why_gone(name: FileName, loaded: Loaded) -> str:
         )
     if name.offset in loaded.split:
         return "belongs to a segment that is split: offsets were out of its reach"
+    if name.offset in loaded.removed and name.offset in loaded.zombies:
+        return loaded.zombies[name.offset].reason
     if name.offset in loaded.removed and loaded.truncated:
         return "lies behind the offset to which the log is to be truncated"
     if name.offset in loaded.removed:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from logtool.formats import wording
 from logtool.loading.producers import expiration_ms
 from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Lost
 from logtool.loading.segments import NEWEST
@@ -85,6 +86,55 @@ class RecoveredSegment:
     """The offset to which the log was to be truncated, where that cut it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Zombie:
+    """One segment that is not of this log any more."""
+
+    base_offset: int
+    size: int
+    batches: int
+    records: int
+    last_offset: int
+    leader_epoch: int
+    """The latest of its batches."""
+    log_epoch: int
+    """That of the log at its base offset."""
+    since: int
+    """Offset from which on the log is in that epoch."""
+    next_base_offset: int | None
+    """Of the segment behind it; None where the log ends with it."""
+
+    @property
+    def reason(self) -> str:
+        """Return what it is, in words."""
+        held = wording.offsets(self.base_offset, self.last_offset)
+        return (
+            f"holds {held} of leader epoch {self.leader_epoch}, but the log is in epoch "
+            f"{self.log_epoch} from offset {self.since} on: a truncation had removed this segment, "
+            "and it came back"
+        )
+
+    @property
+    def served(self) -> str:
+        """Return what a broker makes of it, in words."""
+        end = self.next_base_offset
+        if end is None:
+            return f"a broker takes it for the end of the log and appends behind {self.last_offset}"
+        last = min(self.last_offset, end - 1)
+        asked = wording.offsets(self.base_offset, last)
+        return f"a broker gives its records to readers who ask for {asked}"
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two segments that hold the same offsets, or epochs that go down, with no decision."""
+
+    base_offset: int
+    """Of the segment behind, from which a broker serves what is in both."""
+    size: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Loaded:
     """What came of it."""
@@ -98,6 +148,10 @@ class Loaded:
     recovered: list[RecoveredSegment] = field(default_factory=list)
     removed: dict[int, Lost] = field(default_factory=dict)
     """Segments that go as a whole, by base offset."""
+    zombies: dict[int, Zombie] = field(default_factory=dict)
+    """Segments of a past that was truncated away, by base offset; those of them in `removed` go."""
+    overlaps: list[Overlap] = field(default_factory=list)
+    """Segments of which leader epochs do not say whether they are right."""
     split: dict[int, list[int]] = field(default_factory=dict)
     """Base offsets of the segments that one was split into, by its base offset."""
     wiped: bool = False

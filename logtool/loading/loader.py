@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Protocol
 
 from logtool.disk.partition import Partition
-from logtool.formats import names, offset_index, partition_metadata, time_index, transaction_index
+from logtool.formats import names, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
-from logtool.loading import cuts, epochs, leftovers
+from logtool.loading import cuts, epochs, leftovers, zombies
 from logtool.loading.epochs import EpochCache
 from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment, Start, Why
 from logtool.loading.producers import ProducerManager
 from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError, Recovered, Recovery
-from logtool.loading.segments import LoadedSegment
+from logtool.loading.segments import LoadedSegment, check_index_sizes
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, can_be_split, split
 from logtool.loading.truncating import Truncation, live_behind
@@ -115,10 +115,11 @@ class Loader:
             if not self.segments:
                 self.segments.append(self._new_segment(0))
         else:
+            self._drop_zombies()
             if not start.clean:
                 self._splitting(self._recover)
             loaded.log_end = self._log_end()
-            self._grow_indexes(self.segments[-1])
+            check_index_sizes(self.shadow, self.segments[-1], start.max_index_size)
         self.epochs.truncate_from_end(loaded.log_end)
         loaded.log_start = max(start.log_start, self.segments[0].base_offset)
         valid = start.clean and not loaded.wiped
@@ -126,6 +127,7 @@ class Loader:
         loaded.recovery_point = max(point, loaded.log_start)
         self.epochs.truncate_from_start(start.log_start)
         self._write_epochs()
+        loaded.overlaps += zombies.overlaps(self.shadow, self.segments, loaded)
         self._strategy.settle_producers()
         self._read_topic_id()
 
@@ -283,6 +285,13 @@ class Loader:
             next_offset=end,
         )
 
+    def _drop_zombies(self) -> None:
+        """Look for segments that a truncation had removed; they go where it is cut precisely."""
+        loaded = self.loaded
+        loaded.zombies, loaded.overlaps = zombies.find(self.shadow, self.segments, self.epochs.rows)
+        if self.start.cut_precisely:
+            self._remove([s for s in self.segments if s.base_offset in loaded.zombies])
+
     def _recover(self) -> None:
         """Recover what was not flushed, of what shall stay."""
         gone = self._truncation.behind(self.segments)
@@ -319,20 +328,6 @@ class Loader:
         self.loaded.recovered.append(self._truncation.told(recovered))
         self.loaded.segment = None
         return is_cut
-
-    def _grow_indexes(self, active: LoadedSegment) -> None:
-        """Hold the active segment's indexes against the size to which a broker grows them."""
-        for kind, entry in (
-            (FileKind.OFFSET_INDEX, offset_index),
-            (FileKind.TIME_INDEX, time_index),
-        ):
-            file = self.shadow.files.get(active.name(kind))
-            used = file.size // entry.ENTRY_SIZE * entry.ENTRY_SIZE if file else 0
-            most = self.start.max_index_size // entry.ENTRY_SIZE * entry.ENTRY_SIZE
-            if used > most:
-                raise StartFailsError(
-                    f"{active.name(kind)} holds {used:,} bytes, at most {most:,} fit"
-                )
 
     def _empty(self, segment: LoadedSegment, why: str) -> RecoveredSegment:
         size = self.shadow.files[segment.name(FileKind.LOG)].size

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from logtool.formats import names
+from logtool.formats import names, offset_index, time_index
 from logtool.formats.names import FileKind, FileState
-from logtool.loading.reading import IndexedLog
+from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.shadow import Shadow
 
 NEWEST = (4, 3)
@@ -52,3 +52,19 @@ class LoadedSegment:
         for kind in (FileKind.LOG, *names.INDEX_KINDS):
             if self.name(kind) in self._shadow:
                 yield self.name(kind)
+
+
+def check_index_sizes(shadow: Shadow, active: LoadedSegment, max_size: int) -> None:
+    """Hold the active segment's indexes against the size to which a broker grows them.
+
+    StartFailsError where one is larger.
+    """
+    for kind, entry in (
+        (FileKind.OFFSET_INDEX, offset_index),
+        (FileKind.TIME_INDEX, time_index),
+    ):
+        file = shadow.files.get(active.name(kind))
+        used = file.size // entry.ENTRY_SIZE * entry.ENTRY_SIZE if file else 0
+        most = max_size // entry.ENTRY_SIZE * entry.ENTRY_SIZE
+        if used > most:
+            raise StartFailsError(f"{active.name(kind)} holds {used:,} bytes, at most {most:,} fit")

@@ -65,6 +65,12 @@ class PartitionForecast:
     """Segments that are not recovered: whether their logs are sound is asked by nobody."""
     unread_bytes: int = 0
     """Bytes of the logs of these segments."""
+    log_bytes: int = 0
+    """Bytes of all logs."""
+    last_bytes: int = 0
+    """Bytes of the last log."""
+    damaged_before_last: tuple[tuple[Path, int, str], ...] = ()
+    """Logs but the last of which recovery finds that they are damaged, with the byte and why."""
     rates: tuple[float, ...] = ()
     """Bytes a second at which each 4 MiB was loaded here."""
     actions: tuple[Action, ...] = ()
@@ -167,6 +173,9 @@ def forecast_partition(
         why=Counter(str(segment.why) for segment in loaded.recovered),
         unread_segments=0 if request.assumed.verify else len(unread),
         unread_bytes=0 if request.assumed.verify else sum(one.log.size for one in unread),
+        log_bytes=sum(one.log.size for one in listed.segments),
+        last_bytes=listed.segments[-1].log.size if listed.segments else 0,
+        damaged_before_last=tuple(_damaged_before_last(listed, loaded)),
         rates=tuple(stopwatch.rates),
         actions=tuple(_placed(action, request) for action in done),
         other_end=other_end,
@@ -188,11 +197,22 @@ def _lacking(loaded: Loaded, request: LoadRequest, done: Sequence[Action]) -> It
 def _other_end(listed: partition.Partition, loaded: Loaded, request: LoadRequest) -> int | None:
     """Return where the log would end if offsets out of order were cut the other way."""
     differs = any(segment.emptied or segment.precise for segment in loaded.recovered)
-    if not differs and not loaded.out_of_reach:
+    if not differs and not loaded.out_of_reach and not loaded.zombies:
         return loaded.log_end
     start = replace(request.start, cut_precisely=not request.start.cut_precisely)
     other = load(listed, start, lambda _: None)
     return other.log_end if other.outcome is Outcome.LOADS else None
+
+
+def _damaged_before_last(
+    listed: partition.Partition, loaded: Loaded
+) -> Iterator[tuple[Path, int, str]]:
+    """Yield the logs but the last that recovery cuts: path, byte and why."""
+    logs = {one.base_offset: one.log.path for one in listed.segments[:-1]}
+    for one in loaded.recovered:
+        if one.base_offset in logs and one.valid_size < one.size:
+            why = one.stop.message if one.stop else one.emptied or "is cut"
+            yield logs[one.base_offset], one.valid_size, why
 
 
 def _changes_index(action: Action) -> bool:

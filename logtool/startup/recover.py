@@ -222,7 +222,7 @@ class _LogDirPlan:
         self._doubts += [
             f"{action.path}: {action.reason}"
             for action in forecast.actions
-            if action.action == "unnoticed"
+            if action.action in ("unnoticed", "zombie", "overlap")
         ]
         target = request.start.truncate_to
         if target is not None and target < forecast.log_start:

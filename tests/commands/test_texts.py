@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from terminal import shown_on
 from verification import batches, small_log_dir
 
-from logtool.formats import offset_checkpoint, wording
+from logtool.formats import offset_checkpoint, record, wording
 
 LOGTOOL = str(Path(sys.executable).parent / "logtool")
 
@@ -294,6 +294,233 @@ def test_what_is_damaged_before_the_offset_is_cut_as_well(run, killed):
     assert one["log_end_offset"] == 77
     (cut,) = (one for one in result.of_type("action") if one["action"] == "truncate")
     assert (cut["position"], cut["first_offset"]) == (0, 77)
+
+
+# KAFKA-615: "it is possible that the segment we truncated off reappears"
+
+
+@pytest.fixture
+def zombie(tmp_path, make_batch):
+    """Return the log of the text: cut at 10, written on in epoch 2, and an old segment is back."""
+    home = tmp_path / "data"
+    folder = home / "orders-0"
+    folder.mkdir(parents=True)
+
+    def write(base, *made):
+        records = [record.Record(i, i, b"key", b"value") for i in range(10)]
+        data = [make_batch(first, records, leader_epoch=epoch) for first, epoch in made]
+        (folder / f"{base:020d}.log").write_bytes(b"".join(data))
+        for kind in ("index", "timeindex"):
+            (folder / f"{base:020d}.{kind}").touch()
+
+    write(0, (0, 0), (10, 2), (20, 2))  # "a previous segment active, then we take some writes"
+    write(20, (20, 0), (30, 0))  # "the segment we truncated off reappears"
+    (folder / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n2 10\n")
+    (home / POINTS).write_text("0\n1\norders 0 10\n")
+    return home
+
+
+def test_a_segment_that_was_truncated_off_and_reappears_is_named(run, zombie):
+    result = run("plan", zombie)
+    assert result.status == 1
+    assert (
+        "holds offsets 20 through 39 of leader epoch 0, but the log is in epoch 2 from offset 10 "
+        "on: a truncation had removed this segment, and it came back; a broker takes it for the "
+        "end of the log and appends behind 39; logtool recover drops it"
+    ) in result.stdout
+    assert result.lines[0].startswith(
+        f"{zombie}/orders-0: offsets 0 through 39 (after logtool recover the log ends at 30)"
+    )
+    assert result.stderr.splitlines()[-1].endswith(
+        ", 1 segment of a past that was truncated away taken for the log"
+    )
+    objects = run("plan", "-f", "ndjson", zombie).objects
+    assert_valid("plan.json", objects)
+    (one,) = (one for one in objects if one.get("action") == "zombie")
+    assert (one["segment"], one["lost_records"]) == (20, 0)
+
+
+def test_a_zombie_between_segments_answers_for_the_offsets_up_to_the_next(run, zombie, make_batch):
+    live = make_batch(30, [record.Record(0, 0, b"key", b"new")], leader_epoch=2)
+    (zombie / "orders-0" / f"{30:020d}.log").write_bytes(live)
+    result = run("plan", zombie)
+    assert "; a broker gives its records to readers who ask for offsets 20 through 29; " in (
+        result.stdout
+    )
+    assert result.lines[0].startswith(f"{zombie}/orders-0: offsets 0 through 30, ")
+
+
+def test_what_was_written_after_the_truncation_stays_and_the_zombie_goes_with_consent(
+    run, zombie, watch
+):
+    before = {path: path.read_bytes() for path in zombie.rglob("*") if path.is_file()}
+    log = zombie / "orders-0" / f"{0:020d}.log"
+    assert run("recover", "--apply", zombie).status == 5
+    result = run("recover", "-f", "ndjson", zombie)
+    assert_valid("plan.json", result.objects)
+    (gone,) = (one for one in result.of_type("action") if one["action"] == "remove"
+               and one["path"].endswith("20.log"))  # fmt: skip
+    assert (gone["lost_records"], gone["first_offset"], gone["last_offset"]) == (20, 20, 39)
+    watch.forget()
+    assert run("recover", "--apply", "--accept-loss", "orders-0", zombie).status == 0
+    watch.forget()
+    assert log.read_bytes() == before[log]
+    assert not list(log.parent.glob(f"{20:020d}.*"))
+    assert run("plan", zombie).status == 0
+    (undo_dir,) = zombie.parent.glob("data.logtool-undo-*")
+    watch.forget()
+    assert run("undo", "--apply", undo_dir).status == 0
+    watch.forget()
+    assert {path: path.read_bytes() for path in zombie.rglob("*") if path.is_file()} == before
+
+
+def test_recover_as_a_broker_leaves_the_zombie_and_says_so(run, zombie):
+    result = run("recover", "--cut-as-broker", "-f", "ndjson", zombie)
+    assert [one["segment"] for one in result.of_type("action") if one["action"] == "zombie"] == [20]
+    refused = run("recover", "--cut-as-broker", "--apply", "--mark-clean", zombie)
+    assert refused.status == 5
+    assert "cannot be marked clean" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    {
+        "no file": (None, ": leader epochs do not decide which of the two is right: that one has 0 "
+                          "through 2, this one 0; a broker gives readers who ask for offsets 20 "
+                          "through 29 this one"),
+        "of one epoch": ("0\n1\n0 0\n", ": leader epochs do not decide which of the two is right"),
+        "another epoch there": (
+            "0\n2\n0 0\n2 40\n", ": leader epochs do not decide which of the two is right"
+        ),
+    }.values(),
+)  # fmt: skip
+def test_where_epochs_cannot_decide_that_is_said_and_nothing_goes(run, zombie, rows, said):
+    checkpoint = zombie / "orders-0" / "leader-epoch-checkpoint"
+    checkpoint.unlink() if rows is None else checkpoint.write_text(rows)
+    result = run("plan", zombie)
+    assert result.status == 1
+    assert said in result.stdout
+    assert result.stderr.splitlines()[-1].endswith(", 1 segment not decided on")
+    told = run("recover", "-f", "ndjson", zombie)
+    assert_valid("plan.json", told.objects)
+    assert [one["segment"] for one in told.of_type("action") if one["action"] == "overlap"] == [20]
+    assert not [one for one in told.of_type("action") if one["path"].endswith("20.log")
+                and one["action"] == "remove"]  # fmt: skip
+
+
+def test_batches_alone_do_not_decide_against_the_checkpoint(run, zombie, make_batch):
+    """A later epoch in the first segment alone, and a checkpoint that knows only epoch 1."""
+    folder = zombie / "orders-0"
+    records = [record.Record(0, 0, b"key", b"value")]
+    for base, epoch in ((0, 2), (20, 0)):
+        (folder / f"{base:020d}.log").write_bytes(make_batch(base, records, leader_epoch=epoch))
+    (folder / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 30\n")
+    (zombie / POINTS).write_text("0\n1\norders 0 20\n")
+    result = run("plan", zombie)
+    assert "is of leader epoch 0, but an earlier segment has a batch of epoch 2, and " in (
+        result.stdout
+    )
+    assert "leader-epoch-checkpoint says epoch 0 there" in result.stdout
+
+
+def test_a_cleaning_that_was_interrupted_leaves_no_zombie(run, zombie, make_batch):
+    """A broker ends it first: the old segments go, and nothing overlaps any more."""
+    folder = zombie / "orders-0"
+    records = [record.Record(0, 0, b"key", b"value")]
+    cleaned = b"".join(make_batch(first, records, leader_epoch=2) for first in (10, 39))
+    (folder / f"{0:020d}.log.swap").write_bytes(cleaned)
+    result = run("plan", "-f", "ndjson", zombie)
+    told = {one["action"] for one in result.of_type("action")}
+    assert "rename" in told
+    assert not told & {"zombie", "overlap"}
+
+
+# KAFKA-615: "Previously we always recovered the last log segment ... now from the recovery point"
+
+POLICIES = ("--policy", "last-segment", "--policy", "recovery-point")
+
+
+def test_both_policies_side_by_side_and_what_the_older_one_misses(run, killed):
+    logs = {name: sorted((killed / name).glob("*.log")) for name in PARTITIONS}
+    damaged = logs["small-segments-0"][-3]
+    damage_file(damaged, overwrite, 70, b"\xff\xff")
+    result = run("plan", *POLICIES, "-f", "ndjson", killed)
+    assert_valid("plan.json", result.objects)
+    (compared,) = result.of_type("policies")
+    last, point = compared["policies"]
+    assert (last["policy"], point["policy"]) == ("last-segment", "recovery-point")
+    planned = result.of_type("partition")
+    assert last["segments"] == len(planned)
+    assert last["bytes"] == sum(found[-1].stat().st_size for found in logs.values())
+    assert point["segments"] == sum(one["recovered_segments"] for one in planned)
+    assert point["bytes"] == sum(one["bytes_scanned"] + one["bytes_replayed"] for one in planned)
+    total = sum(log.stat().st_size for found in logs.values() for log in found)
+    assert last["unread_bytes"] == total - last["bytes"]
+    assert point["missed"] == []
+    (missed,) = last["missed"]
+    assert (missed["path"], missed["position"]) == (str(damaged), 0)
+    assert 0 < last["seconds_low"] <= last["seconds"] <= last["seconds_high"]
+    document = json.loads(run("plan", *POLICIES, "--json", killed).stdout)
+    assert [one for one in document["items"] if one["type"] == "policies"] == [
+        {key: value for key, value in compared.items() if key != "schema"}
+    ]
+
+
+def test_the_table_of_policies_fits_on_80_columns(killed):
+    _, shown = shown_on(80, [LOGTOOL, "plan", *POLICIES, str(killed)], os.environ)
+    lines = shown.split("\n")
+    at = next(n for n, line in enumerate(lines) if line.startswith(" policy "))
+    assert lines[at].split() == ["policy", "read", "bytes", "time", "unread", "bytes", "misses"]
+    assert [line.split()[0] for line in lines[at + 2 : at + 4]] == [
+        "last-segment", "recovery-point"
+    ]  # fmt: skip
+    assert all(len(line) <= 80 for line in lines[at : at + 4])
+
+
+def test_the_older_policy_checks_the_zombie_segment_and_ignores_the_prior_segment(run, zombie):
+    damage_file(zombie / "orders-0" / f"{0:020d}.log", overwrite, 70, b"\xff\xff")
+    (compared,) = run("plan", *POLICIES, "-f", "ndjson", zombie).of_type("policies")
+    (missed,) = compared["policies"][0]["missed"]
+    assert missed["path"].endswith(f"{0:020d}.log")
+
+
+def test_when_there_was_a_clean_shutdown_neither_policy_recovers_anything(run, killed):
+    (killed / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    (compared,) = run("plan", *POLICIES, "-f", "ndjson", killed).of_type("policies")
+    assert [one["segments"] for one in compared["policies"]] == [0, 0]
+
+
+# KAFKA-615: "keep a text file containing: topic partition offset", appended to
+
+
+JOURNAL = b"orders 0 4711\nusers 1 10\norders 0 9422\norders 0 60\n"
+
+
+def test_of_appended_entries_the_last_of_each_partition_counts(run, tmp_path):
+    journal = tmp_path / "recovery-journal"
+    journal.write_bytes(JOURNAL)
+    result = run("checkpoint", "show", "-f", "ndjson", journal)
+    assert_valid("checkpoint.json", result.objects)
+    points = {one["topic"]: one["recovery_point"] for one in result.of_type("partition")}
+    assert points == {"orders": 60, "users": 10}
+    assert result.status == 0
+    assert result.stderr.splitlines()[0] == (
+        f"{journal}: is a journal of recovery points (KAFKA-615), which no release of Kafka "
+        "reads: 4 entries of 2 partitions, 1 set back; the last of each counts"
+    )
+
+
+@pytest.mark.parametrize("size", range(len(JOURNAL) - len(b"orders 0 60\n") + 1, len(JOURNAL)))
+def test_losing_an_entry_at_the_end_is_one_line_that_names_the_byte(run, tmp_path, size):
+    journal = tmp_path / POINTS
+    journal.write_bytes(JOURNAL[:size])
+    result = run("checkpoint", "show", "-f", "ndjson", journal)
+    points = {one["topic"]: one["recovery_point"] for one in result.of_type("partition")}
+    assert points == {"orders": 9422, "users": 10}
+    assert result.status == 1
+    (line,) = [line for line in result.stderr.splitlines() if "does not count" in line]
+    assert line.startswith(f"{journal}: byte 39: expected topic, partition and offset up to a line")
+    assert journal.read_bytes() == JOURNAL[:size]
 
 
 # KAFKA-615: "Added a unit test that intentionally corrupts a log and checks recovery"

@@ -1,0 +1,144 @@
+"""Segments that a truncation had removed and that a crash brought back, as a broker takes them.
+
+The log is written by brokers alone: what a first one wrote is truncated, a second one writes on in
+a later leader epoch and is killed, then segments of before are put back beside what it wrote. What
+`plan` says that a broker will serve is compared with what a consumer gets, asked for each offset,
+and so is what `recover` leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from broker.kafka import Broker
+from broker.scenarios import SMALL
+
+pytestmark = pytest.mark.broker
+
+LOGTOOL = Path(sys.executable).parent / "logtool"
+TOPIC, NAME = "small-segments", "small-segments-0"
+TO = 60
+Records = dict[int, tuple[bytes | None, bytes | None]]
+"""Key and value by offset."""
+
+
+def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [str(LOGTOOL), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def objects(*arguments: object) -> list[dict[str, object]]:
+    return list(map(json.loads, logtool(*arguments, "-f", "ndjson").stdout.splitlines()))
+
+
+def served(broker: Broker, offsets: Sequence[int]) -> Records:
+    """Return the first record that a consumer gets who asks for each of the offsets."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
+    found: Records = {}
+    for offset in offsets:
+        consumer.assign([TopicPartition(TOPIC, 0, offset)])
+        message = consumer.poll(30)
+        assert message is not None and not message.error(), (offset, message)
+        found[message.offset()] = message.key(), message.value()
+    consumer.close()
+    return found
+
+
+def end(broker: Broker) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
+    found = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=30)
+    consumer.close()
+    return int(found[1])
+
+
+@pytest.fixture
+def histories(kafka_version: str, copy_of: Callable[[str], Path], tmp_path: Path) -> Path:
+    """Return a log dir that was truncated and written on; ``before`` beside it has the old log."""
+    from broker import workloads
+
+    home = copy_of(f"{kafka_version}/killed")
+    shutil.copytree(home / NAME, tmp_path / "before")
+    words = ("recover", "--truncate-to", f"{NAME}={TO}", "--apply", "--accept-loss", NAME, home)
+    done = logtool(*words)
+    assert done.returncode == 0, done.stderr
+    with Broker(kafka_version, [home], SMALL) as broker:
+        broker.start()
+        writer = workloads.Writer(broker.bootstrap)
+        content = workloads.messages("in a later epoch", 60, 1_700_000_000_000)
+        writer.batches(TOPIC, content, (5, 2))
+        broker.kill()
+    return home
+
+
+def bases(home: Path) -> list[int]:
+    return sorted(int(path.stem) for path in home.glob("*.log"))
+
+
+def come_back(before: Path, home: Path, base_offset: int) -> None:
+    for path in before.glob(f"{base_offset:020d}.*"):
+        shutil.copy2(path, home / NAME)
+
+
+def asked(told: Mapping[str, object]) -> set[int]:
+    """Return the offsets for which a zombie answers, as its line says."""
+    first, _, last = (
+        str(told["reason"]).partition(" who ask for ")[2].partition(";")[0].partition(" through ")
+    )
+    low = int(first.removeprefix("offsets ").removeprefix("offset "))
+    return set(range(low, int(last or low) + 1))
+
+
+def test_what_a_broker_serves_of_a_zombie_is_foretold_and_recover_drops_it(
+    kafka_version: str, histories: Path, tmp_path: Path
+) -> None:
+    before = tmp_path / "before"
+    truth_end = int(str(partition(histories)["log_end_offset"]))
+    live = bases(histories / NAME)
+    inner = [base for base in bases(before) if TO < base < truth_end and base not in live]
+    last = min(base for base in bases(before) if base > truth_end)
+    for base in (*inner, last):
+        come_back(before, histories, base)
+
+    told = [one for one in objects("plan", histories) if one.get("action") == "zombie"]
+    assert [one["segment"] for one in told] == [*inner, last]
+    assert logtool("plan", histories).returncode == 1
+    mended = tmp_path / "mended"
+    shutil.copytree(histories, mended)
+    assert logtool("recover", "--apply", mended).returncode == 5  # records go
+    done = logtool("recover", "--apply", "--accept-loss", NAME, mended)
+    assert done.returncode == 0, done.stderr
+
+    offsets = list(range(inner[0] - 2, truth_end))
+    with Broker(kafka_version, [mended], SMALL) as broker:
+        broker.start()
+        assert end(broker) == truth_end
+        truth = served(broker, offsets)
+        assert list(truth) == offsets
+    foretold = partition(histories)
+    with Broker(kafka_version, [histories], SMALL) as broker:
+        broker.start()
+        assert end(broker) == int(str(foretold["log_end_offset"])) > truth_end
+        found = served(broker, [*offsets, last])
+        wrong = {offset for offset in offsets if found[offset] != truth[offset]}
+        assert wrong == set().union(*map(asked, told[:-1])) & set(offsets) != set()
+        assert last in found
+        lines = [line for line in broker.log.splitlines() if f"={NAME}," in line]
+        assert [line for line in lines if " WARN " in line or " ERROR " in line] == []
+    codes = {one["code"] for one in objects("verify", mended / NAME) if one["type"] == "finding"
+             and one["severity"] != "info"}  # fmt: skip
+    assert codes == set()
+
+
+def partition(home: Path) -> dict[str, object]:
+    (one,) = (one for one in objects("plan", home / NAME) if one["type"] == "partition")
+    return one
