@@ -490,6 +490,47 @@ def test_when_there_was_a_clean_shutdown_neither_policy_recovers_anything(run, k
     assert [one["segments"] for one in compared["policies"]] == [0, 0]
 
 
+def test_a_segment_at_some_rate_might_take_many_seconds(run, killed):
+    words = (*POLICIES, "--read-rate", "1K", "-f", "ndjson", killed)
+    (compared,) = run("plan", *words).of_type("policies")
+    for one in compared["policies"]:
+        assert one["seconds"] == pytest.approx(one["bytes"] / 1024, rel=0.01)
+
+
+# KAFKA-615: "We do not, however, recover partial segments"
+
+
+def test_if_the_recovery_point_falls_in_the_middle_that_segment_is_recovered_from_its_beginning(
+    run, killed
+):
+    *_, last = sorted((killed / "small-segments-0").glob("*.log"))
+    rows = points(killed) | {("small-segments", 0): int(last.stem) + 7}
+    (killed / POINTS).write_bytes(offset_checkpoint.encode(offset_checkpoint.build(rows)))
+    (one,) = run("plan", "-f", "ndjson", killed / "small-segments-0").of_type("partition")
+    assert (one["recovered_segments"], one["bytes_scanned"]) == (1, last.stat().st_size)
+
+
+def test_a_recovery_point_beyond_the_end_is_reset_to_the_end_of_the_log(run, killed):
+    rows = points(killed) | {("small-segments", 0): 999_999}
+    (killed / POINTS).write_bytes(offset_checkpoint.encode(offset_checkpoint.build(rows)))
+    (one,) = run("plan", "-f", "ndjson", killed / "small-segments-0").of_type("partition")
+    assert one["new_recovery_point"] == one["log_end_offset"] == offsets(killed)[-1][1] + 1
+    assert one["recovered_segments"] == 1  # "we force recover the last segment"
+
+
+def test_a_bad_segment_is_truncated_and_all_remaining_segments_are_deleted(run, killed):
+    (killed / POINTS).unlink()
+    *_, bad, third, fourth = sorted((killed / "small-segments-0").glob("*.log"))
+    position = int(batches(bad).position[1])
+    damage_file(bad, overwrite, position + 30, b"\xff\xff")
+    told = run("plan", "-f", "ndjson", killed / "small-segments-0").of_type("action")
+    (cut,) = (one for one in told if one["action"] == "truncate")
+    assert (cut["path"], cut["position"]) == (str(bad), position)
+    gone = [one["path"] for one in told if one["action"] == "remove"
+            and one["path"].endswith(".log")]  # fmt: skip
+    assert gone == [str(third), str(fourth)]
+
+
 # KAFKA-615: "keep a text file containing: topic partition offset", appended to
 
 
