@@ -292,7 +292,7 @@ def recovered_lines(
         is_shorter = target is not None and one.outcome == "loads" and end <= target
         if is_shorter and name not in printer.losing:
             yield f"{one.request.path}: ends at {end}; there is nothing to cut from {target} on"
-    for log_dir in _stopped_in_order(forecasts):
+    for log_dir in _stopped_in_order(forecasts, printer.losing):
         yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
     stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
     if stopped:
@@ -334,13 +334,16 @@ def _losses(printer: Printer, verb: str) -> Iterator[str]:
         yield f"{lost} {'was' if sum(printer.lacking) == 1 else 'were'} lost before, in {where}"
 
 
-def _stopped_in_order(forecasts: Sequence["PartitionForecast"]) -> "Iterator[Path]":
-    """Yield the log dirs whose logs a broker takes as they are."""
+def _stopped_in_order(
+    forecasts: Sequence["PartitionForecast"], losing: Sequence[str]
+) -> "Iterator[Path]":
+    """Yield the log dirs whose logs a broker takes as they are, none of which is `losing`."""
     recovered: dict[Path, int] = {}
     for forecast in forecasts:
         if forecast.request.start.clean:
             log_dir = forecast.request.path.parent
-            recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered
+            acts = f"{forecast.request.topic}-{forecast.request.partition}" in losing
+            recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
     return (log_dir for log_dir, count in recovered.items() if not count)
 
 

@@ -374,6 +374,13 @@ def test_what_was_written_after_the_truncation_stays_and_the_zombie_goes_with_co
     assert {path: path.read_bytes() for path in zombie.rglob("*") if path.is_file()} == before
 
 
+def test_a_zombie_goes_also_where_the_broker_was_stopped_in_order(run, zombie):
+    (zombie / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    result = run("recover", zombie)
+    assert "this loses 20 records in 2 sound batches, offsets 20 through 39" in result.stdout
+    assert "nothing to recover" not in result.stderr
+
+
 def test_recover_as_a_broker_leaves_the_zombie_and_says_so(run, zombie):
     result = run("recover", "--cut-as-broker", "-f", "ndjson", zombie)
     assert [one["segment"] for one in result.of_type("action") if one["action"] == "zombie"] == [20]
