@@ -130,9 +130,7 @@ def plan(
     from logtool.running.summary import ActionSummary
     from logtool.startup.forecast import Forecast
 
-    settings = printing.settings()
-    summary = ActionSummary()
-    given = inputs.resolved()
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths,
@@ -140,9 +138,8 @@ def plan(
         selection=given.selection,
         run=running.run(report.show),
     )
-    threads = timing.recovery_threads or inputs.broker.number(broker_config.THREADS, 1)
-    timing = replace(timing, recovery_threads=threads)
-    _print(report, forecast, summary, timing, ask_disk=running.max_rate is None)
+    default = inputs.broker.number(broker_config.THREADS, 1)
+    _print(report, forecast, summary, timing, default, ask_disk=running.max_rate is None)
     raise typer.Exit(report.exit_status())
 
 
@@ -151,6 +148,7 @@ def _print(
     forecast: "Forecast",
     summary: "ActionSummary",
     timing: Timing,
+    default_threads: int,
     *,
     ask_disk: bool,
 ) -> None:
@@ -166,11 +164,8 @@ def _print(
     from logtool.startup.partition import PartitionForecast
     from logtool.startup.policies import Policy, compare
 
-    printer, threads, rate = (
-        actions.Printer(report, summary),
-        timing.recovery_threads or 1,
-        timing.rate,
-    )
+    printer, rate = actions.Printer(report, summary), timing.rate
+    threads = timing.recovery_threads or default_threads
     partitions: list[PartitionForecast] = []
     time = unread = None
     with report:
