@@ -194,7 +194,10 @@ def simulate(
       checkpoint_high_watermarks = true
       replicas = [1, 2, 3]
       leader = 1
-      start = [{ replica = 2, log_end_offset = 9, high_watermark = 8, remote_log_end_offset = 8 }]
+      start = [
+        { replica = 1, log_end_offset = 15, high_watermark = 8 },
+        { replica = 2, log_end_offset = 9, high_watermark = 8, remote_log_end_offset = 8 },
+      ]
       events = [
         { produce = ["m0", "m1"], acks = "all" },
         { produce = ["m2"], transaction = "t" },

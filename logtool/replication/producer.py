@@ -3,7 +3,8 @@
 With acks=0 it waits for none. With acks=1 the leader answers once its own log has the records. With
 acks=all it answers once its high watermark has passed them, so that every replica in sync has them;
 where fewer are in sync than ``min.insync.replicas``, nothing is written and the answer is an error.
-Where they become too few afterwards, the high watermark does not rise and the answer waits; the
+Where they become too few afterwards, the high watermark does not rise and the answer waits (before
+3.7 it rose, and the answer was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which is not modelled); the
 timeout that ends such a wait in a broker (``request.timeout.ms`` of the producer) is not modelled.
 Source: ``Partition.appendRecordsToLeader``, ``Partition.checkEnoughReplicasReachOffset``,
 ``ReplicaManager.delayedProduceRequestRequired`` (Kafka 3.9 and 4.x).

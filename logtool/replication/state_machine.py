@@ -101,7 +101,8 @@ class Replication:
         self.nodes = {node: Node(node) for node in nodes}
         self.rule = rule
         self.lag_ms = lag_ms
-        self.min_in_sync = min_in_sync
+        # Of a partition with fewer replicas, all of them are enough (`Partition.effectiveMinIsr`).
+        self.min_in_sync = min(min_in_sync, len(self.nodes))
         self.checkpoints = checkpoints
         """Whether each new high watermark is on disk at once."""
         self.now_ms = 0

@@ -180,6 +180,12 @@ def test_below_the_least_number_in_sync_nothing_is_committed() -> None:
     assert (one.in_sync, offsets(one, 1)) == ([1], (1, 0))
 
 
+def test_no_more_need_be_in_sync_than_there_are_replicas() -> None:
+    one = Replication([1], 1, min_in_sync=3)
+    one.produce(["a"], acks=Acks.ALL)
+    assert (offsets(one, 1), one.requests[0].answer) == ((1, 1), Answer.ACKNOWLEDGED)
+
+
 def test_a_dead_leader_is_replaced_by_one_in_sync() -> None:
     one = Replication([1, 2, 3], 1)
     one.crash(1)
