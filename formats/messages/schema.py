@@ -132,7 +132,7 @@ def table(name: str) -> Table:
     """Return a table that ships, such as ``consumer_offsets``."""
     from logtool.formats.messages import tables
 
-    return parse((files(tables) / f"{name}.txt").read_text("ascii"))
+    return parse((files(tables) / f"{name}.txt").read_text("utf-8"))
 
 
 def _message(rows: Rows) -> Message:
