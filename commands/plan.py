@@ -9,6 +9,8 @@ import typer
 from logtool.commands import options
 from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
+from logtool.commands.strategy import Strategy
+from logtool.errors import UsageError
 
 if TYPE_CHECKING:
     from logtool.actions import Action
@@ -77,6 +79,7 @@ def plan(
     inputs: options.LocalInputs,
     broker: starting_broker.StartingBroker,
     timing: Timing,
+    strategy: Strategy,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -104,7 +107,7 @@ def plan(
 
     What lies below the recovery point is read by no start, and not here: one line says how much
     that is, whether damage was seen there all the same, and which command reads it.
-
+    With --strategy supplement, or --trust-log too, it foretells 'logtool recover' with the same.
     With --policy, a table compares today's recovery with that before KAFKA-615: what is read and
     what is not, the time (at least that of logs in the page cache), and the damage that is missed.
 
@@ -134,7 +137,7 @@ def plan(
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths,
-        broker.assumed(inputs.broker),
+        strategy.chosen(broker.assumed(inputs.broker)),
         selection=given.selection,
         run=running.run(report.show),
     )
@@ -154,7 +157,8 @@ def _print(
 ) -> None:
     """Print what happens as it is known, then how long it takes, and what policies come to.
 
-    With `ask_disk` a little may be read past the page cache to know the rate.
+    With `ask_disk` a little may be read past the page cache to know the rate. How long it takes is
+    said of a broker alone, and not where what is there is supplemented.
     """
     from logtool.actions import Action
     from logtool.commands.views import actions
@@ -164,6 +168,8 @@ def _print(
     from logtool.startup.partition import PartitionForecast
     from logtool.startup.policies import Policy, compare
 
+    if timing.policy and forecast.assumed.supplement:
+        raise UsageError("--policy compares what brokers do: it goes with --strategy rebuild")
     printer, rate = actions.Printer(report, summary), timing.rate
     threads = timing.recovery_threads or default_threads
     partitions: list[PartitionForecast] = []
@@ -179,14 +185,16 @@ def _print(
                 printer.problem(item)
         summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
-        known = rates.known(partitions, rate, ask_disk=ask_disk and summary.complete)
+        known = None
+        if not forecast.assumed.supplement:
+            known = rates.known(partitions, rate, ask_disk=ask_disk and summary.complete)
         if known:
             time = duration(partitions, threads, known)
             report.item(time.as_json())
         if timing.policy:
             chosen = [Policy(one) for one in dict.fromkeys(timing.policy)]
             report.item(compare(partitions, chosen, threads, known))
-        unread = below(partitions)
+        unread = None if forecast.assumed.trust else below(partitions)
         if unread:
             summary.next.setdefault(unread.command)
     style = "good" if report.exit_status() == 0 else None

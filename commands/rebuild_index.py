@@ -3,15 +3,18 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import starting_broker
+from logtool.commands.program import parsing, starting_broker
 from logtool.commands.program.spread import Without, spread
 from logtool.disk import shell
 from logtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from logtool.rebuild import FileChoice
 
 
 class KindChoice(StrEnum):
@@ -48,12 +51,24 @@ Output = Annotated[
 ]
 
 
+SnapshotEvery = Annotated[
+    str | None,
+    typer.Option(
+        "--snapshot-every",
+        metavar="SIZE",
+        help="Build producer snapshots at the base of each segment and about SIZE of log apart, "
+        "such as 256M, so that less of the log has to be played back.",
+    ),
+]
+
+
 @spread
 def rebuild_index(
     *,
     inputs: options.LocalInputs,
     kind: Kinds = None,
     only_bad: OnlyBad = True,
+    snapshot_every: SnapshotEvery = None,
     broker: Annotated[starting_broker.StartingBroker, Without("kafka_version")],
     apply: options.Apply = False,
     undo_dir: options.UndoDir = None,
@@ -73,8 +88,9 @@ def rebuild_index(
 
     Producer snapshots are built where they are bad, and where they are missing although a broker
     would have them: at the base of the last two segments, and at the end of a log that was stopped
-    in order. A bad snapshot outside of the log is removed. A transaction index is made only where a
-    transaction was aborted.
+    in order. With --snapshot-every there are more, for 'logtool recover'; a broker deletes those at
+    no base of a segment, but for the newest one behind the last base. A bad snapshot outside of the
+    log is removed. A transaction index is made only where a transaction was aborted.
 
     With --apply it takes Kafka's own lock and keeps what it replaces in an undo directory beside
     the log dir. If it is killed, the same command finishes the work, or 'logtool undo' puts
@@ -100,22 +116,35 @@ def rebuild_index(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import rebuild
-    from logtool.rebuild import KINDS, Consent, FileChoice, Rebuild
+    from logtool.rebuild import Consent, Rebuild
     from logtool.running.summary import ActionSummary
 
-    command = shell.join(["logtool", *sys.argv[1:]])
-    consent = Consent(apply=apply, undo_dir=undo_dir, output=output, command=command)
     if output and (apply or undo_dir):
         raise UsageError("--output writes elsewhere, --apply and --undo-dir are for in place")
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=rebuild.make(settings), summary=summary, inputs=given)
     job = Rebuild(
         paths=given.paths,
-        wanted=FileChoice(frozenset(KINDS[name] for name in kind or KINDS), not only_bad),
-        consent=consent,
+        wanted=_wanted(kind, snapshot_every, everything=not only_bad),
+        consent=Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
         selection=given.selection,
         indexing=broker.indexing(inputs.broker),
         run=running.run(report.show),
         summary=summary,
     )
     raise typer.Exit(rebuild.run(job, report, summary))
+
+
+def _wanted(
+    kinds: list[KindChoice] | None, snapshot_every: str | None, *, everything: bool
+) -> "FileChoice":
+    """Return what is to be built; UsageError for snapshots where others are wanted alone."""
+    from logtool.rebuild import KINDS, FileChoice
+
+    every = None
+    if snapshot_every is not None:
+        every = parsing.parse_size("--snapshot-every", snapshot_every)
+        if kinds and KindChoice.SNAPSHOT not in kinds:
+            raise UsageError("--snapshot-every builds snapshots: add --kind snapshot")
+    chosen = frozenset(KINDS[name] for name in kinds or KINDS)
+    return FileChoice(chosen, everything, every)

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ from logtool.commands import options
 from logtool.commands.program import starting_broker
 from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.spread import spread
+from logtool.commands.strategy import Strategy
 from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_int, parse_long
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from logtool.startup.assumed import Assumed
     from logtool.startup.home import Points
     from logtool.startup.recover import Consent, Recover
-
-
-class StrategyChoice(StrEnum):
-    """How a log is recovered; see `logtool.startup.assumed`."""
-
-    REBUILD = "rebuild"
-    SUPPLEMENT = "supplement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +112,9 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How a log is recovered."""
+class Way(Strategy):
+    """How a log is recovered, and where it is cut."""
 
-    strategy: Annotated[
-        StrategyChoice,
-        typer.Option(
-            "--strategy",
-            help="rebuild: indexes and producer state anew, as a broker does; supplement: keep "
-            "what they already hold and add what is missing.",
-        ),
-    ] = StrategyChoice.REBUILD
     cut_precisely: Annotated[
         bool,
         typer.Option(
@@ -143,14 +128,15 @@ class Way:
         self, broker: starting_broker.StartingBroker, begin: Begin, config: BrokerConfig
     ) -> "Assumed":
         """Return what is assumed of the start; UsageError for what does not go together."""
-        supplement = self.strategy is StrategyChoice.SUPPLEMENT
-        if supplement and begin.truncate_to:
-            raise UsageError("--truncate-to goes with --strategy rebuild only")
+        if self.supplements and begin.truncate_to:
+            raise UsageError(
+                "--truncate-to goes with --strategy rebuild only: what supplement keeps was "
+                "written for a log that goes on behind that offset"
+            )
         return replace(
-            broker.assumed(config),
+            self.chosen(broker.assumed(config)),
             cut_precisely=self.cut_precisely,
             clean=begin.clean,
-            supplement=supplement,
             truncate_to=begin.offsets,
         )
 
@@ -212,6 +198,9 @@ def recover(
 
     A segment is recovered as a whole, from its first byte. If the recovery point lies beyond the
     end of the log, the last segment is recovered, and the recovery point is lowered to the end.
+    With --strategy supplement, what indexes and snapshots hold is kept, and the log is played back
+    from the smaller one of the checkpoints of transaction index and producer snapshot; all is still
+    checked. With --trust-log it is not: only headers from there on are read.
 
     With --truncate-to, a log is cut at an offset: its recovery point comes down first and is made
     durable, then the segments behind go, the last one first, then the one with the offset is cut.

@@ -48,6 +48,15 @@ cpdef (Py_ssize_t, Py_ssize_t, int) walk_batches(
 ) noexcept
 
 @cython.locals(
+    position=Py_ssize_t, after=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t, size=int64_t,
+    reason=int, full=int, bad_size=int, bad_magic=int
+)
+cpdef (Py_ssize_t, Py_ssize_t, int) walk_headers(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t left, int64_t base,
+    int64_t[:, ::1] rows, Py_ssize_t first
+) noexcept
+
+@cython.locals(
     last=int64_t, epoch=int64_t, newest=int64_t, producer=int64_t, producer_epoch=int64_t,
     records=int64_t, largest=int64_t, rising=int, producers=int, row=Py_ssize_t, base=int64_t
 )

@@ -20,6 +20,7 @@ from logtool.formats._kernels import (
     decode_batches,
     plain_facts,
     walk_batches,
+    walk_headers,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "decode_batches",
     "plain_facts",
     "walk_batches",
+    "walk_headers",
 ]

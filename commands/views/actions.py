@@ -8,7 +8,7 @@ from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
-from logtool.commands.views import policies
+from logtool.commands.views import playback, policies
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UnreadableError, UnwritableError
 from logtool.running.summary import ActionSummary
@@ -96,7 +96,7 @@ class Printer:
         )
         self.lost_records += lost
         actions = [(action, action.as_json()) for action in forecast.actions]
-        news = not all(is_routine(obj) for _, obj in actions)
+        news = not all(is_routine(obj) for _, obj in actions) or forecast.playback is not None
         if news or not self._brief:
             self._report.item(forecast.as_json())
         for action, obj in _collapsed(actions) if self._brief else actions:
@@ -196,6 +196,7 @@ def last_lines(
         yield printer.withheld_line()
     yield from _time_lines(forecasts, time)
     yield from _below_lines(printer, found)
+    yield from playback.last_lines(forecasts)
     stops = sum(forecast.outcome != "loads" for forecast in forecasts)
     parts = [text.count(len(forecasts), "partition")]
     recovered = sum(forecast.recovered for forecast in forecasts)
@@ -299,6 +300,7 @@ def recovered_lines(
         what = "it" if stopped == 1 else "them"
         partitions = text.count(stopped, "partition")
         yield f"{partitions} left alone: a broker would not load {what}"
+    yield from playback.last_lines(forecasts)
     all_made = applied and job.made == changes
     yield from _losses(printer, "lost" if all_made else "would be lost")
     if printer.losing and not applied:
@@ -401,7 +403,7 @@ def _partition(obj: Object) -> str:
     elif obj["lost_acknowledged"]:
         verb = "LOSES" if obj["lost_bytes"] else "LACKS"
         parts.append(f"{verb} {text.count(obj['lost_acknowledged'], 'acknowledged offset')}")
-    return f"{name}: {', '.join(parts)}"
+    return "\n".join([f"{name}: {', '.join(parts)}", *playback.lines(obj)])
 
 
 def _other_end(obj: Object) -> str:

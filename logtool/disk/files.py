@@ -188,9 +188,12 @@ class LogFile:
         """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
         done = 0
         while done < len(buffer):
-            # What lies before a bad sector is given first: the error comes where it begins.
-            with translated(self.path, position + done):
+            # What lies before a bad sector is given first: the error comes where it begins. Without
+            # `translated`, which takes longer than to read a header.
+            try:
                 count = os.preadv(self._fd, [buffer[done:]], position + done)
+            except OSError as error:
+                raise _unreadable(self.path, error, position + done) from error
             if count == 0:
                 break
             done += count
@@ -266,9 +269,12 @@ def translated(path: Path, position: int | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise UnreadableError(path, "is a symbolic link, which is not followed") from error
-        missing = error.errno == errno.ENOENT
-        where = "" if position is None else f"byte {position}: "
-        reason = where + (error.strerror or str(error))
-        raise UnreadableError(path, reason, missing=missing) from error
+        raise _unreadable(path, error, position) from error
+
+
+def _unreadable(path: Path, error: OSError, position: int | None) -> UnreadableError:
+    if error.errno == errno.ELOOP:
+        return UnreadableError(path, "is a symbolic link, which is not followed")
+    where = "" if position is None else f"byte {position}: "
+    reason = where + (error.strerror or str(error))
+    return UnreadableError(path, reason, missing=error.errno == errno.ENOENT)

@@ -58,7 +58,10 @@ def _place(change: Change) -> tuple[bool, bool, int, int]:
 
 def _recover(loaded: Loaded, segment: RecoveredSegment) -> Action:
     done = "supplemented" if loaded.supplemented else "written anew"
-    text = f"is read from its first byte, its indexes are {done}: {segment.why}"
+    read = "is read from its first byte"
+    if segment.headers_from is not None:
+        read = f"its headers are read from byte {segment.headers_from} on, no CRC is compared"
+    text = f"{read}, its indexes are {done}: {segment.why}"
     return _of_segment(loaded, "recover", segment.base_offset, segment.size, text)
 
 

@@ -15,12 +15,13 @@ from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
 from logtool.loading.epochs import EpochCache
-from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Recovery
+from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.loading.recovery import Recovery
 from logtool.loading.shadow import ShadowFile
 from logtool.segment import producer_state
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.segment.producer_state import AbortedTransaction, Producer
-from logtool.segment.walk import Chunk
+from logtool.segment.walk import Chunk, Plain
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose rows are kept apart before they are reduced to one."""
@@ -71,13 +72,16 @@ class Reading:
             watch=self._watch,
         )
         self._interval, self._most = interval, max_index_size
-        self._files = indexes
         self._offsets = offset_index.parse(indexes.get(FileKind.OFFSET_INDEX, b""))
         self._times = time_index.parse(indexes.get(FileKind.TIME_INDEX, b""))
-        self._joins = (
-            OffsetIndexJoin(self._offsets, base_offset),
-            TimeIndexJoin(self._times, base_offset),
-        )
+        entries = {
+            FileKind.OFFSET_INDEX: len(self._offsets) * offset_index.ENTRY_SIZE,
+            FileKind.TIME_INDEX: len(self._times) * time_index.ENTRY_SIZE,
+        }
+        # Those that were preallocated are mostly padding.
+        self._files = {kind: data[: entries.get(kind)] for kind, data in indexes.items()}
+        self._offset_join = OffsetIndexJoin(self._offsets, base_offset)
+        self._time_join = TimeIndexJoin(self._times, base_offset)
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""
         self._cuts = np.array(cuts, np.int64)
@@ -88,7 +92,7 @@ class Reading:
         self.covered = base_offset - 1
         """The last offset up to which no entry of it is missing."""
 
-    def _watch(self, table: BatchTable) -> None:
+    def _watch(self, table: BatchTable, plain: Plain | None) -> None:
         """Hold the indexes against batches that stay."""
         chunk = Chunk(
             table=table,
@@ -96,9 +100,10 @@ class Reading:
             data_position=int(table.position[0]),
             damage=None,
             control_errors=[],
+            plain=plain,
         )
-        for join in self._joins:
-            join.feed(chunk)
+        self._offset_join.feed(chunk)
+        self._time_join.feed(chunk)
         self._count(table)
 
     def _count(self, table: BatchTable) -> None:
@@ -130,7 +135,7 @@ class Reading:
         """Return the believable entries, and rebuilt ones from an interval behind them on."""
         rebuilt = np.frombuffer(self.recovery.result.offset_index, offset_index.ENTRY)
         findings = offset_index.check(self._offsets)
-        count = _prefix(findings, self._joins[0].verdicts() != 0, offset_index.ENTRY_SIZE)
+        count = _prefix(findings, self._offset_join.verdicts() != 0, offset_index.ENTRY_SIZE)
         if not count:
             return self.recovery.result.offset_index
         kept = self._files[FileKind.OFFSET_INDEX][: count * offset_index.ENTRY_SIZE]
@@ -147,7 +152,7 @@ class Reading:
         """
         rebuilt = np.frombuffer(self.recovery.result.time_index, time_index.ENTRY)
         findings = time_index.check(self._times)
-        count = _prefix(findings, self._joins[1].verdicts() != 0, time_index.ENTRY_SIZE)
+        count = _prefix(findings, self._time_join.verdicts() != 0, time_index.ENTRY_SIZE)
         if not count:
             return self.recovery.result.time_index
         last = int(self._times.timestamps[count - 1])
@@ -161,6 +166,14 @@ class Reading:
     def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
         """Return the index, or the rebuilt one where a broker would have no room for it."""
         return index if len(index) <= self._most else rebuilt
+
+    def let_go(self) -> None:
+        """Forget the indexes, once they were taken: many segments wait for the producers."""
+        self._files = {}
+        self._offsets, self._times = offset_index.parse(b""), time_index.parse(b"")
+        self._offset_join = OffsetIndexJoin(self._offsets, self._base)
+        self._time_join = TimeIndexJoin(self._times, self._base)
+        self.recovery.forget_indexes()
 
     def believe_aborts(self, recovery_point: int, *, none: bool = False) -> None:
         """Fill `kept_aborts` and `covered` when the log was read; with `none` nothing is kept.

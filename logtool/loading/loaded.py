@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from logtool.formats import wording
+from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.producers import expiration_ms
-from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE, Lost
+from logtool.loading.recovery import Lost
 from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import Shadow
 from logtool.segment.damage import Damage
@@ -31,6 +32,8 @@ class Why(StrEnum):
     BAD_TRANSACTION_INDEX = "transaction index below the base offset"
     TORN_INDEX = "an index is torn, padded or empty"
     """No broker looks."""
+    PLAYED_BACK = "behind the offset at which the playback starts"
+    """A broker replays it for the producer state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,29 @@ class RecoveredSegment:
     """Whether it was cut where a broker would have emptied it."""
     truncated_to: int | None = None
     """The offset to which the log was to be truncated, where that cut it."""
+    headers_from: int | None = None
+    """The byte from which on its headers were read; None where all of it was read and checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """From where on a log is played back when what is there is supplemented; all are offsets."""
+
+    time_index: int
+    """In the last entry of the time index."""
+    transaction_index: int
+    """Up to which the transactions that were aborted are entered."""
+    transaction_index_from: str
+    """What says so: ``last-entry``, ``recovery-point`` or ``snapshot``."""
+    producer_snapshot: int
+    """Of the newest snapshot that can be read; the start of the log without one."""
+    replayed_from: int
+    """Of the newest snapshot at or below `starting_offset`, or the start of the log."""
+
+    @property
+    def starting_offset(self) -> int:
+        """Return the offset behind which producers or transactions may be unknown."""
+        return min(self.transaction_index, self.producer_snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +202,9 @@ class Loaded:
     """Whether a broker does not start for a batch whose offset is out of reach of its segment."""
     supplemented: bool = False
     """Whether what could be believed of the indexes was kept, as no broker does."""
+    trusted: bool = False
+    """Whether no CRC was compared, and headers alone were read."""
+    distrust: str = ""
+    """Why the log was checked although it was to be trusted."""
+    playback: Playback | None = None
+    """Where what is there is supplemented."""

@@ -15,10 +15,11 @@ from logtool.formats import names, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.loading import cuts, epochs, leftovers, zombies
 from logtool.loading.epochs import EpochCache
+from logtool.loading.indexing import InvalidOffsetError
 from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment, Start, Why
 from logtool.loading.producers import ProducerManager
 from logtool.loading.reading import OfflineError, StartFailsError
-from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError, Recovered, Recovery
+from logtool.loading.recovery import OffsetOverflowError, Recovered, Recovery
 from logtool.loading.segments import LoadedSegment, check_index_sizes
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, can_be_split, split
@@ -89,7 +90,7 @@ class Loader:
     ) -> None:
         self._found = partition
         self.start = start
-        self._on_bytes = on_bytes
+        self.on_bytes = on_bytes
         odd = [path.name for path in partition.odd_entries]
         self.shadow = Shadow(partition.path, partition.files(), odd)
         self.segments: list[LoadedSegment] = []
@@ -265,7 +266,7 @@ class Loader:
         log = self.shadow.files[segment.name(FileKind.LOG)]
         self.loaded.bytes_scanned += log.size
         try:
-            result, lost, behind = recovery.run(log, self._on_bytes)
+            result, lost, behind = recovery.run(log, self.on_bytes)
         except OffsetOverflowError:
             cuts.leave(self.shadow, segment, recovery, self.start.max_index_size)
             raise
@@ -303,8 +304,7 @@ class Loader:
 
     def recover_from(self, point: int) -> None:
         """Recover from the segment of an offset on; behind one that is cut nothing stays."""
-        bases = [segment.base_offset for segment in self.segments]
-        floor = max((base for base in bases if base <= point), default=point)
+        floor = max((s.base_offset for s in self.segments if s.base_offset <= point), default=point)
         unflushed = [s for s in self.segments if floor <= s.base_offset < MAX_OFFSET]
         for number, segment in enumerate(unflushed):
             if not self._strategy.is_done(segment) and self._recover_unflushed(segment):

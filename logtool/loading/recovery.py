@@ -5,42 +5,27 @@ one offset entry for each stretch of more than ``index.interval.bytes``, with th
 the time stamps beside it; the log ends where the first batch is unsound.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from crc32c import crc32c
 
 from logtool.errors import FormatError
-from logtool.formats import control_record, offset_index, record_batch, time_index
+from logtool.formats import control_record, record_batch
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable, Column
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable
 from logtool.loading.epochs import EpochCache
+from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE, Indexes, InvalidOffsetError
 from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
 from logtool.segment import producer_state, walk
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.producer_state import AbortedTransaction
-from logtool.segment.walk import Chunk
-
-INDEX_INTERVAL = 4096
-"""Default of ``index.interval.bytes``."""
-MAX_INDEX_SIZE = 10 * 1024 * 1024
-"""Default of ``segment.index.bytes``."""
-
-
-class InvalidOffsetError(Exception):
-    """An index entry would go backwards: a broker then gives up the whole segment."""
-
-    def __init__(self, position: int, message: str) -> None:
-        super().__init__(message)
-        self.position = position
-        """Of the batch for which the entry was due."""
+from logtool.segment.walk import Chunk, Plain
 
 
 class OffsetOverflowError(Exception):
@@ -50,10 +35,6 @@ class OffsetOverflowError(Exception):
         super().__init__(f"offset {offset} at byte {position} is out of reach of the base offset")
         self.position = position
         self.what = f"offset {offset} is out of reach of the base offset"
-
-
-Fault = tuple[tuple[int, int], StartFailsError | InvalidOffsetError]
-"""What ends a recovery, with its turn: the number of the entry, and the step in making it."""
 
 
 @dataclass(slots=True)
@@ -98,137 +79,6 @@ class Recovered:
     records: int = 0
 
 
-class Indexes:
-    """The offset index and the time index of a segment, built batch by batch in columns."""
-
-    def __init__(self, base_offset: int, interval: int, max_size: int = MAX_INDEX_SIZE) -> None:
-        self._base = base_offset
-        self._interval = interval
-        self._most_offsets = max_size // offset_index.ENTRY_SIZE
-        self._most_times = max_size // time_index.ENTRY_SIZE - 1
-        self._last_indexed = 0
-        self._offsets: list[Column] = []
-        self._times: list[Column] = []
-        self._last_entry: int | None = None
-        self._last_time = (-1, base_offset)
-        self._max = (-1, -1)
-        self._count = self._time_count = 0
-
-    def feed(self, table: BatchTable) -> None:
-        """Take the next batches; InvalidOffsetError where an entry would go backwards."""
-        rows = self._due(table)
-        stamps = table.max_timestamp
-        running = np.maximum.accumulate(np.concatenate(([self._max[0]], stamps)))
-        rises = np.flatnonzero(stamps > running[:-1])
-        if len(rows):
-            offsets = table.last_offset[rows]
-            positions = table.position[rows]
-            # The row whose maximum is current at each entry; -1 for that of an earlier chunk.
-            at = np.searchsorted(rises, rows, side="right") - 1
-            owners = np.where(at >= 0, rises[at] if len(rises) else -1, -1)
-            named = np.where(owners >= 0, table.last_offset[owners], self._max[1])
-            times = running[rows + 1]
-            # What is wrong with the first entries ends the recovery, whatever follows.
-            faults = [
-                *self._offset_faults(offsets, positions),
-                *self._time_faults(times, named, positions),
-            ]
-            if faults:
-                raise min(faults, key=lambda fault: fault[0])[1]
-            self._add_offsets(offsets, positions)
-            self._add_times(times, named)
-        if len(rises):
-            self._max = int(stamps[rises[-1]]), int(table.last_offset[rises[-1]])
-
-    def _due(self, table: BatchTable) -> Column:
-        """Return the rows that get an entry."""
-        if int(table.size.min()) > self._interval:
-            # Each batch is far enough behind the one before it.
-            first = np.searchsorted(table.position, self._last_indexed + self._interval, "right")
-            rest = np.arange(int(first), len(table))
-            self._last_indexed = int(table.position[-1]) if len(rest) else self._last_indexed
-            return rest
-        positions = table.position.tolist()
-        rows = []
-        row = bisect_right(positions, self._last_indexed + self._interval)
-        while row < len(positions):
-            rows.append(row)
-            self._last_indexed = positions[row]
-            row = bisect_right(positions, self._last_indexed + self._interval, row + 1)
-        return np.array(rows, np.int64)
-
-    def _offset_faults(self, offsets: Column, positions: Column) -> Iterator[Fault]:
-        """Yield what a broker does not survive in the offset entries, by entry."""
-        if self._count + len(offsets) > self._most_offsets:
-            text = f"the offset index has room for {self._most_offsets} entries"
-            yield (self._most_offsets - self._count, 0), StartFailsError(text)
-        last = _MIN if self._last_entry is None else self._last_entry
-        before = np.concatenate(([last], offsets[:-1]))
-        for entry in np.flatnonzero(offsets <= before)[:1].tolist():
-            text = f"offset {int(offsets[entry])} follows {int(before[entry])}"
-            yield (entry, 1), InvalidOffsetError(int(positions[entry]), text)
-
-    def _time_faults(self, stamps: Column, offsets: Column, positions: Column) -> Iterator[Fault]:
-        """Yield what a broker does not survive in the time entries, by entry of the offset index.
-
-        It looks for room whether or not there is something to write.
-        """
-        rises = self._rises(stamps)
-        count = self._time_count + np.cumsum(rises) - rises
-        for entry in np.flatnonzero(count >= self._most_times)[:1].tolist():
-            text = f"the time index has room for {self._most_times} entries"
-            yield (entry, 2), StartFailsError(text)
-        entered = np.concatenate(([self._last_time[1]], np.where(rises, offsets, _MIN)))
-        latest = np.maximum.accumulate(entered)[:-1]
-        for entry in np.flatnonzero(rises & (offsets < latest) & (count > 0))[:1].tolist():
-            text = (
-                f"the largest time stamp {int(stamps[entry])} is at offset {int(offsets[entry])}, "
-                f"before {int(latest[entry])} of the last time entry"
-            )
-            yield (entry, 3), InvalidOffsetError(int(positions[entry]), text)
-
-    def _rises(self, stamps: Column) -> npt.NDArray[np.bool_]:
-        """Return which of the time stamps, each the largest until then, get an entry."""
-        last = self._last_time[0]
-        return stamps > np.concatenate(([last], np.maximum(stamps[:-1], last)))
-
-    def _add_offsets(self, offsets: Column, positions: Column) -> None:
-        self._last_entry = int(offsets[-1])
-        self._count += len(offsets)
-        entries = np.empty(len(offsets), offset_index.ENTRY)
-        entries["relative_offset"] = offsets - self._base
-        entries["position"] = positions
-        self._offsets.append(entries)
-
-    def _add_times(self, stamps: Column, offsets: Column) -> None:
-        rises = self._rises(stamps)
-        if rises.any():
-            self._write_times(stamps[rises], offsets[rises])
-
-    def _write_times(self, stamps: Column, offsets: Column) -> None:
-        entries = np.empty(len(stamps), time_index.ENTRY)
-        entries["timestamp"] = stamps
-        entries["relative_offset"] = offsets - self._base
-        self._times.append(entries)
-        self._time_count += len(stamps)
-        self._last_time = int(stamps[-1]), int(offsets[-1])
-
-    def finish(self, position: int) -> tuple[bytes, bytes]:
-        """Return both files; the closing time entry may take the slot that is kept free for it."""
-        if self._max[0] > self._last_time[0]:
-            if self._time_count and self._max[1] < self._last_time[1]:
-                raise InvalidOffsetError(position, "the closing time entry would go backwards")
-            self._write_times(np.array([self._max[0]]), np.array([self._max[1]]))
-        return self.written()
-
-    def written(self) -> tuple[bytes, bytes]:
-        """Return what is in both files so far."""
-        return (
-            b"".join(part.tobytes() for part in self._offsets),
-            b"".join(part.tobytes() for part in self._times),
-        )
-
-
 _MIN = -(2**63)
 
 
@@ -242,7 +92,8 @@ class Producers(Protocol):
 class Recovery:
     """Recovers one segment, chunk by chunk; then `result` holds what came of it.
 
-    `watch` is given each table of batches that stay, when they have passed all rules.
+    `watch` is given each table of batches that stay, when they have passed all rules, and what they
+    come to where they are plain.
     """
 
     def __init__(
@@ -253,13 +104,14 @@ class Recovery:
         epochs: EpochCache | None = None,
         interval: int = INDEX_INTERVAL,
         max_index_size: int = MAX_INDEX_SIZE,
-        watch: Callable[[BatchTable], None] = lambda _: None,
+        watch: Callable[[BatchTable, Plain | None], None] = lambda _table, _plain: None,
     ) -> None:
         self._base = base_offset
         self._indexes = Indexes(base_offset, interval, max_index_size)
         self._producers = producers
         self._epochs = epochs
         self._watch = watch
+        self._plain: Plain | None = None
         self.result = Recovered()
         self.unreadable: str | None = None
         """The control batch that ended the reading; it stays, and no broker can replay it."""
@@ -268,6 +120,11 @@ class Recovery:
     def indexes(self) -> tuple[bytes, bytes]:
         """Return the offset index and the time index as far as they were written."""
         return self._indexes.written()
+
+    def forget_indexes(self) -> None:
+        """Let both indexes go, once they were taken."""
+        self.result.offset_index = self.result.time_index = b""
+        self._indexes = Indexes(self._base, 0)
 
     def run(
         self, log: ShadowFile, on_bytes: Callable[[int], None] = lambda _: None
@@ -297,6 +154,7 @@ class Recovery:
     def _feed(self, chunk: Chunk, log: ShadowFile) -> BatchTable:
         """Take one chunk; returns the sound batches of it that do not stay."""
         damage = chunk.damage
+        self._plain = chunk.plain
         if damage is None:
             return self._take_in_reach(chunk.table, chunk.control_errors)
         position, end = damage.position, damage.position + damage.length
@@ -356,7 +214,7 @@ class Recovery:
         if errors:
             offset, reason = table.base_offset[readable], errors[0][1].reason
             self.unreadable = f"control record at offset {offset}: {reason}"
-        self._watch(table)
+        self._watch(table, self._plain)
         return rest
 
     def _settle(self, table: BatchTable) -> None:

@@ -44,7 +44,7 @@ class Replay:
         self._inside = set[int]().union(*(reading.inside for reading in self._readings.values()))
         """The offsets of snapshots that fall inside a batch."""
         self._sound_end = sound_end
-        self._begin: int | None = None
+        self.begin: int | None = None
         """Of the snapshot that it begins with."""
 
     def run(self, manager: ProducerManager) -> None:
@@ -53,10 +53,10 @@ class Replay:
         for reading in self._readings.values():
             if reading.recovery.unreadable:
                 raise StartFailsError(reading.recovery.unreadable)
-        self._begin = self._choose(manager)
+        self.begin = self._choose(manager)
         befores, ends = [-1, *self._bases[:-1]], [*self._bases[1:], loaded.log_end]
         for segment, before, end in zip(self._segments, befores, ends, strict=True):
-            if self._begin is None or end > self._begin:
+            if self.begin is None or end > self.begin:
                 self._enter(segment.base_offset, before, manager)
                 self._replay(segment, manager)
         _take_snapshot(loaded.log_end, manager)
@@ -127,7 +127,7 @@ class Replay:
             if {before, base} <= self._readings.keys():
                 # A broker that recovers one after the other begins with the snapshot in between.
                 manager.forget_expired()
-        elif self._begin is None:
+        elif self.begin is None:
             # At the log start there is none, and a broker begins with nothing.
             manager.state.producers.clear()
 
@@ -142,9 +142,9 @@ class Replay:
             return
         rows, result = reading.rows, reading.recovery.result
         size, records = result.valid_size, result.records
-        if self._begin is not None and self._begin > segment.base_offset:
-            rows = rows[rows.last_offset >= self._begin]
-            size_before, records_before = reading.before(self._begin)
+        if self.begin is not None and self.begin > segment.base_offset:
+            rows = rows[rows.last_offset >= self.begin]
+            size_before, records_before = reading.before(self.begin)
             size, records = size - size_before, records - records_before
         self._loaded.bytes_applied += size
         self._loaded.records_applied += records

@@ -40,8 +40,8 @@ class ShadowFile:
         if size is None:
             files.hold_to_limit(self.origin.path, self.size)
         with self.open() as file:
-            data = bytearray(max(end - start, 0))
-            return bytes(data[: file.read_into(memoryview(data), start)])
+            data = memoryview(bytearray(max(end - start, 0)))
+            return bytes(data[: file.read_into(data, start)])
 
     def open(self) -> "LogFile | _Memory":
         """Open a log, as long as it would be, to be scanned."""

@@ -6,9 +6,9 @@ Each part begins with a batch that the part before it could not take. The rules 
 
 from logtool.formats.names import FileKind
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
+from logtool.loading.indexing import Indexes
 from logtool.loading.loaded import Start
 from logtool.loading.reading import StartFailsError, first_offset, headers
-from logtool.loading.recovery import Indexes
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.segment import walk

@@ -9,15 +9,18 @@ flushed, or the last entry.
 
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import replace
 
 from logtool.disk.partition import Partition
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind
 from logtool.loading.believable import Reading, seems_whole
+from logtool.loading.indexing import InvalidOffsetError
 from logtool.loading.loaded import Loaded, RecoveredSegment, Start, Why
 from logtool.loading.loader import Loader, carry_out, load
+from logtool.loading.playback import found
 from logtool.loading.reading import StartFailsError
-from logtool.loading.recovery import InvalidOffsetError, OffsetOverflowError
+from logtool.loading.recovery import OffsetOverflowError
 from logtool.loading.replaying import Replay
 from logtool.loading.segments import LoadedSegment
 
@@ -33,9 +36,9 @@ def supplement(
     going = getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
     if start.clean or going:
         return load(partition, start, on_bytes)
-    return carry_out(
-        Loader(partition=partition, start=start, on_bytes=on_bytes, strategy=_Supplement)
-    )
+    loader = Loader(partition=partition, start=start, on_bytes=on_bytes, strategy=_Supplement)
+    loader.loaded.playback = found(partition, start)
+    return carry_out(loader)
 
 
 class _Supplement:
@@ -88,13 +91,17 @@ class _Supplement:
         """Replay producers from the newest snapshot that the log does not contradict."""
         loader = self._loader
         manager = loader.new_manager()
-        Replay(
+        replay = Replay(
             loaded=loader.loaded,
             start=loader.start,
             segments=loader.segments,
             readings=self._readings,
             sound_end=self._sound_end,
-        ).run(manager)
+        )
+        replay.run(manager)
+        if loader.loaded.playback:
+            begin = loader.loaded.log_start if replay.begin is None else replay.begin
+            loader.loaded.playback = replace(loader.loaded.playback, replayed_from=begin)
         loader.count_replay(manager)
         loader.loaded.producers = len(manager.state.producers)
         loader.find_first_unstable(manager)
@@ -150,4 +157,5 @@ class _Supplement:
         name = segment.name(FileKind.TRANSACTION_INDEX)
         if name in shadow:
             shadow.write(name, reading.kept_aborts)
+        reading.let_go()
         self._readings[base] = reading

@@ -11,9 +11,9 @@ from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.loading import producers as snapshots
+from logtool.loading.indexing import InvalidOffsetError
 from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import (
-    InvalidOffsetError,
     OffsetOverflowError,
     Recovery,
     encode_aborted,

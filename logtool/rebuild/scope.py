@@ -11,7 +11,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
-from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.rebuild import states
 from logtool.rebuild.targets import FileKey
 from logtool.startup.home import Home

@@ -13,7 +13,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.rebuild import building, states, targets
+from logtool.rebuild import building, frequent, states, targets
 from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
 from logtool.rebuild.scope import PartitionSettings
 from logtool.rebuild.states import Producers
@@ -35,6 +35,8 @@ class PartitionToRebuild:
     wanted: FileChoice
     only: frozenset[FileKey] | None
     facts: PartitionFacts = field(default_factory=PartitionFacts)
+    _more: dict[int, int] = field(default_factory=dict)
+    """Offsets at which more producer snapshots are wanted, each with the base of its segment."""
 
     @property
     def request(self) -> CheckRequest:
@@ -47,7 +49,18 @@ class PartitionToRebuild:
 
     def tasks(self) -> list[Task]:
         """Return what is to be looked at in each segment."""
-        return partition_checks.plan(self.partition, self.request)
+        tasks = partition_checks.plan(self.partition, self.request)
+        every = self.wanted.snapshot_every
+        if every is None:
+            return tasks
+        self._more = frequent.offsets(self.partition, every)
+        return [self._cut(task) for task in tasks]
+
+    def _cut(self, task: Task) -> Task:
+        """Return a task that tells the producers at the snapshots that are wanted too."""
+        base = task.segment.base_offset
+        inside = {offset for offset, its in self._more.items() if its == base and offset > base}
+        return replace(task, cuts=tuple(sorted(inside.union(task.cuts))))
 
     def actions(
         self, reports: Sequence[SegmentReport], build: Build
@@ -63,6 +76,7 @@ class PartitionToRebuild:
             log_end=self.facts.log_end_offset,
         )
         chosen = targets.select(partition, judged, self.wanted, self.only, needed)
+        chosen = self._with_frequent(judged, chosen)
         yield from self._hindrances(judged)
         producers = self._producers(reports, judged, chosen)
         for built in build(list(self._pieces(judged, chosen, producers))):
@@ -75,6 +89,19 @@ class PartitionToRebuild:
                     partition, key, why, before, span, bad=key in judged.bad
                 ):
                     yield self._placed(action)
+
+    def _with_frequent(self, judged: Judgement, chosen: dict[FileKey, str]) -> dict[FileKey, str]:
+        """Return the files to be built with the snapshots that no broker takes."""
+        there = {file.name.offset for file in self.partition.snapshots}
+        bases = [segment.base_offset for segment in self.partition.segments[:1]]
+        start = max([self.settings.log_start, *bases])
+        more = targets.frequent(judged, chosen, self._more)
+        extra = {
+            key: why
+            for key, why in more.items()
+            if key[1] not in there and key[1] > start and self.wanted.takes(key, self.only)
+        }
+        return {**extra, **chosen}
 
     def _hindrances(self, judged: Judgement) -> Iterator[Action | UnreadableError]:
         """Yield what cannot be read, the damage in logs, and indexes without a log."""

@@ -1,6 +1,6 @@
 """What has to be built anew in one partition: what `verify` finds bad, or everything."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,8 @@ class FileChoice:
     kinds: frozenset[FileKind] = frozenset(KINDS.values())
     everything: bool = False
     """Also what is sound, where recovery would write something else."""
+    snapshot_every: int | None = None
+    """Bytes of log between producer snapshots beyond those of a broker; None: no such."""
 
     def takes(self, key: FileKey, only: frozenset[FileKey] | None) -> bool:
         """Return whether a file is meant, of those `only` that were named."""
@@ -132,6 +134,25 @@ def needed_snapshots(
     if clean and log_end is not None:
         offsets.append(log_end)
     return [offset for offset in dict.fromkeys(offsets) if offset > start]
+
+
+def frequent(
+    judged: Judgement, chosen: Mapping[FileKey, str], more: Mapping[int, int]
+) -> dict[FileKey, str]:
+    """Return the snapshots of `more`, offsets with their segments, that can be relied on.
+
+    What an index says of where a batch ends is believed of a sound one alone. And a snapshot says
+    that no transaction in front of it is missing in its index: there is none behind a bad one.
+    """
+    behind = min(
+        (key[1] for key in judged.bad.keys() - chosen if key[0] is FileKind.TRANSACTION_INDEX),
+        default=2**63,
+    )
+    return {
+        (FileKind.PRODUCER_SNAPSHOT, offset): "asked for by --snapshot-every"
+        for offset, base in more.items()
+        if offset <= behind and (offset == base or (FileKind.OFFSET_INDEX, base) not in judged.bad)
+    }
 
 
 def _all(partition: Partition) -> Iterator[FileKey]:

@@ -29,3 +29,5 @@ class Assumed:
     """What the broker's own file sets, by Kafka's names, where nothing dynamic says otherwise."""
     supplement: bool = False
     """Whether indexes and producer state are kept and added to, and not made anew."""
+    trust: bool = False
+    """With `supplement`: whether logs are trusted to hold what was written, and not checked."""

@@ -57,7 +57,7 @@ class Forecast:
         """
         self._is_locked = is_locked
         self._paths = paths
-        self._assumed = assumed
+        self.assumed = assumed
         self._selection = selection or Selection()
         self._points = points
         self._run = run or Run()
@@ -169,12 +169,12 @@ class Forecast:
             opened.append((root, chosen))
         if self._given is None:
             self.ensemble = Ensemble(
-                list(members.values()), self._assumed.kafka, self._assumed.static
+                list(members.values()), self.assumed.kafka, self.assumed.static
             )
         homes: dict[Path, Home] = {}
         for root, chosen in opened:
             try:
-                home = homes.get(root.path) or Home(root, self._assumed, self.ensemble)
+                home = homes.get(root.path) or Home(root, self.assumed, self.ensemble)
             except UnreadableError as error:
                 yield error
                 continue

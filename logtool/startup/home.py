@@ -18,8 +18,8 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.loading import metadata_log
+from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.loaded import Start
-from logtool.loading.recovery import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.startup import strays

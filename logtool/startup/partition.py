@@ -12,9 +12,10 @@ from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.loading.actions import actions
-from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.loaded import Loaded, Outcome, Playback, Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
+from logtool.loading.trusting import trust
 from logtool.startup.assumed import Assumed
 from logtool.startup.rates import Stopwatch
 from logtool.startup.strays import Fate
@@ -71,6 +72,16 @@ class PartitionForecast:
     """Bytes of the last log."""
     damaged_before_last: tuple[tuple[Path, int, str], ...] = ()
     """Logs but the last of which recovery finds that they are damaged, with the byte and why."""
+    trusted: bool = False
+    """Whether its log was trusted: no CRC was compared, and headers alone were read."""
+    distrust: str = ""
+    """Why its log was checked although it was to be trusted."""
+    playback: Playback | None = None
+    """From where on the log is played back, where what is there is supplemented."""
+    bytes_saved: int = 0
+    """Bytes of the log that a rebuild reads and that were not read."""
+    unchecked_bytes: int = 0
+    """Bytes of logs whose CRCs were not compared because the log was trusted."""
     rates: tuple[float, ...] = ()
     """Bytes a second at which each 4 MiB was loaded here."""
     actions: tuple[Action, ...] = ()
@@ -123,10 +134,28 @@ class PartitionForecast:
             "records_applied": self.records_applied,
             "unread_segments": self.unread_segments,
             "unread_bytes": self.unread_bytes,
+            "playback": self._playback_as_json(),
+            "distrust": self.distrust or None,
             "lost_batches": sum(loss.batches for loss in losses),
             "lost_records": sum(loss.records for loss in losses),
             "lost_bytes": sum(loss.bytes for loss in losses),
             "lost_acknowledged": self.lost_acknowledged,
+        }
+
+    def _playback_as_json(self) -> dict[str, Any] | None:
+        one = self.playback
+        if one is None:
+            return None
+        return {
+            "time_index_checkpoint": one.time_index,
+            "transaction_index_checkpoint": one.transaction_index,
+            "transaction_index_checkpoint_from": one.transaction_index_from,
+            "producer_snapshot_checkpoint": one.producer_snapshot,
+            "starting_offset": one.starting_offset,
+            "replayed_from": one.replayed_from,
+            "trusted": self.trusted,
+            "bytes_saved": self.bytes_saved,
+            "unchecked_bytes": self.unchecked_bytes,
         }
 
 
@@ -140,7 +169,8 @@ def forecast_partition(
     stopwatch = Stopwatch(on_bytes)
     try:
         listed = partition.read(request.path) if listed is None else listed
-        strategy = supplement if request.assumed.supplement else load
+        assumed = request.assumed
+        strategy = trust if assumed.trust else supplement if assumed.supplement else load
         loaded = strategy(listed, request.start, stopwatch)
         done, unread = list(actions(loaded, request.high_watermark)), []
         if loaded.outcome is Outcome.LOADS:
@@ -176,6 +206,11 @@ def forecast_partition(
         log_bytes=sum(one.log.size for one in listed.segments),
         last_bytes=listed.segments[-1].log.size if listed.segments else 0,
         damaged_before_last=tuple(_damaged_before_last(listed, loaded)),
+        trusted=loaded.trusted,
+        distrust=loaded.distrust,
+        playback=loaded.playback,
+        bytes_saved=_bytes_saved(listed, loaded, request.start) if loaded.playback else 0,
+        unchecked_bytes=sum(one.log.size for one in listed.segments) if loaded.trusted else 0,
         rates=tuple(stopwatch.rates),
         actions=tuple(_placed(action, request) for action in done),
         other_end=other_end,
@@ -213,6 +248,16 @@ def _damaged_before_last(
         if one.base_offset in logs and one.valid_size < one.size:
             why = one.stop.message if one.stop else one.emptied or "is cut"
             yield logs[one.base_offset], one.valid_size, why
+
+
+def _bytes_saved(listed: partition.Partition, loaded: Loaded, start: Start) -> int:
+    """Return how much less was read of the log than a rebuild reads, its replay left out."""
+    rebuilt = sum(
+        one.log.size
+        for one in listed.segments
+        if one.next_base_offset is None or one.next_base_offset > start.recovery_point
+    )
+    return max(0, rebuilt - loaded.bytes_scanned - loaded.bytes_replayed)
 
 
 def _changes_index(action: Action) -> bool:

@@ -152,7 +152,11 @@ class Recover:
             opened = opened.again()  # another may have changed it before it was locked
         forecast = Forecast(
             [opened],
-            replace(self.assumed, contents=True, verify=self.consent.mark_clean),
+            replace(
+                self.assumed,
+                contents=True,
+                verify=self.consent.mark_clean and not self.assumed.trust,
+            ),
             selection=self.selection,
             points=self.points,
             run=self.run.anew(),

@@ -75,6 +75,15 @@ def run(command: Sequence[str]) -> None:
         done.check_returncode()
 
 
+def seconds_of(command: Sequence[str]) -> tuple[float, float]:
+    """Return the seconds that a command took, and those of them that a processor worked for it."""
+    began = os.times()
+    run(command)
+    ended = os.times()
+    worked = ended.children_user + ended.children_system
+    return ended.elapsed - began.elapsed, worked - began.children_user - began.children_system
+
+
 def peak_memory(command: Sequence[str]) -> int:
     """Return the bytes of the largest resident set that a command had, which must exit with 0.
 

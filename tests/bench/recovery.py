@@ -8,14 +8,25 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench.generate import GIB, KIB, MIB, Spec
-from bench.measure import Timing, environment, pass_over, runs, spread, timed
+from bench.measure import (
+    Timing,
+    environment,
+    pass_over,
+    peak_memory,
+    runs,
+    seconds_of,
+    spread,
+    timed,
+)
 from bench.rows import Bar, Bench, Row, no_kafka
 from broker.install import KAFKA_4
 from broker.kafka import Broker, format_log_dir
 
 from logtool.disk import partition
+from logtool.disk.files import LogFile
 from logtool.loading.loaded import Start
 from logtool.loading.loader import load
 
@@ -25,14 +36,20 @@ STRAY = f"{PARTITION}.{'0' * 32}-stray"
 """A name under which a broker loads a log and then leaves it alone."""
 PADDING = 10 * MIB
 _LOADED = re.compile(r"Completed load of Log\(dir=\S*bench-0\S*,.* in (\d+)ms")
+_LOGTOOL = str(Path(sys.executable).with_name("logtool"))
+_SUPPLEMENT = ("--strategy", "supplement")
 _GROWTH = (1, 2, 4, 10)
 """Times the total that is not flushed."""
 
 
 class _Home:
-    """A log dir with one partition that was never flushed, its indexes filled up with zeros."""
+    """A log dir with one partition that was never flushed, its indexes filled up with zeros.
 
-    def __init__(self, bench: Bench, spec: Spec) -> None:
+    With `rolled` those of the last segment alone are: a broker that is killed has cut the others.
+    """
+
+    def __init__(self, bench: Bench, spec: Spec, *, rolled: bool = False) -> None:
+        self._rolled = rolled
         self.path = bench.home / f"recovery-{spec.name}"
         self._source = bench.directory(spec)
         shutil.rmtree(self.path, ignore_errors=True)
@@ -41,15 +58,34 @@ class _Home:
         self._partition.mkdir()
         for log in self._source.glob("*.log"):
             (self._partition / log.name).hardlink_to(log)
+        self._snapshots: dict[str, bytes] = {}
 
-    def reset(self) -> None:
-        """Put the indexes back as a kill leaves them; the log is sound and stays."""
+    def take_snapshots(self) -> None:
+        """Keep, from now on, the producer snapshots that a broker takes where a segment begins."""
+        self.reset()
+        self.by_logtool()
+        found = sorted(self._partition.glob("*.snapshot"))
+        self._snapshots = {path.name: path.read_bytes() for path in found[:-1]}
+
+    def reset(self, *, forget: bool = False) -> None:
+        """Put the indexes back as a kill leaves them; the log is sound and stays.
+
+        With `forget` nothing of it stays in the page cache.
+        """
+        for log in self.logs() if forget else ():
+            with LogFile(log) as file:
+                file.forget(0, file.size)
         for path in self._partition.iterdir():
             if path.suffix != ".log":
                 path.unlink()
+        shutil.copy(self._source / "leader-epoch-checkpoint", self._partition)
+        for name, content in self._snapshots.items():
+            (self._partition / name).write_bytes(content)
         for index in (*self._source.glob("*.index"), *self._source.glob("*.timeindex")):
             target = self._partition / index.name
             shutil.copy(index, target)
+            if self._rolled and index.stem < max(path.stem for path in self.logs()):
+                continue
             with target.open("r+b") as file:
                 file.truncate(PADDING // 24 * 24)
         for undo in self.path.parent.glob(f"{self.path.name}.logtool-undo-*"):
@@ -59,11 +95,14 @@ class _Home:
         """Return its logs."""
         return list(self._partition.glob("*.log"))
 
+    def command(self, *options: str) -> list[str]:
+        """Return how it is recovered with one thread."""
+        return [_LOGTOOL, "recover", "--apply", "-j", "1", *options, str(self.path)]
+
     def by_logtool(self, *options: str) -> None:
         """Recover it, in a process of its own, everything saved and synchronised."""
-        command = [str(Path(sys.executable).with_name("logtool")), "recover", "--apply", "-j", "1"]
         subprocess.run(
-            [*command, *options, str(self.path)], env=environment(), check=True,
+            self.command(*options), env=environment(), check=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
@@ -135,14 +174,60 @@ def strategies(bench: Bench) -> Iterator[Row]:
         shutil.rmtree(home.path)
 
 
+def playback(bench: Bench) -> Iterator[Row]:
+    """Compare ways to supplement with a rebuild; a snapshot stands at the base of each segment."""
+    home = _Home(bench, Spec(16 * KIB, 10 * bench.total, segment_size=bench.total), rolled=True)
+    home.take_snapshots()
+    each = bench.total / GIB
+    size = f"{10 * each:.2g} GiB not flushed, a snapshot each {each:.2g} GiB"
+    trusted = (*_SUPPLEMENT, "--trust-log")
+    for name, options, is_cached, bar in (
+        ("supplement --trust-log", trusted, False, Bar(at_least=10)),
+        ("supplement --trust-log", trusted, True, Bar(at_least=10)),
+        ("supplement", _SUPPLEMENT, True, Bar(at_least=1)),
+    ):
+        timing, spent = Timing([], []), Timing([], [])
+        for _ in range(bench.count):
+            for ours, of in ((True, options), (False, ())):
+                home.reset(forget=not is_cached)
+                seconds, processor = seconds_of(home.command(*of))
+                (timing.ours if ours else timing.theirs).append(seconds)
+                (spent.ours if ours else spent.theirs).append(processor)
+        told = _told(home, *options)
+        assert told["playback"]["trusted"] == ("--trust-log" in options), told["distrust"]
+        note = (
+            f"{size}: {spread(timing.ours)[0]:.3g} s against {spread(timing.theirs)[0]:.3g} s, of "
+            f"the processor {spread(spent.ours)[0]:.3g} s against {spread(spent.theirs)[0]:.3g} s; "
+            f"{told['bytes_scanned'] / MIB:.4g} MiB read"
+        )
+        where = "in the page cache" if is_cached else "on the disk"
+        title = f"recover --strategy {name} against rebuild, logs {where}, whole process"
+        yield Row(title, timing.ratios, bar, note=note, timing=timing)
+    idle = peak_memory([_LOGTOOL, "--version"])
+    ways: dict[str, tuple[str, ...]] = {
+        "rebuild": (), "supplement": _SUPPLEMENT, "supplement --trust-log": trusted
+    }  # fmt: skip
+    for name, way in ways.items():
+        home.reset()
+        more = (peak_memory(home.command(*way)) - idle) / MIB
+        title = f"recover --strategy {name}: its largest memory beyond logtool --version"
+        yield Row(title, [more], Bar(at_most=100), unit="MiB", note=f"{size}, one thread")
+    shutil.rmtree(home.path)
+
+
 def _bytes_read(home: _Home, strategy: str) -> tuple[int, int]:
-    home.reset()
-    logtool = str(Path(sys.executable).with_name("logtool"))
-    command = [logtool, "recover", "--json", "--strategy", strategy, str(home.path)]
-    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=False)
-    items = json.loads(done.stdout)["items"]
-    one = next(item for item in items if item["type"] == "partition")
+    one = _told(home, "--strategy", strategy)
     return one["bytes_scanned"], one["bytes_replayed"]
 
 
-ROWS = {"recovery": against_broker, "strategies": strategies}
+def _told(home: _Home, *options: str) -> dict[str, Any]:
+    """Return what a recovery would say of the partition."""
+    home.reset()
+    command = [_LOGTOOL, "recover", "--json", *options, str(home.path)]
+    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=False)
+    items = json.loads(done.stdout)["items"]
+    partition: dict[str, Any] = next(item for item in items if item["type"] == "partition")
+    return partition
+
+
+ROWS = {"recovery": against_broker, "strategies": strategies, "playback": playback}

@@ -14,11 +14,11 @@ Written by `make bench`; `report.json` beside it has every single time. Do not e
 
 Inputs are segments that `tests/bench/generate.py` writes, always the same, and a log dir that a
 real broker wrote. Every file was read before it was timed, so all of this is with a warm page
-cache: no disk is measured. Ours and theirs run in turns (A B A B ...) in one run of the harness;
-each value is the median of the ratios of the pairs, with the smallest and the largest behind it.
-Other jobs may have been running. "One pass" is `readinto` of 1 MiB and `crc32c` over the same file,
-in the same process. "Whole process" is from the start of a command to its end, its output sent to
-/dev/null, the start of Python or Java included.
+cache: no disk is measured, unless a row says so. Ours and theirs run in turns (A B A B ...) in one
+run of the harness; each value is the median of the ratios of the pairs, with the smallest and the
+largest behind it. Other jobs may have been running. "One pass" is `readinto` of 1 MiB and `crc32c`
+over the same file, in the same process. "Whole process" is from the start of a command to its end,
+its output sent to /dev/null, the start of Python or Java included.
 """
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from broker.install import KAFKA_4
 from broker.kafka import Broker
 from broker.topics import TOPICS
 from processes import wait_for
@@ -148,3 +149,62 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
         committed = consumed(ours, wanted, "read_committed")
         assert committed == consumed(theirs, wanted, "read_committed")
         assert sum(map(len, committed.values())) > 1000
+
+
+def files_of(log_dir: Path) -> dict[str, bytes]:
+    """Return the files of all partitions with data whose topics are our own."""
+    folders = [log.parent for topic, _, log in logs(log_dir) if not topic.startswith("__")]
+    found = (path for folder in folders for path in folder.iterdir())
+    return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("kafka_version", [KAFKA_4], indirect=True)
+def test_a_log_dir_that_was_trusted_ends_as_one_that_a_broker_recovered(
+    broker: Broker, log_dir: Path, tmp_path: Path
+) -> None:
+    from broker import workloads
+
+    broker.start()
+    workloads.create_topics(broker.bootstrap, broker.version, TOPICS)
+    workloads.write_codecs(broker.bootstrap)
+    workloads.write_idempotent(broker.bootstrap)
+    workloads.write_transactions(broker.bootstrap, 8)
+    wait_for(lambda: is_stable(broker, "tx.mixed"))
+    broker.kill()
+    copy = tmp_path / "copy"
+    shutil.copytree(log_dir, copy)
+    wanted = [
+        (topic, partition) for topic, partition, _ in logs(log_dir) if not topic.startswith("__")
+    ]
+    way = ("--strategy", "supplement", "--trust-log", "--mark-clean", "--apply")
+    done = logtool("recover", *way, "-f", "ndjson", log_dir)
+    assert done.returncode == 0, done.stderr
+    said = [one for one in map(json.loads, done.stdout.splitlines()) if one["type"] == "partition"]
+    assert all(one["distrust"] is None for one in said)
+    assert sum(one["playback"]["bytes_saved"] for one in said) > 0
+
+    with Broker(broker.version, [log_dir]) as ours, Broker(broker.version, [copy]) as theirs:
+        ours.start()
+        theirs.start()
+        assert recovered(ours) == []
+        assert recovered(theirs)
+        for isolation in ("read_uncommitted", "read_committed"):
+            found = consumed(ours, wanted, isolation)
+            assert found == consumed(theirs, wanted, isolation)
+            assert sum(map(len, found.values())) > 1000
+        ours.stop()
+        theirs.stop()
+        left = files_of(log_dir)
+        assert left.keys() == (expected := files_of(copy)).keys()
+        assert [name for name in left if left[name] != expected[name]] == []
+
+        # More frequent snapshots: the broker loads with them, serves, and keeps the newest one.
+        done = logtool("rebuild-index", "--snapshot-every", "3K", "--apply", log_dir)
+        assert done.returncode == 0, done.stderr
+        before = files_of(log_dir).keys()
+        ours.start()
+        assert consumed(ours, wanted, "read_committed") == found
+        ours.stop()
+    gone = before - files_of(log_dir).keys()
+    assert len(gone) > 10
+    assert before - gone == left.keys()

@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": ["plan"],
     "recover": ["recover"],
     "recover supplement": ["recover", "--strategy", "supplement"],
+    "recover trusted": ["recover", "--strategy", "supplement", "--trust-log"],
     "rebuild-index": ["rebuild-index"],
     "gaps": ["gaps"],
     "watermark": ["watermark"],

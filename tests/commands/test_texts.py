@@ -18,7 +18,13 @@ from jsonschema import Draft202012Validator
 from terminal import shown_on
 from verification import batches, small_log_dir
 
-from logtool.formats import offset_checkpoint, record, wording
+from logtool.formats import (
+    offset_checkpoint,
+    record,
+    time_index,
+    transaction_index,
+    wording,
+)
 
 LOGTOOL = str(Path(sys.executable).parent / "logtool")
 
@@ -114,6 +120,144 @@ def test_without_a_recovery_point_everything_is_read_and_nothing_is_below(run, k
 
 def partitions(result):
     return {one["directory"]: one for one in result.of_type("partition")}
+
+
+# AKIP-2: "supplement the existing data. Also, reduce the playback range of records"
+
+SUPPLEMENT = ("--strategy", "supplement")
+TRUST = (*SUPPLEMENT, "--trust-log")
+
+
+def playback(result, topic="tx.mixed"):
+    (one,) = (one for one in result.of_type("partition") if one["topic"] == topic)
+    return one
+
+
+def test_the_starting_offset_is_the_smaller_of_the_txnindex_and_producer_snapshot_checkpoint(
+    run, killed
+):
+    result = run("recover", *TRUST, "-f", "ndjson", killed)
+    assert_valid("plan.json", result.objects)
+    for one in result.of_type("partition"):
+        told = one["playback"]
+        ends = told["transaction_index_checkpoint"], told["producer_snapshot_checkpoint"]
+        assert told["starting_offset"] == min(ends)
+
+
+def test_the_time_index_checkpoint_is_the_offset_of_the_last_index_record(run, killed):
+    told = playback(run("recover", *TRUST, "-f", "ndjson", killed))["playback"]
+    newest = max(path for path in (killed / "tx.mixed-0").glob("*.timeindex")
+                 if path.read_bytes().strip(b"\0"))  # fmt: skip
+    index = time_index.parse(newest.read_bytes())
+    assert told["time_index_checkpoint"] == index.offsets(int(newest.stem))[-1]
+
+
+def test_the_producer_snapshot_checkpoint_is_the_key_of_the_snapshot(run, killed):
+    told = playback(run("recover", *TRUST, "-f", "ndjson", killed))["playback"]
+    newest = max(int(path.stem) for path in (killed / "tx.mixed-0").glob("*.snapshot"))
+    assert told["producer_snapshot_checkpoint"] == newest
+
+
+def test_the_txnindex_checkpoint_is_the_larger_of_the_refreshed_one_and_the_last_entry(run, killed):
+    folder = killed / "tx.mixed-0"
+    told = playback(run("recover", *TRUST, "-f", "ndjson", killed))["playback"]
+    last = max(
+        int(transaction_index.parse(path.read_bytes()).last_offsets[-1])
+        for path in folder.glob("*.txnindex")
+    )
+    assert told["transaction_index_checkpoint"] == last > points(killed)["tx.mixed", 0]
+    assert told["transaction_index_checkpoint_from"] == "last-entry"
+    for path in folder.glob("*.txnindex"):
+        path.unlink()
+    told = playback(run("recover", *TRUST, "-f", "ndjson", killed))["playback"]
+    assert told["transaction_index_checkpoint_from"] == "snapshot"
+    assert told["transaction_index_checkpoint"] == told["producer_snapshot_checkpoint"]
+
+
+def test_instead_of_discarding_data_the_existing_data_is_supplemented(run, killed):
+    index = sorted((killed / "tx.mixed-0").glob("*.timeindex"))[-2]
+    before = index.read_bytes()
+    index.write_bytes(before[:-12] + bytes(240))
+    assert run("recover", *TRUST, "--apply", killed).status == 0
+    assert index.read_bytes() == before
+
+
+def test_the_playback_range_is_reduced_and_what_was_saved_and_not_checked_is_said(run, killed):
+    (killed / POINTS).unlink()
+    result = run("recover", *TRUST, killed / "tx.mixed-0")
+    one = playback(run("recover", *TRUST, "-f", "ndjson", killed / "tx.mixed-0"))
+    logs = sorted((killed / "tx.mixed-0").glob("*.log"))
+    size = sum(log.stat().st_size for log in logs)
+    told = one["playback"]
+    assert told["bytes_saved"] == size - one["bytes_scanned"]
+    assert (told["unchecked_bytes"], told["trusted"]) == (size, True)
+    assert one["unread_segments"] == len(logs) - 1
+    lines = result.lines
+    assert f"producer snapshot {told['producer_snapshot_checkpoint']}," in lines[1]
+    assert f"starts at offset {told['starting_offset']}; " in lines[2]
+    (said,) = (line for line in result.stderr.splitlines() if line.startswith("--trust-log"))
+    assert said.startswith(f"--trust-log: no CRC of {len(logs)} segments (")
+    assert f"of {len(logs) - 1} segments nothing" in said
+    assert said.endswith(f"to check them: logtool verify {killed}/tx.mixed-0")
+
+
+def test_with_crcs_checked_as_by_default_nothing_of_the_log_is_left_out(run, killed):
+    one = playback(run("recover", *SUPPLEMENT, "--full", "-f", "ndjson", killed))
+    assert one["bytes_scanned"] == sum(
+        log.stat().st_size for log in (killed / "tx.mixed-0").glob("*.log")
+    )
+    assert one["playback"]["unchecked_bytes"] == one["playback"]["bytes_saved"] == 0
+    assert one["playback"]["starting_offset"] > 0
+
+
+@pytest.mark.parametrize("way", [SUPPLEMENT, TRUST])
+def test_plan_foretells_the_numbers_of_recover(run, killed, way):
+    foretold = run("plan", *way, "-f", "ndjson", killed).of_type("partition")
+    assert foretold == run("recover", *way, "-f", "ndjson", killed).of_type("partition")
+    done = run("recover", *way, "--apply", "-f", "ndjson", killed).of_type("partition")
+    assert foretold == done
+
+
+def test_a_log_is_trusted_only_where_it_is_supplemented_and_not_truncated(run, killed):
+    result = run("recover", "--trust-log", killed)
+    assert result.status == 2
+    assert "--trust-log goes with --strategy supplement: to rebuild, every byte is" in result.stderr
+    assert run("plan", "--policy", "last-segment", *TRUST, killed).status == 2
+    result = run(*TRUNCATE, *SUPPLEMENT, killed)
+    assert result.status == 2
+    assert "was written for a log that goes on behind that offset" in result.stderr
+
+
+def test_the_producer_snapshot_can_be_refreshed_more_often_and_less_is_played_back(run, killed):
+    folder = killed / "codec-none-0"
+    for path in folder.glob("*.snapshot"):
+        path.unlink()
+    before = playback(run("plan", *TRUST, "-f", "ndjson", folder), "codec-none")
+    command = ("rebuild-index", "--snapshot-every", "8K", "-f", "ndjson", folder)
+    made = [one["path"] for one in run(*command, "--apply").of_type("action")]
+    assert len(made) == 2
+    assert run(*command).of_type("action") == []
+    (folder.parent / "empty-0").mkdir()
+    assert run(*command[:-1], folder.parent / "empty-0").status == 0
+    assert run("verify", "--fail-on", "info", "-q", folder).stdout.count("snapshot") == 0
+    result = run("recover", *TRUST, "--apply", "-f", "ndjson", folder)
+    after = playback(result, "codec-none")
+    assert before["playback"]["starting_offset"] == 0 < after["playback"]["starting_offset"]
+    assert after["bytes_applied"] < before["bytes_applied"] / 3
+    assert after["log_end_offset"] == before["log_end_offset"]
+
+
+def test_the_latest_producer_snapshot_is_always_retained(run, scenario, open_dir):
+    home = small_log_dir(scenario("4.3.1/clean"), open_dir / "data", "tx.mixed-0")
+    folder = home / "tx.mixed-0"
+    run("rebuild-index", "--snapshot-every", "4K", "--apply", folder)
+    newest = max(int(path.stem) for path in folder.glob("*.snapshot"))
+    result = run("plan", "-f", "ndjson", folder)
+    gone = {one["path"] for one in result.of_type("action") if one["action"] == "remove"}
+    stays = {int(path.stem) for path in folder.glob("*.snapshot") if str(path) not in gone}
+    bases = {int(path.stem) for path in folder.glob("*.log")}
+    assert stays == {newest, *bases} - {min(bases)}
+    assert gone
 
 
 NOW = ("--now", "2026-11-23T00:00:00Z")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from changes import Tree, count, everything, failing, make_log_dir, result
-from damage import damage_file, flip, overwrite, remove_file
+from damage import append_to_file, damage_file, flip, overwrite, remove_file
 
 from logtool import cli
 
@@ -26,6 +26,15 @@ def damage_end(home: Path) -> None:
     """Let a recovery cut the last segment, below its recovery point; another log ends above its."""
     damage_file(home / "small-segments-0" / f"{77:020d}.log", overwrite, 700, b"\xff\xff")
     remove_file(home / "small-segments-0" / f"{0:020d}.timeindex.swap")  # cannot be marked clean
+
+
+def tear_ends(home: Path) -> None:
+    """Leave what a kill leaves: half an append, padded and missing indexes, no newest snapshot."""
+    log = home / "codec-none-0" / f"{0:020d}.log"
+    append_to_file(log, log.read_bytes()[:30])
+    append_to_file(log.with_suffix(".index"), bytes(80))
+    remove_file(home / "small-segments-0" / f"{42:020d}.timeindex")
+    remove_file(max((home / "small-segments-0").glob("*.snapshot")))
 
 
 def damage_indexes(home: Path) -> None:
@@ -60,10 +69,13 @@ _POINTS = "{}/recovery-point-offset-checkpoint"
 _RECOVER = ("recover", "--apply", "--accept-loss", "small-segments-0", "--mark-clean", "{}")
 _TRUNCATE = ("recover", "--apply", "--truncate-to", "small-segments-0=20",
              "--accept-loss", "small-segments-0")  # fmt: skip
+_TRUST = ("recover", "--apply", "--full", "--strategy", "supplement", "--trust-log",
+          "--mark-clean", "{}")  # fmt: skip
 JOBS = {
     "recover": Job(_RECOVER, damage_logs),
     "recover, supplement": Job((*_RECOVER[:-1], "--strategy", "supplement", "{}"), damage_logs),
     "recover, points fall and rise": Job(_RECOVER, damage_end),
+    "recover, trusted": Job(_TRUST, tear_ends),
     "recover, truncated": Job((*_TRUNCATE, "{}")),
     "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
     "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),

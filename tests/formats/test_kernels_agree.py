@@ -86,6 +86,17 @@ def test_they_agree_on_any_batches(data, columns):
     assert walk(compiled, data, columns) == walk(plain, data, columns)
 
 
+@given(batches, st.integers(0, 3), st.integers(0, 80))
+def test_they_agree_on_any_headers(data, columns, hidden):
+    walks = []
+    for kernels in (compiled, plain):
+        rows = np.zeros((kernels.BATCH_COLUMNS, columns), np.int64)
+        shown = memoryview(data)[: max(len(data) - hidden, 0)]
+        found = kernels.walk_headers(shown, 0, len(shown), len(data), 7, rows, 0)
+        walks.append((tuple(found), rows.tolist()))
+    assert walks[0] == walks[1]
+
+
 @given(batches.filter(bool), st.integers(0, 2**20), st.sampled_from([-1, 0, 2, 5, 2**63 - 1]))
 def test_they_agree_on_which_batches_are_plain(data, place, value):
     outcomes = []

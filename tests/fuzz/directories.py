@@ -37,6 +37,7 @@ COMMANDS = (
     ("plan", "-f", "ndjson", "--kafka-version", "3.3", "{}"),
     ("recover", "{}"),
     ("recover", "--full", "--strategy", "supplement", "-f", "json", "{}"),
+    ("recover", "--full", "--strategy", "supplement", "--trust-log", "-f", "json", "{}"),
     ("rebuild-index", "--all", "{}"),
     ("dump", "--records", "{}"),
     ("dump", "-f", "ndjson", "--records", "{}"),

@@ -1,0 +1,106 @@
+"""The headers of a log alone: each size field leads to the next one, and no CRC is computed.
+
+That is for storage that is trusted to hold what was written. Of small batches the bytes between two
+headers lie on the same page, so whole windows are read; of larger ones nothing but the header.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from logtool.formats import kernels
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
+from logtool.formats.record_batch import HEADER_SIZE, UNUSED_ATTRIBUTES, BatchTable, Column
+from logtool.segment import walk
+from logtool.segment.walk import MOST_ROWS, Source
+
+_WINDOW = 256 * 1024
+_PAGE = 4096
+_LARGEST_MARKER = 1024 * 1024
+"""Bytes of a control batch that is read to know what it says; a broker's have less than 100."""
+
+
+class ContradictionError(Exception):
+    """What was trusted contradicts itself, so that it has to be checked after all."""
+
+
+class HeaderWalk:
+    """Reads headers from some byte on; `end` and `bytes_read` tell afterwards how far, how much."""
+
+    def __init__(self, source: Source, base_offset: int, name: str) -> None:
+        """Read the log `source`, of a segment of `base_offset`; errors call it `name`."""
+        self._source = source
+        self._base = base_offset
+        self._name = name
+        self._last = base_offset - 1
+        self._window = memoryview(bytearray(_WINDOW))
+        self.end = 0
+        """The byte behind the last batch."""
+        self.bytes_read = 0
+
+    def tables(self, start: int) -> Iterator[BatchTable]:
+        """Yield the batches from byte `start` on, where one begins.
+
+        Ends where no whole batch of magic 2 follows. ContradictionError for headers that no broker
+        writes in this order.
+        """
+        rows, count = _fresh_rows(), 0
+        self.end = start
+        while True:
+            held = self._fill(self.end, wide=not count or int(rows[1, count - 1]) <= _PAGE)
+            left, begin, at = self._source.size - self.end, self.end, 0
+            why = kernels.FULL
+            while why == kernels.FULL:
+                if count == MOST_ROWS:
+                    yield self._checked(rows, count)
+                    rows, count = _fresh_rows(), 0
+                found, at, why = kernels.walk_headers(
+                    self._window, at, held, left, begin, rows, count
+                )
+                count += found
+            self.end = begin + at
+            if not at or why != kernels.MORE:
+                break
+        if count:
+            yield self._checked(rows, count)
+
+    def _fill(self, position: int, *, wide: bool) -> int:
+        """Read a window, or one header; returns the bytes that there were."""
+        size = min(_WINDOW if wide else HEADER_SIZE, self._source.size - position)
+        count = self._source.read_into(self._window[: max(size, 0)], position)
+        self.bytes_read += count
+        return count
+
+    def _checked(self, rows: Column, count: int) -> BatchTable:
+        table = BatchTable(*rows[:, :count])
+        before = np.concatenate(([self._last], table.last_offset[:-1]))
+        wrong = (
+            (table.base_offset <= before)
+            | (table.last_offset < table.base_offset)
+            | (table.last_offset - self._base > MAX_RELATIVE_OFFSET)
+            | ((table.attributes & (UNUSED_ATTRIBUTES & 0xFFFF)) != 0)
+            | (table.record_count < 0)
+        )
+        if wrong.any():
+            position = int(table.position[int(wrong.argmax())])
+            raise ContradictionError(f"{self._name}: the header at byte {position} makes no sense")
+        self._last = int(table.last_offset[-1])
+        for row in np.flatnonzero(table.is_control & (table.record_count > 0)).tolist():
+            self._read_marker(table[row : row + 1])
+        return table
+
+    def _read_marker(self, row: BatchTable) -> None:
+        """Fill in what a control batch says."""
+        position, size = int(row.position[0]), int(row.size[0])
+        data = memoryview(bytearray(min(size, _LARGEST_MARKER)))
+        self.bytes_read += self._source.read_into(data, position)
+        if size > len(data) or walk.fill_control(row, data, position):
+            raise ContradictionError(
+                f"{self._name}: the control batch at byte {position} cannot be read"
+            )
+
+
+def _fresh_rows() -> Column:
+    rows = np.empty((kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
+    rows[-kernels.CONTROL_COLUMNS :] = -1
+    return rows

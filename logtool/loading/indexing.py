@@ -1,0 +1,184 @@
+"""The offset index and the time index of a segment, built batch by batch.
+
+One offset entry for each stretch of more than ``index.interval.bytes``, with the running maximum of
+the time stamps beside it (``LogSegment.recover``, Kafka 3.9 and 4.3).
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from logtool.formats import offset_index, time_index
+from logtool.formats.record_batch import BatchTable, Column
+from logtool.loading.reading import StartFailsError
+
+INDEX_INTERVAL = 4096
+"""Default of ``index.interval.bytes``."""
+MAX_INDEX_SIZE = 10 * 1024 * 1024
+"""Default of ``segment.index.bytes``."""
+
+
+class InvalidOffsetError(Exception):
+    """An index entry would go backwards: a broker then gives up the whole segment."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+        """Of the batch for which the entry was due."""
+
+
+Fault = tuple[tuple[int, int], StartFailsError | InvalidOffsetError]
+"""What ends a recovery, with its turn: the number of the entry, and the step in making it."""
+
+_MIN = -(2**63)
+
+
+class Indexes:
+    """The offset index and the time index of a segment, built batch by batch in columns."""
+
+    def __init__(self, base_offset: int, interval: int, max_size: int = MAX_INDEX_SIZE) -> None:
+        self._base = base_offset
+        self._interval = interval
+        self._most_offsets = max_size // offset_index.ENTRY_SIZE
+        self._most_times = max_size // time_index.ENTRY_SIZE - 1
+        self._last_indexed = 0
+        self._offsets: list[Column] = []
+        self._times: list[Column] = []
+        self._last_entry: int | None = None
+        self._last_time = (-1, base_offset)
+        self._max = (-1, -1)
+        self._count = self._time_count = 0
+
+    def resume(self, offsets: bytes, times: bytes) -> int:
+        """Go on behind entries that stay, those of both files at one batch.
+
+        Returns the byte where that batch begins, -1 without entries. What is fed next begins behind
+        it. The last of `times` has to be the largest timestamp up to there.
+        """
+        kept = np.frombuffer(offsets, offset_index.ENTRY)
+        stamps = np.frombuffer(times, time_index.ENTRY)
+        if not len(kept) or not len(stamps):
+            return -1
+        self._offsets, self._times = [kept], [stamps]
+        self._count, self._time_count = len(kept), len(stamps)
+        self._last_entry = self._base + int(kept["relative_offset"][-1])
+        self._last_indexed = int(kept["position"][-1])
+        last = self._base + int(stamps["relative_offset"][-1])
+        self._max = self._last_time = int(stamps["timestamp"][-1]), last
+        return self._last_indexed
+
+    def feed(self, table: BatchTable) -> None:
+        """Take the next batches; InvalidOffsetError where an entry would go backwards."""
+        rows = self._due(table)
+        stamps = table.max_timestamp
+        running = np.maximum.accumulate(np.concatenate(([self._max[0]], stamps)))
+        rises = np.flatnonzero(stamps > running[:-1])
+        if len(rows):
+            offsets = table.last_offset[rows]
+            positions = table.position[rows]
+            # The row whose maximum is current at each entry; -1 for that of an earlier chunk.
+            at = np.searchsorted(rises, rows, side="right") - 1
+            owners = np.where(at >= 0, rises[at] if len(rises) else -1, -1)
+            named = np.where(owners >= 0, table.last_offset[owners], self._max[1])
+            times = running[rows + 1]
+            # What is wrong with the first entries ends the recovery, whatever follows.
+            faults = [
+                *self._offset_faults(offsets, positions),
+                *self._time_faults(times, named, positions),
+            ]
+            if faults:
+                raise min(faults, key=lambda fault: fault[0])[1]
+            self._add_offsets(offsets, positions)
+            self._add_times(times, named)
+        if len(rises):
+            self._max = int(stamps[rises[-1]]), int(table.last_offset[rises[-1]])
+
+    def _due(self, table: BatchTable) -> Column:
+        """Return the rows that get an entry."""
+        if int(table.size.min()) > self._interval:
+            # Each batch is far enough behind the one before it.
+            first = np.searchsorted(table.position, self._last_indexed + self._interval, "right")
+            rest = np.arange(int(first), len(table))
+            self._last_indexed = int(table.position[-1]) if len(rest) else self._last_indexed
+            return rest
+        positions = table.position.tolist()
+        rows = []
+        row = bisect_right(positions, self._last_indexed + self._interval)
+        while row < len(positions):
+            rows.append(row)
+            self._last_indexed = positions[row]
+            row = bisect_right(positions, self._last_indexed + self._interval, row + 1)
+        return np.array(rows, np.int64)
+
+    def _offset_faults(self, offsets: Column, positions: Column) -> Iterator[Fault]:
+        """Yield what a broker does not survive in the offset entries, by entry."""
+        if self._count + len(offsets) > self._most_offsets:
+            text = f"the offset index has room for {self._most_offsets} entries"
+            yield (self._most_offsets - self._count, 0), StartFailsError(text)
+        last = _MIN if self._last_entry is None else self._last_entry
+        before = np.concatenate(([last], offsets[:-1]))
+        for entry in np.flatnonzero(offsets <= before)[:1].tolist():
+            text = f"offset {int(offsets[entry])} follows {int(before[entry])}"
+            yield (entry, 1), InvalidOffsetError(int(positions[entry]), text)
+
+    def _time_faults(self, stamps: Column, offsets: Column, positions: Column) -> Iterator[Fault]:
+        """Yield what a broker does not survive in the time entries, by entry of the offset index.
+
+        It looks for room whether or not there is something to write.
+        """
+        rises = self._rises(stamps)
+        count = self._time_count + np.cumsum(rises) - rises
+        for entry in np.flatnonzero(count >= self._most_times)[:1].tolist():
+            text = f"the time index has room for {self._most_times} entries"
+            yield (entry, 2), StartFailsError(text)
+        entered = np.concatenate(([self._last_time[1]], np.where(rises, offsets, _MIN)))
+        latest = np.maximum.accumulate(entered)[:-1]
+        for entry in np.flatnonzero(rises & (offsets < latest) & (count > 0))[:1].tolist():
+            text = (
+                f"the largest time stamp {int(stamps[entry])} is at offset {int(offsets[entry])}, "
+                f"before {int(latest[entry])} of the last time entry"
+            )
+            yield (entry, 3), InvalidOffsetError(int(positions[entry]), text)
+
+    def _rises(self, stamps: Column) -> npt.NDArray[np.bool_]:
+        """Return which of the time stamps, each the largest until then, get an entry."""
+        last = self._last_time[0]
+        return stamps > np.concatenate(([last], np.maximum(stamps[:-1], last)))
+
+    def _add_offsets(self, offsets: Column, positions: Column) -> None:
+        self._last_entry = int(offsets[-1])
+        self._count += len(offsets)
+        entries = np.empty(len(offsets), offset_index.ENTRY)
+        entries["relative_offset"] = offsets - self._base
+        entries["position"] = positions
+        self._offsets.append(entries)
+
+    def _add_times(self, stamps: Column, offsets: Column) -> None:
+        rises = self._rises(stamps)
+        if rises.any():
+            self._write_times(stamps[rises], offsets[rises])
+
+    def _write_times(self, stamps: Column, offsets: Column) -> None:
+        entries = np.empty(len(stamps), time_index.ENTRY)
+        entries["timestamp"] = stamps
+        entries["relative_offset"] = offsets - self._base
+        self._times.append(entries)
+        self._time_count += len(stamps)
+        self._last_time = int(stamps[-1]), int(offsets[-1])
+
+    def finish(self, position: int) -> tuple[bytes, bytes]:
+        """Return both files; the closing time entry may take the slot that is kept free for it."""
+        if self._max[0] > self._last_time[0]:
+            if self._time_count and self._max[1] < self._last_time[1]:
+                raise InvalidOffsetError(position, "the closing time entry would go backwards")
+            self._write_times(np.array([self._max[0]]), np.array([self._max[1]]))
+        return self.written()
+
+    def written(self) -> tuple[bytes, bytes]:
+        """Return what is in both files so far."""
+        return (
+            b"".join(part.tobytes() for part in self._offsets),
+            b"".join(part.tobytes() for part in self._times),
+        )

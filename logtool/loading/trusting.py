@@ -1,0 +1,207 @@
+"""Recovery of a log whose storage is trusted to hold what was written, as AutoMQ's AKIP-2 has it.
+
+No CRC is computed. The log is played back from an offset up to which producers and transactions
+are known (`playback`), and only the headers of its batches are read (`headers`). Below that offset
+a log is not opened, unless the end of one of its indexes is visibly not there. What contradicts
+itself is not trusted: the whole log is then recovered by `supplement`, which checks it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from logtool.disk.partition import Partition
+from logtool.formats import names
+from logtool.formats import transaction_index as txn_index
+from logtool.formats.names import DirectoryKind, FileKind
+from logtool.loading.believable import seems_whole
+from logtool.loading.headers import ContradictionError, HeaderWalk
+from logtool.loading.indexing import InvalidOffsetError
+from logtool.loading.loaded import Loaded, RecoveredSegment, Start, Why
+from logtool.loading.loader import Loader, load
+from logtool.loading.playback import Marks, marks, whole_entries
+from logtool.loading.played import Played
+from logtool.loading.producers import ProducerManager
+from logtool.loading.reading import OfflineError, StartFailsError
+from logtool.loading.recovery import (
+    OffsetOverflowError,
+    encode_aborted,
+    replay,
+)
+from logtool.loading.segments import LoadedSegment
+from logtool.loading.shadow import OccupiedError
+from logtool.loading.splitting import TooLargeError
+from logtool.loading.supplement import supplement
+from logtool.segment.producer_state import AbortedTransaction
+
+_EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
+
+
+def trust(
+    partition: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
+) -> Loaded:
+    """Recover a log without checking it; the disk is not touched.
+
+    Where something contradicts that, it is what `supplement` returns, with `distrust` saying why.
+    UnreadableError as with `load`.
+    """
+    going = getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
+    if start.clean or going:
+        return load(partition, start, on_bytes)
+    loader = Loader(partition=partition, start=start, on_bytes=on_bytes, strategy=_Trusting)
+    try:
+        loader.run()
+    except (
+        ContradictionError,
+        InvalidOffsetError,
+        OccupiedError,
+        OffsetOverflowError,
+        OfflineError,
+        StartFailsError,
+        TooLargeError,
+    ) as error:
+        loaded = supplement(partition, start, on_bytes)
+        loaded.distrust = str(error)
+        return loaded
+    return loader.loaded
+
+
+class _Trusting:
+    """The strategy: headers alone are read, from where the playback begins."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        loader.loaded.supplemented = loader.loaded.trusted = True
+        self._marks: Marks
+        self._manager: ProducerManager
+
+    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+        """Return None: what is missing is added when all segments are known."""
+        return None
+
+    def is_done(self, segment: LoadedSegment) -> bool:
+        """Return True: no segment is read by the rules of a broker."""
+        return True
+
+    def recover(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+        """Never asked, for no segment needs it."""
+        raise ContradictionError(f"{segment.name(FileKind.LOG)} has to be read as a whole")
+
+    def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
+        """Never asked, for no segment is recovered."""
+
+    def finish(self) -> None:
+        """Play back the segments behind the starting offset; mend the indexes in front of it."""
+        loader = self._loader
+        shadow, segments = loader.shadow, loader.segments
+        if segments and _EPOCHS not in shadow.before:
+            raise ContradictionError(f"there is no {_EPOCHS}")
+        self._marks = marks(shadow, segments, loader.start)
+        playback = loader.loaded.playback = self._marks.playback
+        self._manager = loader.new_manager()
+        self._manager.begin(playback.replayed_from, self._marks.producers or {})
+        for offset in self._marks.unreadable:
+            self._manager.delete(offset)
+        ends: list[int | None] = [*(segment.base_offset for segment in segments[1:]), None]
+        for segment, end in zip(segments, ends, strict=False):  # there may be no segment
+            if end is None or end > playback.replayed_from:
+                self._enter(segment.base_offset)
+            elif self._is_whole(segment):
+                continue
+            self._play(segment, end)
+
+    def settle_producers(self) -> None:
+        """Take a snapshot at the end of the log; those that no broker keeps go."""
+        loader, loaded, manager = self._loader, self._loader.loaded, self._manager
+        least = max(loaded.log_start, self._marks.playback.replayed_from)
+        if loaded.wiped or loaded.log_end < least:
+            raise ContradictionError(f"the log ends at {loaded.log_end}, before it starts")
+        point = loader.start.recovery_point
+        if point > loaded.log_end:
+            raise ContradictionError(
+                f"the log ends at {loaded.log_end}, and was flushed to {point}"
+            )
+        self._take_snapshot(loaded.log_end)
+        for offset in manager.offsets:
+            if offset <= loaded.log_start:
+                manager.delete(offset)
+        manager.remove_strays([segment.base_offset for segment in loader.segments])
+        loaded.producers = len(manager.state.producers)
+        loader.find_first_unstable(manager)
+
+    def _is_whole(self, segment: LoadedSegment) -> bool:
+        """Return whether the ends of its indexes look as they should, as far as they show it."""
+        files = self._loader.shadow.files
+        found = {kind: files.get(segment.name(kind)) for kind in names.INDEX_KINDS}
+        indexes = {kind: file for kind, file in found.items() if file}
+        log = files[segment.name(FileKind.LOG)]
+        return FileKind.OFFSET_INDEX in indexes and seems_whole(log, indexes)
+
+    def _enter(self, base: int) -> None:
+        """Come to the base of a segment that is played back."""
+        if base > self._manager.map_end:
+            self._take_snapshot(base)
+            if base > self._loader.start.recovery_point:
+                # A broker that recovers the segment in front begins anew with its snapshot.
+                self._manager.forget_expired()
+
+    def _take_snapshot(self, offset: int) -> None:
+        self._manager.map_end = offset
+        if offset not in self._manager.offsets:
+            self._manager.take_snapshot()
+
+    def _play(self, segment: LoadedSegment, end: int | None) -> None:
+        """Read the headers of a segment as far as they are needed, and add what is missing."""
+        loader, begin = self._loader, self._marks.playback.replayed_from
+        log = loader.shadow.files[segment.name(FileKind.LOG)]
+        one = Played(loader, segment, log)
+        played = end is None or end > begin
+        from_byte = one.position(begin if played else None)
+        aborted: list[AbortedTransaction] = []
+        size = 0
+        with log.open() as file:
+            headers = HeaderWalk(file, segment.base_offset, segment.name(FileKind.LOG))
+            for table in headers.tables(from_byte):
+                one.take(table)
+                rows = table[table.last_offset >= begin]
+                if played and len(rows):
+                    if rows.base_offset[0] < begin and self._marks.producers is not None:
+                        raise ContradictionError(f"the snapshot of {begin} falls inside a batch")
+                    aborted += replay(self._manager.state, rows)
+                    size += int(rows.size.sum())
+                    loader.loaded.records_applied += rows.records
+        loader.on_bytes(headers.bytes_read)
+        loader.loaded.bytes_scanned += headers.bytes_read
+        loader.loaded.bytes_applied += size
+        recovered = one.recovered(headers.end, from_byte, end)
+        if end is not None and recovered.next_offset > end:
+            raise ContradictionError(f"{segment.name(FileKind.LOG)} reaches into the next segment")
+        self._write(segment, one, recovered, aborted if played else None)
+        unflushed = end is None or end > loader.start.recovery_point
+        why = Why.UNFLUSHED if unflushed else Why.PLAYED_BACK if played else Why.TORN_INDEX
+        loader.loaded.recovered.append(replace(recovered, why=why))
+
+    def _write(
+        self,
+        segment: LoadedSegment,
+        one: "Played",
+        recovered: RecoveredSegment,
+        aborted: list[AbortedTransaction] | None,
+    ) -> None:
+        shadow = self._loader.shadow
+        if recovered.valid_size < recovered.size:
+            shadow.truncate(segment.name(FileKind.LOG), recovered.valid_size)
+        offsets, times = one.indexes.finish(recovered.valid_size)
+        shadow.write(segment.name(FileKind.OFFSET_INDEX), offsets)
+        shadow.write(segment.name(FileKind.TIME_INDEX), times)
+        name = segment.name(FileKind.TRANSACTION_INDEX)
+        before = shadow.files[name].read() if name in shadow else None
+        count = whole_entries(before or b"", segment.base_offset)
+        kept = (before or b"")[: count * txn_index.ENTRY_SIZE]
+        there = txn_index.parse(kept).last_offsets.tolist()
+        found = [transaction.last_offset for transaction in aborted or ()]
+        begin = self._marks.playback.replayed_from
+        if aborted is not None and not {at for at in there if at >= begin} <= set(found):
+            raise ContradictionError(f"{name} has an entry without its marker")
+        new = [one for one in aborted or () if not there or one.last_offset > there[-1]]
+        if before is not None or new:
+            shadow.write(name, kept + encode_aborted(new))
