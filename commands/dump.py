@@ -11,6 +11,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import parsing
+from logtool.commands.program.record_selectors import Selectors
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -53,6 +54,13 @@ class ValuesChoice(StrEnum):
     LEN = "len"
 
 
+class Decoding(StrEnum):
+    """Whether records of brokers' own topics are taken apart."""
+
+    AUTO = "auto"
+    NONE = "none"
+
+
 FormatOption = Annotated[
     DumpFormat,
     typer.Option(
@@ -81,6 +89,21 @@ class Shown:
             "are not UTF-8, len prints sizes alone.",
         ),
     ] = ValuesChoice.UTF8
+    decode: Annotated[
+        Decoding,
+        typer.Option(
+            "--decode",
+            help="Whether records of brokers' own topics, such as __consumer_offsets, are printed "
+            "as the fields they hold (auto), or as bytes. With --values they are bytes, too.",
+        ),
+    ] = Decoding.AUTO
+    secrets: Annotated[
+        bool,
+        typer.Option(
+            "--show-secrets",
+            help="Print passwords, SCRAM keys and ids of delegation tokens, too.",
+        ),
+    ] = False
     offset: Annotated[
         str | None,
         typer.Option(
@@ -133,86 +156,10 @@ class Shown:
             records=self.records,
             content=content,
             max_batch_memory=parsing.parse_batch_memory(self.max_batch_memory),
+            decode=self.decode is Decoding.AUTO and self.values is ValuesChoice.UTF8,
+            secrets=self.secrets,
         )
         return chosen, told
-
-
-Texts = list[str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Selectors:
-    """Which records are printed, by what they hold."""
-
-    key: Annotated[
-        Texts,
-        typer.Option(
-            "--key",
-            metavar="TEXT",
-            help="Print only records with this key: text, hex:.., base64:.., or null: for none; "
-            "utf8:.. for text that begins like these. Repeatable: any of them. Implies --records, "
-            "as the next four options do; a record must be what all of them say.",
-        ),
-    ] = None
-    value: Annotated[
-        Texts,
-        typer.Option(
-            "--value",
-            metavar="TEXT",
-            help="Print only records with this value, given like a key; null: finds tombstones.",
-        ),
-    ] = None
-    header: Annotated[
-        Texts,
-        typer.Option(
-            "--header",
-            metavar="NAME[=VALUE]",
-            help="Print only records with this header, VALUE given like a key. Repeatable: all "
-            "of them.",
-        ),
-    ] = None
-    grep: Annotated[
-        Texts,
-        typer.Option(
-            "--grep",
-            metavar="REGEX",
-            help="Print only records with a match in the bytes of key or value, by a regular "
-            "expression of Python such as (?i)refund. Repeatable: all of them.",
-        ),
-    ] = None
-    json_path: Annotated[
-        Texts,
-        typer.Option(
-            "--json-path",
-            metavar="PATH[=VALUE]",
-            help="Print only records whose value is JSON with this place, such as "
-            "$.order.id=4711, $.items[*].sku or $['a b'][-1]. Repeatable: all of them.",
-        ),
-    ] = None
-    count: Annotated[
-        bool,
-        typer.Option(
-            "--count",
-            help="Print how many records of each partition, and in all, would be printed.",
-        ),
-    ] = False
-
-    @property
-    def any_given(self) -> bool:
-        """Return whether records are looked for by what they hold."""
-        return any((self.key, self.value, self.header, self.grep, self.json_path))
-
-    def content(self) -> "Content":
-        """Return what records must hold; UsageError for what cannot be looked for."""
-        from logtool.dump.selecting import parse_content
-
-        return parse_content(
-            keys=self.key or (),
-            values=self.value or (),
-            headers=self.header or (),
-            patterns=self.grep or (),
-            paths=self.json_path or (),
-        )
 
 
 Output = Annotated[
@@ -241,6 +188,11 @@ def dump(
     with --records or a filter, only its logs.
 
     Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
+
+    Records of __consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata
+    and __cluster_metadata are printed as the fields they hold: a key or value has `json` in place
+    of `utf8`. Passwords, SCRAM keys and ids of delegation tokens are left out unless --show-secrets
+    is given. --decode none prints bytes.
 
     Records are found by --key, --value, --header, --grep and --json-path in all partitions of the
     given paths, compressed or not; control records are no such records. --count tells how many
@@ -279,6 +231,8 @@ def dump(
     if selectors.count or selectors.any_given or settings.format in EXPORTS:
         shown = replace(shown, records=True)
     chosen, told = shown.filter(content)
+    if selectors.count or settings.format in (*EXPORTS, "parquet"):
+        chosen = replace(chosen, decode=False)  # these take bytes
     _run(_Asked(settings, inputs.resolved(), shown, selectors, chosen, told), output_file)
 
 
@@ -330,6 +284,8 @@ def _run(asked: _Asked, output_file: str | None) -> None:
         _export(report, asked.job(), job)
     else:
         _print(report, job, asked.shown, table, asked.inputs)
+    for line in dump.unknown_notes(job.unknown):
+        report.note(line)
     looked_for = asked.selectors.any_given and not asked.selectors.count
     dump.conclude(report, job.matched if looked_for else None)
     raise typer.Exit(report.exit_status())

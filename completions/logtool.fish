@@ -105,6 +105,8 @@ complete -c logtool -n '__fish_seen_subcommand_from dump' -l partition -x -d 'Ta
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l broker-config -r -F -d 'A broker\'s own file, such as server.properties: its log dirs where no PATH is given, and its settings where no option says otherwise. One line says what was taken.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l records -d 'Print the records in each batch.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l values -x -a 'utf8 hex base64 len' -d 'How keys, values and headers are printed; utf8 falls back to base64 where bytes are not UTF-8, len prints sizes alone.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l decode -x -a 'auto none' -d 'Whether records of brokers\' own topics, such as __consumer_offsets, are printed as the fields they hold (auto), or as bytes. With --values they are bytes, too.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l show-secrets -d 'Print passwords, SCRAM keys and ids of delegation tokens, too.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l offset -x -d 'Print only offsets A through B; either may be left out.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l timestamp -x -d 'Print only timestamps A through B: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date for its whole day, -2h (also s, m, d, w), now, today or yesterday.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l producer -x -d 'Print only what producer ID wrote.'

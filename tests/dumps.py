@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conftest import DATA
 
-MODES = {"batches": [], "records": ["--records"], "entries": []}
+MODES = {"batches": [], "records": ["--records", "--decode", "none"], "entries": []}
 """The options of `logtool dump` for each way in which the tool was run."""
 MANIFEST = json.loads((DATA / "manifest.json").read_text())
 

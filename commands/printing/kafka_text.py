@@ -12,10 +12,13 @@ from typing import Any
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.formats import control_record
+from logtool.formats.messages.internal_topics import FRAMED_TABLES
 
 _EMPTY = "OptionalLong.empty"
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "\ufffd".encode()
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_ESCAPE = re.compile(r"\\u00[01][0-9a-f]")
 _WORDS = {
     control_record.LEADER_CHANGE: "LeaderChange: ",
     control_record.SNAPSHOT_HEADER: "SnapshotHeader ",
@@ -118,6 +121,8 @@ def _record(obj: Object) -> str:
         line += f" sequence: {_or_minus(obj['sequence'])} headerKeys: [{names}]"
     if obj["control_record"] is not None:
         return line + _control(obj["control_record"])
+    if "decoded" in obj:
+        return line + _decoded(obj)
     if key is not None:
         line += f" key: {_text(key)}"
     if value is not None:
@@ -125,12 +130,41 @@ def _record(obj: Object) -> str:
     return line
 
 
+def _decoded(obj: Object) -> str:
+    """Return what follows the head of a record of one of brokers' own topics."""
+    offset, decoded = obj["offset"], obj["decoded"]
+    if decoded.topic in FRAMED_TABLES:
+        if decoded.value is None:
+            reason = decoded.problem or "the type or version is not known"
+            return f" payload: Error at {offset}, skipping. {reason}"
+        shown = decoded.value
+        kind = _CAPITAL.sub("_", shown["name"]).upper()
+        whole = {"type": kind, "version": shown["version"], "data": shown["data"]}
+        return f" payload: {_json(whole)}"
+    if decoded.problem:
+        return f" key: Error at offset {offset}, skipping. {decoded.problem}"
+    if decoded.unknown_type is not None:
+        kind = decoded.unknown_type
+        return f" key: Unknown record type {kind} at offset {offset}, skipping."
+    key = _json({"type": str(decoded.key["type"]), "data": decoded.key["data"]})
+    if decoded.value is None:
+        return f" key: {key} payload: <DELETE>"
+    value = {"version": str(decoded.value["version"]), "data": decoded.value["data"]}
+    return f" key: {key} payload: {_json(value)}"
+
+
+def _json(value: Any) -> str:
+    """Return JSON as Jackson writes it: without spaces, and escapes in capitals."""
+    made = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPE.sub(lambda found: found[0][:2] + found[0][2:].upper(), made)
+
+
 def _control(control: dict[str, Any]) -> str:
     kind, data = control["type"], control["data"]
     if kind in control_record.END_TRANSACTION:
         return f" endTxnMarker: {control['name']} coordinatorEpoch: {data['coordinatorEpoch']}"
     if kind in _WORDS:
-        return f" {_WORDS[kind]}{json.dumps(data, separators=(',', ':'), ensure_ascii=False)}"
+        return f" {_WORDS[kind]}{_json(data)}"
     return f" controlType: {control['name'].partition('(')[0]}({kind})"
 
 

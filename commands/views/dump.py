@@ -1,5 +1,7 @@
 """How the objects of `dump` and `dump-index` look in tables: which columns, in which order."""
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,7 +20,7 @@ from logtool.schemas.columns import Table, Way
 
 _CONTENT = frozenset({"key", "key_size", "value", "value_size", "headers"})
 _OF_EVERY_ENTRY = frozenset({"path", "kind", "position"})
-_TEXTS = ("utf8", "hex", "base64")
+_TEXTS = ("utf8", "hex", "base64", "json")
 
 
 def _shown(value: dict[str, Any] | None) -> str:
@@ -27,9 +29,17 @@ def _shown(value: dict[str, Any] | None) -> str:
         return "null"
     for encoding in _TEXTS:
         if encoding in value:
-            content: str = value[encoding]
+            content = value[encoding]
+            if encoding == "json":
+                return _spelled(content)
             return text.quote(content) if encoding == "utf8" else f"{encoding}:{content}"
     return text.count(value["size"], "byte")
+
+
+def _spelled(content: dict[str, Any]) -> str:
+    """Return a decoded key or value for a person: its name and its fields."""
+    fields = json.dumps(content["data"], ensure_ascii=False, separators=(",", ":"))
+    return f"{content['name']} {fields}"
 
 
 def _raw(value: dict[str, Any] | None) -> object:
@@ -232,3 +242,13 @@ def conclude(report: output.Report, matched: int | None = None) -> None:
     state = text.state(summary)
     harm = f"; {text.count(damage, 'damaged place')}" if damage else ""
     report.note(f"{state}{', '.join(parts)}{harm}", "error" if harm or state else "dim")
+
+
+def unknown_notes(unknown: Counter[tuple[str, int]]) -> Iterator[str]:
+    """Yield a line for each type of record that was printed as bytes because it is not known."""
+    for (topic, kind), count in sorted(unknown.items()):
+        records = text.count(count, "record")
+        yield (
+            f"{topic}: {records} of type {kind} in a version that is not known here; "
+            "what could not be decoded is printed as it is"
+        )

@@ -43,10 +43,11 @@ _NUMBERS = {
 _LONGEST_VARINT = 5
 
 
-def decode(message: Message, version: int, data: bytes) -> Value:
+def decode(message: Message, version: int, data: bytes, *, whole: bool = True) -> Value:
     """Return the fields of a message; FormatError with the byte where it is none of that version.
 
-    A version that the table does not know, bytes left over, and text that is not UTF-8 are errors.
+    A version that the table does not know, text that is not UTF-8, and, with `whole`, bytes left
+    over are errors.
     """
     if version not in message.versions:
         raise FormatError(f"{message.name} has no version {version} that is known")
@@ -55,7 +56,7 @@ def decode(message: Message, version: int, data: bytes) -> Value:
         value, end = _reader(message, version)(data, 0)
     except (struct.error, IndexError):
         raise FormatError(f"{message.name} ends inside a field", len(data)) from None
-    if end < len(data):
+    if whole and end < len(data):
         raise FormatError(f"{len(data) - end} bytes after the end of {message.name}", end)
     return value
 

@@ -45,6 +45,10 @@ class Filter:
     """What records must hold; anything but `ANY_CONTENT` needs `records`."""
     max_batch_memory: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
+    decode: bool = False
+    """Whether records of brokers' own topics get what was decoded of them, in ``decoded``."""
+    secrets: bool = False
+    """Whether that has passwords and keys in it."""
 
     @property
     def every_record(self) -> bool:

@@ -6,18 +6,20 @@ hold their keys, values and headers as bytes; `logtool.dump.values.show_record` 
 text. Where the caller can take them, blocks of columns stand for batches and their records.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import Selection
 from logtool.dump.blocks import Block, Origin
+from logtool.dump.decoding import decode, has_decoder
 from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
-from logtool.dump.records import LIMIT, Object
+from logtool.dump.records import LIMIT, Object, error_object
 from logtool.dump.selecting import ANY_CONTENT
 from logtool.dump.state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError
@@ -46,12 +48,19 @@ class Dump:
     summary: Summary = field(default_factory=Summary)
     matched: int = 0
     """Records that were yielded."""
+    unknown: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """By topic and type: records of brokers' own topics that a newer release wrote."""
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the files."""
-        every = replace(self.chosen, max_batch_memory=Filter().max_batch_memory) == Filter()
+        plain = Filter(
+            max_batch_memory=self.chosen.max_batch_memory,
+            decode=self.chosen.decode,
+            secrets=self.chosen.secrets,
+        )
+        every = self.chosen == plain
         logs_with = None if every else self.chosen.offsets
         self._inputs, self._unreadable = find_inputs(self.paths, self.selection, logs_with)
         self.progress.bytes_total = sum(item.size for item in self._inputs)
@@ -122,15 +131,32 @@ class Dump:
                 path=item.path, topic=item.topic, partition=item.partition, segment=segment
             )
             limit = self.chosen.max_batch_memory
+            topic = _topic(item) if self.chosen.decode else None
+            in_blocks = self.in_blocks and self.limit is None and topic is None
             for chunk in scan(file, base_offset=base, unpack_limit=limit):
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
-                in_blocks = self.in_blocks and self.limit is None
                 for obj in dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks):
                     if head:  # what holds nothing that is looked for has no head
                         yield head
                         head = None
-                    yield obj
+                    if topic and isinstance(obj, dict):
+                        yield from self._decoded(topic, obj)
+                    else:
+                        yield obj
+
+    def _decoded(self, topic: str, obj: Object) -> Iterator[Object]:
+        """Yield an object with what was decoded of it, and what is wrong with it."""
+        if obj["type"] != "record" or obj["control"]:
+            yield obj
+            return
+        decoded = decode(topic, obj["key"], obj["value"], secrets=self.chosen.secrets)
+        yield {**obj, "decoded": decoded}
+        if decoded.unknown_type is not None:
+            self.unknown[topic, decoded.unknown_type] += 1
+        if decoded.problem:
+            text = f"offset {obj['offset']}: a broker cannot read this record: {decoded.problem}"
+            yield error_object(Path(obj["path"]), "record", text, obj["batch_position"])
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table
@@ -142,6 +168,13 @@ class Dump:
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
         self.progress.advance(count, path)
+
+
+def _topic(item: Input) -> str | None:
+    """Return the topic by which the records of a log or snapshot are decoded, None for no such."""
+    if item.name.kind is not FileKind.LOG:
+        return names.CLUSTER_METADATA
+    return item.topic if has_decoder(item.topic) else None
 
 
 def file_object(item: Input, size: int, content: Content | None) -> Object:

@@ -64,12 +64,16 @@ def show_record(obj: Mapping[str, Any], values: Values) -> Mapping[str, Any]:
     """Return an object of a dump ready for JSON: only records hold bytes."""
     if obj["type"] != "record":
         return obj
-    return {
-        **obj,
-        "key": show_bytes(obj["key"], values),
-        "value": show_bytes(obj["value"], values),
-        "headers": show_headers(obj["headers"], values),
-    }
+    shown = {name: value for name, value in obj.items() if name != "decoded"}
+    decoded = obj.get("decoded")
+    for name in ("key", "value"):
+        content = getattr(decoded, name, None)
+        if content is None:
+            shown[name] = show_bytes(obj[name], values)
+        else:
+            shown[name] = {"size": len(obj[name]), "json": content}
+    shown["headers"] = show_headers(obj["headers"], values)
+    return shown
 
 
 def show_headers(

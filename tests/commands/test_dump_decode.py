@@ -1,0 +1,145 @@
+"""`dump` of brokers' own topics: their fields, as Kafka's tool has them, without what is secret."""
+
+import json
+
+import pytest
+from conftest import SCENARIOS
+from dumps import expected, failures
+from metadata_records import framed, text, varint
+
+from logtool.dump import decoding
+from logtool.formats.messages import codec, internal_topics, schema
+
+NEW = [name for name in SCENARIOS if name.startswith("4.")]
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_every_line_is_as_kafkas_decoders_print_it(run, scenario, monkeypatch, name):
+    folder = scenario(f"{name}.expected") / "decoded"
+    given_up = failures(name, "decoded")
+    wanted = {file: told for file, told in expected(folder) if file not in given_up}
+    assert wanted
+    monkeypatch.chdir(scenario(name))
+    found = run("dump", "-f", "kafka", "--records", *wanted).stdout
+    for file, told in wanted.items():
+        at = found.index(f"Dumping {file}\n")
+        assert found[at : at + len(told)] == told, file
+    assert len(found) == sum(map(len, wanted.values()))
+
+
+def records(run, *arguments):
+    done = run("dump", "--records", "--format", "ndjson", *arguments)
+    objects = map(json.loads, done.stdout.splitlines())
+    return [one for one in objects if one["type"] == "record" and not one["control"]], done
+
+
+def test_json_has_the_fields_and_bytes_where_they_are_asked_for(run, scenario):
+    home = scenario("4.3.1/running") / "__consumer_offsets-1"
+    found, done = records(run, home)
+    assert done.status == 0
+    names = {one["key"]["json"]["name"] for one in found}
+    assert "ConsumerGroupMetadataKey" in names
+    assert all(one["value"] is None or "json" in one["value"] for one in found)
+    for arguments in (("--decode", "none"), ("--values", "hex")):
+        raw, _ = records(run, *arguments, home)
+        assert [one["offset"] for one in raw] == [one["offset"] for one in found]
+        assert not any("json" in one["key"] for one in raw)
+
+
+def test_csv_says_that_a_cell_is_json(run, scenario):
+    home = scenario("4.3.1/running") / "__transaction_state-0"
+    lines = run("dump", "--records", "--format", "csv", home).stdout.splitlines()
+    head = lines[0].split(",")
+    assert lines[1].count(",json,") == 2
+    assert "key_encoding" in head
+    assert '""transactionalId""' in lines[1]
+
+
+def test_a_table_names_what_a_record_is(run, scenario):
+    home = scenario("4.3.1/running") / "__transaction_state-0"
+    done = run("dump", "--records", home)
+    assert 'TransactionLogKey {"transactionalId":' in done.stdout
+
+
+SCRAM = framed(
+    11, 0, text("alice"), b"\1", *(varint(3) + piece for piece in (b"aa", b"bb", b"cc")),
+    (4096).to_bytes(4, "big"), tags={},
+)  # fmt: skip
+
+
+def test_secrets_are_not_printed_unless_they_are_asked_for():
+    topic = "__cluster_metadata"
+    hidden = decoding.decode(topic, None, SCRAM).value["data"]
+    assert hidden == {
+        "name": "alice", "mechanism": 1, "salt": "(redacted)", "storedKey": "(redacted)",
+        "serverKey": "(redacted)", "iterations": 4096,
+    }  # fmt: skip
+    assert decoding.decode(topic, None, SCRAM, secrets=True).value["data"]["salt"] == "YWE="
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        ("listener.name.internal.ssl.keystore.password", True),
+        ("ssl.keystore.key", True),
+        ("sasl.jaas.config", True),
+        ("my.plugin.secret", True),
+        ("retention.ms", False),
+        ("compression.type", False),
+    ],
+)
+def test_settings_that_hold_secrets_are_hidden(name, hidden):
+    fields = {"resourceType": 4, "resourceName": "1", "name": name, "value": "x"}
+    message = schema.table("cluster_metadata").named("ConfigRecord")
+    value = varint(1) + varint(4) + varint(0) + codec.encode(message, 0, fields)
+    shown = decoding.decode("__cluster_metadata", None, value).value["data"]["value"]
+    assert shown == ("(redacted)" if hidden else "x")
+
+
+GROUP = b"\0\2" + b"\0\1g"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem", "unknown"),
+    [
+        (GROUP, None, None, None),
+        (b"\0\x63" + b"\0\1g", b"\0\0", None, 99),
+        (b"\0\x63" + b"\0\1g", None, None, 99),
+        (GROUP, b"\0\x09", None, 2),
+        (GROUP, b"", "byte 0: the value is 0 bytes", None),
+        (GROUP, b"\0\0\0\5", "byte 4: GroupMetadataValue ends inside a field", None),
+        (b"", b"\0\0", "byte 0: the key is 0 bytes", None),
+        (None, b"\0\0", "byte 0: the key is null", None),
+    ],
+)
+def test_what_cannot_be_decoded_is_told_for_what_it_is(key, value, problem, unknown):
+    found = decoding.decode("__consumer_offsets", key, value)
+    assert (found.problem, found.unknown_type) == (problem, unknown)
+    assert found.value is None
+
+
+def test_bytes_that_an_early_access_release_added_are_unknown_and_not_damage():
+    message = schema.table("consumer_offsets").named("ShareGroupMetadataValue")
+    value = b"\0\0" + codec.encode(message, 0, {"epoch": 1}) + b"\0\0"
+    found = decoding.decode("__consumer_offsets", b"\0\x0b\0\1g", value)
+    assert found.unknown_type == 11
+    assert found.problem is None
+
+
+def test_a_group_of_another_protocol_keeps_its_bytes():
+    """Kafka Connect and others write members of their own."""
+    member = {"memberId": "m", "subscription": b"\0\1\2", "assignment": b""}
+    fields = {"protocolType": "connect", "members": [member]}
+    message = schema.table("consumer_offsets").named("GroupMetadataValue")
+    value = b"\0\3" + codec.encode(message, 3, fields)
+    shown = decoding.decode("__consumer_offsets", GROUP, value).value["data"]["members"][0]
+    assert shown["subscription"] == "AAEC"
+    assert shown["assignment"] == ""
+
+
+def test_every_topic_with_a_decoder_has_a_table():
+    for topic, table in internal_topics.TABLES.items():
+        assert decoding.has_decoder(topic)
+        assert schema.table(table).messages
+    assert not decoding.has_decoder("orders")
+    assert not decoding.has_decoder(None)
