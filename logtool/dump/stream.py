@@ -131,7 +131,8 @@ class Dump:
                 path=item.path, topic=item.topic, partition=item.partition, segment=segment
             )
             limit = self.chosen.max_batch_memory
-            topic = _topic(item) if self.chosen.decode else None
+            decodes = self.chosen.decode and self.chosen.records
+            topic = _topic(item) if decodes else None
             in_blocks = self.in_blocks and self.limit is None and topic is None
             for chunk in scan(file, base_offset=base, unpack_limit=limit):
                 # Before its objects: a limit may end the dump among them.
