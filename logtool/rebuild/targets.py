@@ -30,6 +30,8 @@ _AREAS = {
 _PADDED = "/preallocated"
 _BEHIND = "transaction-index/behind"
 """Normal after a kill, and yet not what recovery writes."""
+_NOT_WRITTEN = "/not-written"
+"""Of an active index that is not there, as normal, and the start makes it."""
 _ORPHAN = "partition/orphan-index"
 
 
@@ -77,7 +79,8 @@ def sort_findings(items: Iterable[Item], *, clean: bool) -> Judgement:
         area = item.code.partition("/")[0]
         if area in _AREAS:
             padded = clean and item.code.endswith(_PADDED)
-            if item.severity is not Severity.INFO or padded or item.code == _BEHIND:
+            wanting = item.code == _BEHIND or item.code.endswith(_NOT_WRITTEN)
+            if item.severity is not Severity.INFO or padded or wanting:
                 judgement.bad.setdefault((_AREAS[area], name.offset), []).append(item)
         elif item.code == _ORPHAN and item.path:
             judgement.orphans[key] = item.path
