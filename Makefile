@@ -10,7 +10,7 @@ HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 
 .PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
-  log-dirs campaign-files messages lint generate fixtures lock clean
+  log-dirs loads campaign-files messages lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,9 @@ generate: $(VENV)/run.stamp  ## write man/ and completions/ from the commands' o
 
 log-dirs: $(VENV)/test.stamp  ## start brokers on faulty log dirs, write tests/broker/reports/log-dirs.md
 	$(BIN)/python tests/broker/log_dirs_report.py
+
+loads: $(VENV)/test.stamp  ## start brokers on many logs, write tests/broker/reports/loads.md
+	$(BIN)/python tests/broker/loads.py
 
 fixtures: $(VENV)/test.stamp  ## make tests/data anew with real brokers (Java 17, Maven)
 	$(BIN)/python tests/broker/regenerate.py

@@ -8,6 +8,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import broker_config, parsing, starting_broker
+from logtool.commands.program import limits as host
 from logtool.commands.program.spread import spread
 from logtool.commands.strategy import Strategy
 from logtool.errors import UsageError
@@ -61,10 +62,11 @@ Policies = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How the start is timed, and which policies of recovery are compared."""
+    """How the start is timed, on which host, and which policies of recovery are compared."""
 
     recovery_threads: Threads = None
     read_rate: ReadRate = None
+    limits: host.LimitsOption = None
     policy: Policies = None
 
     @property
@@ -98,15 +100,14 @@ def plan(
 
     The time is a range, with one thread for each log: from reading at the fastest rate measured
     here while the logs were loaded to reading at the slowest, or at that of the disk where the logs
-    came from the page cache, with the least and the most that brokers spent on a batch where that
-    was measured. The ten partitions that take longest are named, with what takes the time. With -v,
-    indexes and snapshots that are rebuilt or removed along with a log are printed too.
+    came from the page cache, with the least and the most that brokers spent on a batch. The ten
+    partitions that take longest are named. With -v, files changed along with a log are printed too.
 
     A segment that a truncation had removed and that a crash brought back is named, with what a
     broker serves of it; where leader epochs do not decide between segments, that is said.
 
     What lies below the recovery point is read by no start, and not here: one line says how much
-    that is, whether damage was seen there all the same, and which command reads it.
+    that is, and which command reads it. What the logs need of the host is held against its limits.
     With --strategy supplement, or --trust-log too, it foretells 'logtool recover' with the same.
     With --policy, a table compares today's recovery with that before KAFKA-615: what is read and
     what is not, the time (at least that of logs in the page cache), and the damage that is missed.
@@ -120,8 +121,8 @@ def plan(
 
     Exit status:
       0    complete: nothing is lost, nothing stops the start
-      1    complete: a log is cut, does not load or is put aside, a log dir goes offline, the
-           broker does not start, a file is ignored, a bad index goes unnoticed, segments overlap
+      1    complete: a log is cut, does not load or is put aside, a log dir goes offline, no start,
+           a file is ignored, a bad index goes unnoticed, segments overlap, or limits are too low
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
@@ -142,7 +143,8 @@ def plan(
         run=running.run(report.show),
     )
     default = inputs.broker.number(broker_config.THREADS, 1)
-    _print(report, forecast, summary, timing, default, ask_disk=running.max_rate is None)
+    ask_disk = running.max_rate is None
+    _print(report, forecast, summary, timing, default, ask_disk=ask_disk)
     raise typer.Exit(report.exit_status())
 
 
@@ -161,6 +163,7 @@ def _print(
     said of a broker alone, and not where what is there is supplemented.
     """
     from logtool.actions import Action
+    from logtool.checks import host_limits
     from logtool.commands.views import actions
     from logtool.startup import rates
     from logtool.startup.below import below
@@ -171,6 +174,7 @@ def _print(
     if timing.policy and forecast.assumed.supplement:
         raise UsageError("--policy compares what brokers do: it goes with --strategy rebuild")
     printer, rate = actions.Printer(report, summary), timing.rate
+    limits = host.parse(timing.limits)
     threads = timing.recovery_threads or default_threads
     partitions: list[PartitionForecast] = []
     time = unread = None
@@ -185,6 +189,10 @@ def _print(
                 printer.problem(item)
         summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
+        needed = sum((one.needs for one in partitions), host_limits.Needs())
+        for root in forecast.homes[:1]:
+            for finding in host_limits.judge(needed, limits, root.root.path):
+                printer.finding(finding)
         known = None
         if not forecast.assumed.supplement:
             known = rates.known(partitions, rate, ask_disk=ask_disk and summary.complete)

@@ -1,20 +1,23 @@
 """``logtool sanity``: what index sanity checks cost at a start, and what they see."""
 
 import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.program import limits as host
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings
     from logtool.disk.log_dir import Inputs
-    from logtool.sanity.run import Sanity
+    from logtool.sanity.model import Target
+    from logtool.sanity.run import Procedure, Sanity
 
 
 class ModeChoice(StrEnum):
@@ -78,16 +81,64 @@ BackgroundThreads = Annotated[
         "with the readers of --first-access meanwhile.",
     ),
 ]
+BecomeLeader = Annotated[
+    int,
+    typer.Option(
+        "--become-leader",
+        metavar="N",
+        min=0,
+        help="Also time what it takes to become leader of N partitions after a lazy start, by the "
+        "proposal of KIP-263: all their inactive segments are then checked.",
+    ),
+]
 Project = Annotated[
     list[str] | None,
     typer.Option(
         "--project",
         metavar="SIZE",
-        help="Also say how long a start would take at SIZE: segments=N, partitions=N or both, with "
-        "a comma between; repeatable.",
+        help="Also say how long a start would take at SIZE: segments=N, partitions=N or both, or "
+        "rate=SIZE,retention=TIME for the bytes a second that this broker is written, with "
+        "segment-bytes=SIZE if that is not 1G; with commas between; repeatable.",
     ),
 ]
-_SIZE = re.compile(r"(segments|partitions)=([1-9][0-9]{0,14})")
+Brokers = Annotated[
+    int | None,
+    typer.Option(
+        "--brokers",
+        metavar="N",
+        min=1,
+        help="With --project: also say what N brokers of that size take that are restarted one "
+        "after the other, each once the one before has loaded.",
+    ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify/--no-verify",
+        help="Whether the index rules of `verify --level quick` look for damage that the checks "
+        "do not see; without them a directory is listed and measured only.",
+    ),
+]
+_BY_COUNT = {"segments", "partitions"}
+_COUNT = re.compile(r"[1-9][0-9]{0,14}")
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """When the checks that a lazy start leaves out are made."""
+
+    first_access: FirstAccess = 0
+    become_leader: BecomeLeader = 0
+    background_threads: BackgroundThreads = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Other sizes, and other hosts."""
+
+    project: Project = None
+    brokers: Brokers = None
+    limits: host.LimitsOption = None
 
 
 @spread
@@ -98,9 +149,9 @@ def sanity(
     threads: Threads = None,
     repeat: Repeat = 1,
     cold: Cold = False,
-    first_access: FirstAccess = 0,
-    background_threads: BackgroundThreads = 0,
-    project: Project = None,
+    delayed: Delayed,
+    elsewhere: Elsewhere,
+    verify: Verify = True,
     running: Annotated[options.Running, Without("jobs", "max_rate")],
     printing: options.StillPrinting,
 ) -> None:
@@ -110,51 +161,63 @@ def sanity(
     (KIP-263, KAFKA-7283) they open those of active segments alone (lazy), and only transaction
     indexes are checked; the rest is opened by its first reader. This command does both on the real
     files, with the same checks as Kafka, and counts files, bytes, page faults, and the time for
-    each kind of index. The log files themselves, which every broker opens, are left alone.
+    each kind of index. Beside that measurement stands an estimate of the whole load of a broker,
+    which also opens logs, leader epochs and snapshots: from the least to the most that brokers of
+    2.2.2, 3.9.2 and 4.3.1 needed after a stop in order. (After a kill: `logtool plan`.)
 
-    From the measured partitions it calculates what a partition, a segment and a byte cost, and
-    --project uses this for other sizes. The cluster of KIP-263 had 31,800 partitions, three
-    replicas each, on 15 brokers: 6,360 a broker, here with 5 segments each.
+    By KIP-263 the checks are delayed until a first access (--first-access), until the broker
+    becomes leader (--become-leader), or until a background thread comes (--background-threads); a
+    bad segment forces those of all before it. --project calculates other sizes, with the interval
+    in which 95 of 100 starts lie, and says where the sample does not carry that. The cluster of the
+    text had 31,800 partitions, three replicas each, on 15 brokers: 6,360 a broker, here with 5
+    segments each, and 80 of 400 MB a second. (Its "roughly 3000 log segments" a broker would be
+    fewer than its partitions, each of which has one at least.)
 
-    Then the index rules of `verify --level quick` look for damage which the checks do not see.
+    Then the index rules of `verify --level quick` look for damage which the checks do not see, and
+    what the logs need of the host is held against its limits.
 
     Examples:
-      logtool sanity /var/lib/kafka/data
       logtool sanity --cold --repeat 5 --threads 4 /data1/kafka /data2/kafka
       logtool sanity --first-access 1000 --background-threads 2 /var/lib/kafka/data
       logtool sanity --project partitions=6360,segments=31800 /var/lib/kafka/data
-      logtool sanity --json /var/lib/kafka/data | jq '.items[] | select(.seen_by == "eager")'
+      logtool sanity --project rate=80M,retention=7d,partitions=6360 --brokers 15 /kafka
 
     Exit status:
       0    complete, nothing found
-      1    complete: a check of Kafka's fails, or the rules of verify find an index bad
+      1    complete: a check of Kafka's fails, an index is bad, or the host has too little
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; what was not finished is not printed
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.sanity.model import Target
-    from logtool.sanity.results import Mode
-    from logtool.sanity.run import Procedure, Sanity
+    from logtool.sanity.run import Sanity
 
     given = inputs.resolved()
-    modes = (Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),)
-    job = Sanity(
-        given.paths,
-        Procedure(
-            modes=modes,
-            threads=threads or inputs.broker.number(broker_config.THREADS, 1),
-            repeat=repeat,
-            cold=cold,
-            readers=first_access,
-            background_threads=background_threads,
-            targets=tuple(Target(**_parse_size(text)) for text in project or ()),
-        ),
-        selection=given.selection,
-        pace=running.pace(),
+    wanted = _procedure(mode, delayed, elsewhere)
+    threads = threads or inputs.broker.number(broker_config.THREADS, 1)
+    wanted = replace(wanted, threads=threads, repeat=repeat, cold=cold, verify=verify)
+    job = Sanity(given.paths, wanted, selection=given.selection, pace=running.pace())
+    is_projected = bool(elsewhere.project)
+    raise typer.Exit(_print(job, printing.settings(), given, models=is_projected))
+
+
+def _procedure(mode: ModeChoice, delayed: Delayed, elsewhere: Elsewhere) -> "Procedure":
+    """Return what is to be measured; UsageError for a size or a limit that makes no sense."""
+    from logtool.sanity.results import Mode
+    from logtool.sanity.run import Procedure
+
+    if elsewhere.brokers and not elsewhere.project:
+        raise UsageError("--brokers: say of what size, with --project")
+    return Procedure(
+        modes=(Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),),
+        readers=delayed.first_access,
+        new_leaders=delayed.become_leader,
+        background_threads=delayed.background_threads,
+        limits=host.parse(elsewhere.limits),
+        targets=tuple(map(_parse_size, elsewhere.project or ())),
+        brokers=elsewhere.brokers,
     )
-    raise typer.Exit(_print(job, printing.settings(), given, models=bool(project)))
 
 
 def _print(job: "Sanity", settings: "OutputSettings", given: "Inputs", *, models: bool) -> int:
@@ -178,13 +241,28 @@ def _print(job: "Sanity", settings: "OutputSettings", given: "Inputs", *, models
     return report.exit_status()
 
 
-def _parse_size(given: str) -> dict[str, int]:
-    """Return the numbers of ``segments=31800,partitions=6360``."""
-    matches = [_SIZE.fullmatch(part) for part in given.split(",")]
-    size = {part.group(1): int(part.group(2)) for part in matches if part}
-    if len(size) < len(matches):
+def _parse_size(given: str) -> "Target":
+    """Return what ``segments=31800,partitions=6360`` or ``rate=80M,retention=7d`` asks for."""
+    from logtool.sanity.model import Target
+
+    parts = [part.partition("=")[::2] for part in given.split(",")]
+    size = dict(parts)
+    grows = {"rate", "retention"} <= size.keys()
+    allowed = {"partitions", "rate", "retention", "segment-bytes"} if grows else _BY_COUNT
+    counts = [value for name, value in parts if name in _BY_COUNT]
+    is_good = len(size) == len(parts) and size.keys() <= allowed
+    if not is_good or not all(map(_COUNT.fullmatch, counts)):
         raise UsageError(
             f"--project {given}: expected segments=N or partitions=N, each once, such as "
-            "segments=31800,partitions=6360"
+            "segments=31800,partitions=6360, or rate=SIZE,retention=TIME, such as "
+            "rate=80M,retention=7d,partitions=6360,segment-bytes=1G"
         )
-    return size
+    partitions = int(size["partitions"]) if "partitions" in size else None
+    if not grows:
+        return Target(partitions, int(size["segments"]) if "segments" in size else None)
+    return Target(
+        partitions,
+        rate=parsing.parse_size("--project", size["rate"]),
+        retention=parsing.parse_duration("--project", size["retention"]),
+        segment_bytes=parsing.parse_size("--project", size.get("segment-bytes", "1G")),
+    )

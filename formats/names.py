@@ -156,6 +156,7 @@ SEGMENT_KINDS = (
 INDEX_KINDS = SEGMENT_KINDS[1:]
 
 _NUMBERED_KINDS = (*SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT)
+_PLAIN_KINDS = {str(kind): kind for kind in _NUMBERED_KINDS}
 _PARTITION_KINDS = (
     FileKind.LEADER_EPOCH_CHECKPOINT,
     FileKind.PARTITION_METADATA,
@@ -177,6 +178,8 @@ _SNAPSHOT_STATES = {
     SnapshotState.DELETED: FileState.DELETED,
 }
 _PREFIX = re.compile(r"[0-9]{20}")
+_PLAIN = re.compile(r"(0[0-9]{19})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
+"""Nearly every name in a directory: a zero in front makes it a number that a long can hold."""
 _UNIQUE_ID = re.compile(r"[0-9a-f]{32}")
 _SUFFIXED = re.compile(rf"{NOT_SPACE}+-{NOT_SPACE}+\.{NOT_SPACE}+-(?:delete|future|stray)")
 _REMOTE = re.compile(r"([^_]+)_([^.]+)(\.index|\.timeindex|\.txnindex)(|\.deleted|\.tmp)")
@@ -213,6 +216,15 @@ def parse_partition_file(name: str, *, metadata_log: bool = False) -> FileName:
     `metadata_log` says that the partition is ``__cluster_metadata-0``: only there does a broker
     read the names of KRaft snapshots, and stop at one it cannot read.
     """
+    plain = _PLAIN.fullmatch(name)
+    if plain:
+        return FileName(
+            name=name,
+            kind=_PLAIN_KINDS[plain[2]],
+            state=FileState.LIVE,
+            reception=Reception.EXACT,
+            offset=int(plain[1]),
+        )
     snapshot = kraft_snapshot.parse(name)
     if snapshot:
         return _snapshot_file(snapshot, metadata_log)

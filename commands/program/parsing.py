@@ -16,7 +16,7 @@ _LARGEST = 2**63 - 1
 _MOST_PARTITIONS = 10_000
 """Numbers that --partition may name."""
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_size(option: str, text: str) -> int:

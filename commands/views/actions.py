@@ -11,6 +11,7 @@ from logtool.commands.printing.writers import Object, columns
 from logtool.commands.views import playback, policies
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UnreadableError, UnwritableError
+from logtool.findings import Finding
 from logtool.running.summary import ActionSummary
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ class Printer:
             return
         self.shown += 1
         self._report.item(obj)
+
+    def finding(self, finding: Finding) -> None:
+        """Print what the host does not have for the logs."""
+        self._summary.add(finding)
+        self.shown += 1
+        self._report.item(finding.as_json())
 
     def problem(self, error: LogtoolError) -> None:
         """Print why something was not looked at or not done."""
@@ -369,6 +376,10 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
         return policies.table(obj)
     if obj["type"] == "undo":
         return undo_line(obj["path"])
+    if obj["type"] == "finding":
+        label = output.paint_stdout(f"{obj['severity']:<9}", obj["severity"], settings.color)
+        said = f"{label} {obj['code']}  {text.escape(obj['path'])}: {text.escape(obj['message'])}"
+        return f"{said}; next: {obj['next']}"
     if obj["type"] != "action" or (is_routine(obj) and not settings.verbose):
         return None
     action = str(obj["action"])

@@ -23,8 +23,8 @@ def _time(key: str) -> Column:
 
 
 _TITLES = {
-    "seconds": "time",
-    "service_seconds": "to serve",
+    "seconds": "index checks",
+    "service_seconds": "before serving",
     "offset_index_seconds": "offset",
     "time_index_seconds": "time idx",
     "transaction_index_seconds": "txn",
@@ -42,7 +42,18 @@ _PROJECTION: Columns = (
     Column("projected", lambda obj: obj["mode"]),
     Column("partitions", lambda obj: f"{obj['partitions']:,}"),
     Column("segments", lambda obj: f"{obj['segments']:,}"),
-    Column("time", lambda obj: text.duration(obj["seconds"])),
+    Column("index checks", lambda obj: text.duration(obj["seconds"])),
+    Column("95 of 100", lambda obj: _span(obj, "seconds")),
+    Column("estimated load", lambda obj: _span(obj, "load_seconds")),
+    Column("of all brokers", lambda obj: _span(obj, "bounce_seconds")),
+)
+_LOAD: Columns = (
+    Column("load of a broker", lambda obj: f"{obj['mode']}, {obj['releases']}"),
+    Column("estimate", lambda obj: _span(obj, "seconds")),
+    Column("threads", lambda obj: obj["threads"]),
+    Column("snapshots it writes", lambda obj: f"{obj['snapshots_written']:,}"),
+    Column("checks measured", lambda obj: text.duration(obj["check_seconds"])),
+    Column("other files measured", lambda obj: text.duration(obj["open_seconds"])),
 )
 _MEASUREMENT: Columns = (
     Column("start", lambda obj: obj["mode"]),
@@ -57,7 +68,8 @@ _MEASUREMENT: Columns = (
     _time("time_index_seconds"),
     _time("transaction_index_seconds"),
     _time("seconds_per_segment"),
-    Column("reader", lambda obj: _reader(obj)),
+    Column("each waits", lambda obj: _reader(obj)),
+    Column("forced", lambda obj: "" if obj["forced"] is None else f"{obj['forced']:,}"),
     Column("sees", lambda obj: obj["seen"]),
     Column("misses", lambda obj: obj["missed"]),
 )
@@ -84,7 +96,25 @@ def last_lines(objects: Sequence[Object], report: Report) -> Iterator[str]:
             )
         elif obj["type"] == "measurement" and obj["cache"] not in (None, "dropped"):
             yield _CACHE[obj["cache"]].format(f"{obj['path']}, {obj['mode']}")
+        elif obj["type"] == "projection" and obj["doubts"]:
+            yield (
+                f"do not rely on the projection of {obj['mode']} to {obj['segments']:,} segments: "
+                f"{'; '.join(obj['doubts'])}"
+            )
+    yield from _risks(objects, report)
     yield _verdict(objects, report)
+
+
+def _risks(objects: Sequence[Object], report: Report) -> Iterator[str]:
+    """Yield for each kind of finding that is shown what comes of it, and the next command."""
+    told: set[str] = set()
+    for obj in objects:
+        if obj["type"] != "finding" or obj["code"] in told:
+            continue
+        if obj["severity"] == "info" and not report.settings.verbose:
+            continue
+        told.add(obj["code"])
+        yield f"{obj['code']}: {obj['risk']} Next: {obj['next']}"
 
 
 _CACHE = {
@@ -117,7 +147,9 @@ _SEEN = {
 }
 
 
-_TABLES = {"measurement": _MEASUREMENT, "model": _MODEL, "projection": _PROJECTION}
+_TABLES = {
+    "measurement": _MEASUREMENT, "load": _LOAD, "model": _MODEL, "projection": _PROJECTION,
+}  # fmt: skip
 
 
 def _layout(obj: Object, settings: OutputSettings, models: bool) -> Columns | str | None:
@@ -142,6 +174,12 @@ def _reader(obj: Object) -> str:
         return ""
     mean, most = text.duration(obj["reader_mean_seconds"]), text.duration(obj["reader_max_seconds"])
     return f"{mean}, max {most}"
+
+
+def _span(obj: Object, key: str) -> str:
+    """Return a range of seconds; nothing where it is not known."""
+    low, high = obj[f"{key}_low"], obj[f"{key}_high"]
+    return "" if low is None else text.span(low, high, text.duration)
 
 
 def _term(seconds: float | None) -> str:

@@ -10,11 +10,10 @@ from importlib import metadata, util
 from pathlib import Path
 
 from logtool import __version__
-from logtool.doctor import host
+from logtool.checks import host_limits
 from logtool.doctor.answers import Component, State
 from logtool.running import java
 from logtool.running.workers import available_cpus
-from logtool.sanity.listing import most_maps
 
 KERNELS = {"_kernels": "batch kernel", "_rendering": "dump kernel"}
 PACKAGES = {
@@ -81,8 +80,8 @@ def _host() -> Iterator[Component]:
     yield Component("terminal", bool(width), said, f"TERM is {term}")
     yield Component("processors", True, str(available_cpus()), "that this process may use")
     yield Component("page size", True, str(os.sysconf("SC_PAGESIZE")), "bytes")
-    soft, hard = ("unlimited" if one is None else str(one) for one in host.open_files())
+    soft, hard = ("unlimited" if one is None else str(one) for one in host_limits.open_files())
     yield Component("open files", True, soft, f"soft limit; hard limit {hard}")
-    maps = most_maps()
+    maps = host_limits.most_maps()
     yield Component("max_map_count", maps is not None, None if maps is None else str(maps),
                     "vm.max_map_count, maps of one process")  # fmt: skip

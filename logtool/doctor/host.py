@@ -2,16 +2,14 @@
 
 import os
 import re
-import resource
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from logtool.checks import host_limits
 from logtool.doctor.answers import Disk, Limit
-from logtool.sanity.listing import Listing, most_maps
+from logtool.sanity.listing import Listing
 
-FILES_OF_A_SEGMENT = 3
-"""The log, its offset index and its time index."""
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
@@ -47,23 +45,17 @@ def limits(homes: Sequence[Listing], pid: int | None) -> Iterator[Limit]:
 
     `pid` is that of the running broker, whose limit is then read. Without it the limit is that of
     this process, which a broker that is started from here inherits. A Java machine raises its soft
-    limit of open files to the hard one, so the hard one counts.
+    limit of open files to the hard one, so the hard one counts. Of maps it is what a broker has
+    once every index was needed.
     """
-    described = [home.described() for home in homes]
-    files = FILES_OF_A_SEGMENT * sum(one.segments for one in described)
+    needed = sum((home.needs for home in homes), host_limits.Needs())
+    limits = host_limits.of_host()
     limit = pid and open_files_of(pid)
     if limit:
-        yield Limit("open-files", files, limit[1], pid)
+        yield Limit("open-files", needed.open_files, limit[1], pid)
     else:
-        yield Limit("open-files", files, open_files()[1])
-    yield Limit("max-map-count", sum(one.maps for one in described), most_maps())
-
-
-def open_files() -> tuple[int | None, int | None]:
-    """Return the soft and the hard limit of open files of this process; None: there is none."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = resource.RLIM_INFINITY
-    return None if soft == unlimited else soft, None if hard == unlimited else hard
+        yield Limit("open-files", needed.open_files, limits.open_files)
+    yield Limit("max-map-count", needed.most_maps, limits.maps)
 
 
 def open_files_of(pid: int) -> tuple[int | None, int | None] | None:

@@ -3,6 +3,7 @@
 kafka_check.py  the checks themselves         indexes.py    opening and checking one segment
 starts.py       what each kind of start does  background.py the proposal of KIP-263
 measuring.py    times, counts, page cache     model.py      from there to other sizes
-judging.py      what they all pass over       listing.py    the directories given
+judging.py      what they all pass over       screening.py  and where to look for it
+listing.py      the directories given         broker_load.py the whole load of a broker
 results.py      what is said                  run.py        all of it
 """

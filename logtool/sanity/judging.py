@@ -1,8 +1,9 @@
 """What Kafka's checks pass over: the rules of `verify --level quick` for what they found sound."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from logtool.checks import indexes
@@ -11,9 +12,10 @@ from logtool.checks.segment import judge_indexes, open_indexes
 from logtool.disk import files, shell
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Finding, rule
 from logtool.formats import transaction_index
 from logtool.formats.names import FileKind
+from logtool.sanity import screening
 from logtool.sanity.indexes import Item
 
 
@@ -26,6 +28,13 @@ class SeenBy(StrEnum):
     NEITHER = "neither"
 
 
+_LOOKS = {
+    SeenBy.LAZY: "Every start meets it.",
+    SeenBy.EAGER: "No start since 2.3 looks there: it is met by whoever needs the segment first.",
+    SeenBy.NEITHER: "No start looks there.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A finding, and who sees it."""
@@ -33,9 +42,15 @@ class Seen:
     finding: Finding
     by: SeenBy
 
+    @property
+    def risk(self) -> str:
+        """Return what comes of it, in sentences: who looks, and what a broker then does."""
+        does = " ".join(rule(self.finding.code).broker_does.split())
+        return f"{_LOOKS[self.by]} {does}"
+
     def as_json(self) -> dict[str, Any]:
-        """Return the finding of the contract with one more key."""
-        return {**self.finding.as_json(), "seen_by": str(self.by)}
+        """Return the finding of the contract with two more keys."""
+        return {**self.finding.as_json(), "seen_by": str(self.by), "risk": self.risk}
 
 
 def seen_by(finding: Finding) -> SeenBy:
@@ -45,12 +60,23 @@ def seen_by(finding: Finding) -> SeenBy:
     return SeenBy.LAZY if lazy else SeenBy.EAGER
 
 
-def passed_over(partition: Partition, failed: set[int], *, clean: bool) -> Iterator[Item]:
-    """Yield what the rules find in the segments whose base offsets are not among the `failed`."""
-    for segment in partition.segments:
-        if segment.base_offset not in failed:
-            for item in _rules(segment, clean=clean):
-                yield placed(item, partition) if isinstance(item, Finding) else item
+def passed_over(
+    partitions: Iterable[Partition], failed: Mapping[Path, set[int]], *, clean: bool
+) -> Iterator[Item]:
+    """Yield what the rules find in the segments whose base offsets are not among the `failed`.
+
+    `failed` is by the path of the partition. Most segments are passed by `screening` alone.
+    """
+    nothing = set[int]()
+    segments = (
+        (partition, segment)
+        for partition in partitions
+        for segment in partition.segments
+        if segment.base_offset not in failed.get(partition.path, nothing)
+    )
+    for partition, segment in screening.suspects(segments):
+        for item in _rules(segment, clean=clean):
+            yield placed(item, partition) if isinstance(item, Finding) else item
 
 
 def placed(finding: Finding, partition: Partition) -> Finding:

@@ -1,10 +1,10 @@
 """The log dirs and partition dirs given, listed before anything is timed."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from logtool.checks import host_limits
 from logtool.disk import in_use as broker
 from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import PathKind, Selection
@@ -14,8 +14,6 @@ from logtool.formats.names import INDEX_KINDS
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
 from logtool.sanity.results import Directory
-
-_MOST_MAPS = Path("/proc/sys/vm/max_map_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,11 @@ class Listing:
         """Return the number of segments."""
         return sum(len(partition.segments) for partition in self.partitions)
 
+    @property
+    def needs(self) -> host_limits.Needs:
+        """Return what a broker needs of its host for these logs."""
+        return sum(map(host_limits.needs, self.partitions), host_limits.Needs())
+
     def described(self) -> Directory:
         """Return what there is to check."""
         segments = [segment for partition in self.partitions for segment in partition.segments]
@@ -51,15 +54,8 @@ class Listing:
             index_files=len(files),
             index_bytes=sum(file.size for file in files),
             maps=sum(file.size > 0 and file.name.kind in MAPPED_KINDS for file in files),
-            most_maps=most_maps(),
+            most_maps=host_limits.most_maps(),
         )
-
-
-def most_maps() -> int | None:
-    """Return ``vm.max_map_count``; None where the system does not tell."""
-    with suppress(OSError, ValueError):
-        return int(_MOST_MAPS.read_text())
-    return None
 
 
 def read(path: Path, selection: Selection, pace: Pace) -> Listing:

@@ -2,16 +2,22 @@
 
 Each partition is a sample of ``a + b * segments + c * bytes looked at``, fitted by least squares.
 Where the samples cannot tell terms apart (all partitions of one size), or a term would come out
-below 0, a simpler sum is taken; the last has the one term that the start goes by.
+below 0, a simpler sum is taken; the last has the one term that the start goes by. What a sum leaves
+unexplained is what makes the interval of a projection, and what a projection must not rest on is
+said with it.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from logtool.formats import wording
+from logtool.sanity import broker_load
 from logtool.sanity.measuring import Run
 from logtool.sanity.results import Mode
 
@@ -20,6 +26,13 @@ _SUMS = {
     Mode.LAZY: ((0, 1, 2), (0, 1), (0,)),
 }
 """Terms to try: 0 per partition, 1 per segment, 2 per byte."""
+FEW_SAMPLES = 30
+POOR_FIT = 0.5
+"""Least R2 of a sum that a projection should rest on."""
+FAR = 100.0
+"""Times as much as was measured, from which on a projection says so."""
+_DEVIATIONS = 1.96
+"""Standard deviations on either side that hold 95 of 100."""
 _DISTINCT = 1e-3
 """Smallest part of a term that must not follow from the others for it to be told apart."""
 
@@ -39,9 +52,20 @@ class Target:
 
     partitions: int | None = None
     segments: int | None = None
+    rate: float | None = None
+    """Bytes a second that are written to this one broker, as leader and as follower."""
+    retention: float = 0.0
+    """Seconds for which they are kept; only with `rate`."""
+    segment_bytes: int = 1 << 30
+    """``segment.bytes``; only with `rate`."""
 
     def size(self, measured: Size) -> Size:
         """Return all of it, by what was measured where nothing was said."""
+        if self.rate is not None:
+            partitions = self.partitions or measured.partitions
+            # Each partition has an active segment besides those that are full.
+            segments = partitions + self.rate * self.retention / self.segment_bytes
+            return Target(partitions=round(partitions), segments=round(segments)).size(measured)
         if self.segments is not None:
             ratio = self.segments / measured.segments
         else:
@@ -61,9 +85,22 @@ class Projection:
     mode: Mode
     size: Size
     seconds: float
+    """Of the index checks, by what was measured."""
+    interval: tuple[float, float] | None
+    """In which 95 of 100 such starts lie, if partitions differ as those that were measured; None
+    where there are too few to tell."""
+    load: tuple[float, float]
+    """Seconds of the whole load of a broker, least and most: see `broker_load`."""
+    brokers: int | None
+    """How many brokers are restarted one after the other."""
+    doubts: tuple[str, ...]
+    """Why it should not be relied on."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object."""
+        low, high = self.interval or (None, None)
+        least, most = self.load
+        brokers = self.brokers
         return {
             "type": "projection",
             "path": str(self.path),
@@ -72,6 +109,14 @@ class Projection:
             "segments": round(self.size.segments),
             "bytes": round(self.size.bytes),
             "seconds": round(self.seconds, 6),
+            "seconds_low": None if low is None else round(low, 6),
+            "seconds_high": None if high is None else round(high, 6),
+            "load_seconds_low": round(least, 6),
+            "load_seconds_high": round(most, 6),
+            "brokers": brokers,
+            "bounce_seconds_low": None if brokers is None else round(brokers * least, 6),
+            "bounce_seconds_high": None if brokers is None else round(brokers * most, 6),
+            "doubts": list(self.doubts),
         }
 
 
@@ -87,14 +132,62 @@ class Model:
     """Seconds per partition, per segment and per byte, with as many threads as measured."""
     r_squared: float | None
     """Part of what differs between partitions that the sum explains; None where nothing does."""
+    scatter: float | None = None
+    """Variance of a partition around the sum, in square seconds; None with too few samples."""
+    unsure: npt.NDArray[np.float64] | None = field(default=None, compare=False)
+    """Covariance of the terms that are known, in their order."""
+    threads: int = 1
+    largest: int = 0
+    """Segments of the largest partition."""
 
-    def at(self, target: Target) -> Projection:
-        """Return the time at another size."""
+    def at(self, target: Target, brokers: int | None = None) -> Projection:
+        """Return the time at another size, for so many brokers one after the other."""
         size = target.size(self.measured)
         amounts = (size.partitions, size.segments, size.bytes)
         known = zip(self.terms, amounts, strict=True)
         seconds = sum((term or 0.0) * amount for term, amount in known)
-        return Projection(path=self.path, mode=self.mode, size=size, seconds=seconds)
+        return Projection(
+            path=self.path,
+            mode=self.mode,
+            size=size,
+            seconds=seconds,
+            interval=self._interval(seconds, amounts),
+            load=broker_load.seconds(
+                self.mode, size.partitions, size.segments, threads=self.threads
+            ),
+            brokers=brokers,
+            doubts=tuple(self._doubts(size)),
+        )
+
+    def _interval(
+        self, seconds: float, amounts: tuple[float, float, float]
+    ) -> tuple[float, float] | None:
+        if self.scatter is None or self.unsure is None:
+            return None
+        pairs = zip(self.terms, amounts, strict=True)
+        known = np.array([amount for term, amount in pairs if term is not None])
+        variance = float(known @ self.unsure @ known) + self.scatter * amounts[0]
+        margin = _DEVIATIONS * math.sqrt(max(variance, 0.0))
+        return max(0.0, seconds - margin), seconds + margin
+
+    def _doubts(self, size: Size) -> Iterator[str]:
+        """Yield why a projection to a size should not be relied on."""
+        if self.samples < FEW_SAMPLES:
+            yield f"it rests on {wording.count(self.samples, 'partition')} only"
+        if self.r_squared is not None and self.r_squared < POOR_FIT:
+            yield (
+                f"the sizes of partitions explain {100 * self.r_squared:.0f} % of what they differ "
+                "in"
+            )
+        times = size.segments / self.measured.segments
+        if times > FAR:
+            yield f"it is for {times:,.0f} times as many segments as were measured"
+        each = size.segments / size.partitions
+        if each > 2 * self.largest:
+            yield (
+                f"it is for {each:,.0f} segments in each partition, the largest one measured has "
+                f"{self.largest:,}"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -110,7 +203,7 @@ class Model:
         }
 
 
-def fit(path: Path, mode: Mode, run: Run) -> Model | None:
+def fit(path: Path, mode: Mode, run: Run, threads: int = 1) -> Model | None:
     """Return the model of a run; None where there was nothing to do."""
     samples = [sample for sample in run.samples if sample.segments]
     if not samples:
@@ -132,6 +225,9 @@ def fit(path: Path, mode: Mode, run: Run) -> Model | None:
     told_apart = (coefficients.get(0), coefficients.get(1), coefficients.get(2))
     # Without a constant the sum may explain less than the mean does.
     r_squared = max(0.0, 1 - left / spread) if spread and 0 in chosen and len(chosen) > 1 else None
+    spare = len(samples) - len(chosen)
+    scatter = left / spare * pace**2 if spare > 0 else None
+    columns = rows[:, chosen]
     return Model(
         path=path,
         mode=mode,
@@ -139,6 +235,10 @@ def fit(path: Path, mode: Mode, run: Run) -> Model | None:
         samples=len(samples),
         terms=told_apart,
         r_squared=r_squared,
+        scatter=scatter,
+        unsure=None if scatter is None else scatter * np.linalg.pinv(columns.T @ columns),
+        threads=threads,
+        largest=max(sample.segments for sample in samples),
     )
 
 

@@ -15,6 +15,7 @@ class Mode(StrEnum):
     EAGER = "eager"
     LAZY = "lazy"
     FIRST_ACCESS = "first-access"
+    BECOME_LEADER = "become-leader"
     BACKGROUND = "background"
 
 

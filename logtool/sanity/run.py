@@ -1,17 +1,21 @@
 """The checks of all given paths: iterate over the results, then read `summary`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
+from logtool.checks import host_limits
+from logtool.checks.host_limits import Limits, Needs
 from logtool.disk.log_dir import Selection
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
-from logtool.sanity import background, judging, listing, measuring, model
+from logtool.sanity import background, broker_load, judging, listing, measuring, model
+from logtool.sanity.broker_load import Load
 from logtool.sanity.indexes import Opener
 from logtool.sanity.judging import Seen, SeenBy
 from logtool.sanity.listing import Listing
@@ -20,7 +24,11 @@ from logtool.sanity.model import Model, Projection, Target
 from logtool.sanity.results import Directory, Measurement, Mode
 from logtool.sanity.starts import Eager, Lazy, first_access
 
-Said = Directory | Measurement | Model | Projection | Seen | UnreadableError
+Said = Directory | Measurement | Load | Model | Projection | Seen | UnreadableError
+
+
+_LATER = (Mode.FIRST_ACCESS, Mode.BECOME_LEADER)
+"""What comes after a lazy start, and looks at a part only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +43,17 @@ class Procedure:
     """Whether the page cache is asked to forget the indexes before each run."""
     readers: int = 0
     """First readers of inactive segments."""
+    new_leaders: int = 0
+    """Partitions that the broker becomes leader of after a lazy start."""
     background_threads: int = 0
+    verify: bool = True
+    """Whether the rules of verify look for what an eager start passes over."""
+    limits: Limits = field(default_factory=host_limits.of_host)
+    """What a process of the host may have that the broker is to start on."""
     targets: tuple[Target, ...] = ()
     """Sizes to project to."""
+    brokers: int | None = None
+    """How many brokers of a projected size are restarted one after the other."""
 
 
 class Sanity:
@@ -55,6 +71,7 @@ class Sanity:
         self._settings = settings
         self._selection = selection or Selection()
         self._pace = pace or Pace()
+        self._needed: dict[Path, Needs] = {}
         self.summary = ActionSummary()
 
     def __iter__(self) -> Iterator[Said]:
@@ -69,6 +86,21 @@ class Sanity:
             except OutOfTimeError:
                 self.summary.out_of_budget = True
                 return
+        for seen in self._short_of():
+            self._count(seen)
+            yield seen
+
+    def _short_of(self) -> Iterator[Seen]:
+        """Yield what the host does not have for the logs given, which are those of one broker."""
+        settings, first = self._settings, next(iter(self._needed), None)
+        if first is None:
+            return
+        needed = sum(self._needed.values(), Needs())
+        eager = settings.modes == (Mode.EAGER,)
+        for finding in host_limits.judge(needed, settings.limits, first, eager=eager):
+            at_start = finding.code in ("host/open-files", "host/maps")
+            by = SeenBy.EAGER if eager else SeenBy.LAZY
+            yield Seen(finding, by if at_start else SeenBy.NEITHER)
 
     def _count(self, item: Said) -> None:
         summary = self.summary
@@ -86,6 +118,7 @@ class Sanity:
 
     def _path(self, path: Path) -> Iterator[Said]:
         listed = listing.read(path, self._selection, self._pace)
+        self._needed[path] = listed.needs
         yield listed.described()
         yield from listed.unread
         runs = {
@@ -95,14 +128,35 @@ class Sanity:
         }
         judged = self._judged(listed, runs)
         yield from self._measurements(listed, runs, judged)
+        starts = [mode for mode in (Mode.EAGER, Mode.LAZY) if mode in runs]
+        yield from self._loads(listed, {mode: runs[mode] for mode in starts})
+        settings = self._settings
         models = [
             fitted
-            for mode in (Mode.EAGER, Mode.LAZY)
-            if mode in runs and (fitted := model.fit(listed.path, mode, runs[mode]))
+            for mode in starts
+            if (fitted := model.fit(listed.path, mode, runs[mode], settings.threads))
         ]
         yield from models
-        yield from (one.at(target) for target in self._settings.targets for one in models)
+        targets = settings.targets
+        yield from (one.at(target, settings.brokers) for target in targets for one in models)
         yield from judged
+
+    def _loads(self, listed: Listing, runs: dict[Mode, Run]) -> Iterator[Load | UnreadableError]:
+        """Yield what the whole load takes in each kind of start; what is not readable before."""
+        threads = self._settings.threads
+        if not runs:
+            return
+        opened = broker_load.opening(listed.partitions, threads, self._pace)
+        yield from (item for item in opened.found if isinstance(item, UnreadableError))
+        for mode, run in runs.items():
+            yield broker_load.estimate(
+                listed.path,
+                mode,
+                listed.partitions,
+                threads=threads,
+                check=run.seconds,
+                opening=opened.seconds,
+            )
 
     def _wanted(self, listed: Listing) -> Iterator[tuple[Mode, Callable[[], Run]]]:
         """Yield what is to be measured, in order."""
@@ -117,6 +171,12 @@ class Sanity:
             yield (
                 Mode.FIRST_ACCESS,
                 partial(first_access, opener, partitions, settings.readers, pace),
+            )
+        if settings.new_leaders:
+            count = settings.new_leaders
+            yield (
+                Mode.BECOME_LEADER,
+                partial(background.become_leader, opener, partitions, count, pace),
             )
         if settings.background_threads:
             yield (
@@ -154,21 +214,26 @@ class Sanity:
                 failed.setdefault(partition.path, set()).add(item.segment)
                 seen = Seen(judging.placed(item, partition), judging.seen_by(item))
                 said.setdefault((item.path, item.code), seen)
-        for partition in listed.partitions if Mode.EAGER in runs else ():
-            self._pace.spend(0)
-            bad = failed.get(partition.path, set())
-            for item in judging.passed_over(partition, bad, clean=listed.clean):
+        if Mode.EAGER in runs and self._settings.verify:
+            paced = self._paced(listed.partitions)
+            for item in judging.passed_over(paced, failed, clean=listed.clean):
                 if isinstance(item, Finding):
                     said[(item.path, f"{item.code} {item.position}")] = Seen(item, SeenBy.NEITHER)
                 else:
                     said.setdefault((item.path, "unreadable"), item)
         return list(said.values())
 
+    def _paced(self, partitions: Sequence[Partition]) -> Iterator[Partition]:
+        for partition in partitions:
+            self._pace.spend(0)
+            yield partition
+
     def _measurements(
         self, listed: Listing, runs: dict[Mode, Run], judged: Sequence[Seen | UnreadableError]
     ) -> Iterator[Measurement]:
         by = [item.by for item in judged if isinstance(item, Seen)]
         eager = runs.get(Mode.EAGER)
+        knows_all = eager is not None and self._settings.verify
         for mode in (mode for mode in Mode if mode in runs):
             run = runs[mode]
             seen = sum(isinstance(item, Finding) for item in run.found)
@@ -185,5 +250,5 @@ class Sanity:
                 cache=run.cache if self._settings.cold else None,
                 speed_up=eager.seconds / served if eager and served else None,
                 seen=seen,
-                missed=len(by) - seen if eager and mode is not Mode.FIRST_ACCESS else None,
+                missed=len(by) - seen if knows_all and mode not in _LATER else None,
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from logtool.actions import Action, Kind, Loss
+from logtool.checks import host_limits
 from logtool.checks.segment import Level, Task, check_segment
 from logtool.disk import partition
 from logtool.errors import UnreadableError
@@ -62,6 +63,8 @@ class PartitionForecast:
     """Offset, time and transaction indexes that are made, or come out other than they are."""
     why: Mapping[str, int] = field(default_factory=dict)
     """Recoveries of segments, by the reason: one without an offset index may have two."""
+    needs: host_limits.Needs = field(default_factory=host_limits.Needs)
+    """What the log needs of the host."""
     unread_segments: int = 0
     """Segments that are not recovered: whether their logs are sound is asked by nobody."""
     unread_bytes: int = 0
@@ -191,6 +194,7 @@ def forecast_partition(
         log_end=loaded.log_end,
         recovery_point=loaded.recovery_point,
         segments=len(listed.segments),
+        needs=host_limits.needs(listed),
         recovered=len({segment.base_offset for segment in loaded.recovered}),
         bytes_scanned=loaded.bytes_scanned,
         bytes_replayed=loaded.bytes_replayed,

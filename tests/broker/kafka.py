@@ -161,7 +161,7 @@ class Broker:
         within ``timeout`` seconds.
         """
         self.launch()
-        self._wait_until_ready(timeout)
+        self.wait_until_ready(timeout)
         return self
 
     def launch(self) -> None:
@@ -185,6 +185,28 @@ class Broker:
             )
         _running.add(self)
         self.bootstrap = f"127.0.0.1:{port}"
+
+    def wait_until_ready(self, timeout: float = 90.0) -> None:
+        """Wait until a client can see a broker that was launched; fails as `start` does."""
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        assert self._process is not None
+        client = AdminClient({"log_level": 0, "bootstrap.servers": self.bootstrap})
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            code = self._process.poll()
+            if code is not None:
+                self._process = None
+                message = f"the broker ended with {code} while starting:\n{self.log_tail()}"
+                raise HarnessError(message)
+            try:
+                if self.node_id in client.list_topics(timeout=1.0).brokers:
+                    return
+            except KafkaException:
+                time.sleep(0.1)
+        self.kill()
+        raise HarnessError(f"the broker was not ready after {timeout} s:\n{self.log_tail()}")
 
     def stop(self, timeout: float = 90.0) -> None:
         """Stop the broker in order (SIGTERM) and wait until it is gone.
@@ -226,27 +248,6 @@ class Broker:
             "zookeeper.connect": self.zookeeper.address,
             **self.extra_config,
         }
-
-    def _wait_until_ready(self, timeout: float) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
-        assert self._process is not None
-        client = AdminClient({"log_level": 0, "bootstrap.servers": self.bootstrap})
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            code = self._process.poll()
-            if code is not None:
-                self._process = None
-                message = f"the broker ended with {code} while starting:\n{self.log_tail()}"
-                raise HarnessError(message)
-            try:
-                if self.node_id in client.list_topics(timeout=1.0).brokers:
-                    return
-            except KafkaException:
-                time.sleep(0.1)
-        self.kill()
-        raise HarnessError(f"the broker was not ready after {timeout} s:\n{self.log_tail()}")
 
 
 def _config(

@@ -8,7 +8,7 @@ def test_a_sound_directory_is_timed_both_ways(run, partition):
     result = run("sanity", home)
     assert result.status == 0
     assert f"{home}: 1 partition, 1 segment, 2 index files of 20 B" in result.stdout
-    rows = [line.split() for line in result.lines if line.startswith(("eager", "lazy"))]
+    rows = [line.split() for line in result.lines if line.startswith(("eager ", "lazy "))]
     assert [row[0] for row in rows] == ["eager", "lazy"]
     assert "nothing found; 1 partition, 1 segment" in result.stderr
 
@@ -31,6 +31,41 @@ def test_an_index_that_only_an_eager_start_finds_bad_gives_status_1(run, partiti
     assert (eager["seen"], eager["missed"], lazy["seen"], lazy["missed"]) == (1, 0, 0, 1)
     lazily = run("sanity", "--mode", "lazy", "-f", "ndjson", partition)
     assert (lazily.status, lazily.of_type("finding")) == (0, [])
+
+
+def test_without_verify_nobody_looks_for_what_the_checks_pass_over(run, partition):
+    index = partition / f"{0:020d}.index"
+    index.write_bytes(index.read_bytes() + bytes(8))
+    assert run("sanity", partition).status == 0  # preallocated, which is no fault
+    index.write_bytes(index.read_bytes()[:-8] + b"\x7f" + bytes(7))
+    assert run("sanity", partition).status == 1
+    result = run("sanity", "--no-verify", "-f", "ndjson", partition)
+    assert (result.status, result.of_type("finding")) == (0, [])
+    assert {one["missed"] for one in result.of_type("measurement")} == {None}
+
+
+@pytest.mark.parametrize("command", ["sanity", "plan"])
+def test_limits_of_another_host_are_held_against_what_the_logs_need(run, partition, command):
+    words = (command, "-f", "ndjson", "--limits")
+    assert run(*words, "nofile=152,max_map_count=402,heap=1G", partition).status == 0
+    result = run(*words, "nofile=150,max_map_count=401", partition)
+    assert result.status == 1
+    told = result.of_type("finding")
+    assert [(one["code"], one["severity"]) for one in told] == [
+        ("host/open-files", "error"), ("host/maps", "error"),
+    ]  # fmt: skip
+    assert result.of_type("summary")[0]["next"] == [
+        "logtool explain host/open-files", "logtool explain host/maps",
+    ]  # fmt: skip
+    table = run(command, "--limits", "nofile=150", partition).stdout
+    assert "the start needs 151 open files" in table
+
+
+@pytest.mark.parametrize("limits", ["", "files=9", "nofile", "nofile=0", "nofile=1,nofile=2"])
+@pytest.mark.parametrize("command", ["sanity", "plan"])
+def test_limits_that_make_no_sense_are_refused(run, partition, command, limits):
+    result = run(command, "--limits", limits, partition)
+    assert (result.status, "--limits" in result.stderr) == (2, True)
 
 
 def test_every_format_is_printed(run, partition):
@@ -76,6 +111,7 @@ def test_the_proposal_of_the_kip_its_readers_and_other_sizes(run, scenario):
     assert modes["background"]["files_opened"] == modes["eager"]["files_opened"]
     assert modes["background"]["readers"] == modes["first-access"]["readers"] == 10
     assert [item["mode"] for item in result.of_type("model")] == ["eager", "lazy"]
+    assert [item["mode"] for item in result.of_type("load")] == ["eager", "lazy"]
     sizes = [(item["partitions"], item["segments"]) for item in result.of_type("projection")]
     assert sizes[0] == sizes[1] == (6360, 31800)
     table = run("sanity", "--first-access", "10", scenario("4.3.1/clean")).stdout
@@ -84,12 +120,29 @@ def test_the_proposal_of_the_kip_its_readers_and_other_sizes(run, scenario):
 
 
 @pytest.mark.parametrize(
-    "size", ["segments", "segments=0", "segments=-1", "bytes=5", "segments=1,segments=2", ""]
+    "size",
+    [
+        "segments",
+        "segments=0",
+        "segments=-1",
+        "bytes=5",
+        "segments=1,segments=2",
+        "",
+        "rate=8M",
+        "retention=7d",
+        "rate=8M,retention=7d,segments=5",
+        "segments=1,segment-bytes=1G",
+    ],
 )
 def test_a_size_that_makes_no_sense_is_one_clear_line(run, partition, size):
     result = run("sanity", "--project", size, partition)
     assert result.status == 2
     assert "expected segments=N or partitions=N" in result.stderr
+
+
+def test_brokers_need_a_size(run, partition):
+    result = run("sanity", "--brokers", "3", partition)
+    assert (result.status, "with --project" in result.stderr) == (2, True)
 
 
 def test_help_shows_the_cluster_of_the_kip_and_the_exit_statuses(run):

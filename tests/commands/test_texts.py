@@ -782,6 +782,142 @@ def test_nothing_stays_behind_a_batch_outside_of_its_segment(run, killed):
     assert gone == [int(log.stem) for log in logs[3:]]
 
 
+# KIP-263: "Ideally we would like broker startup time not to be proportional to the number of
+# inactive segments"
+
+
+@pytest.fixture
+def many_segments(scenario, open_dir):
+    """Return a log dir of two partitions with many segments, stopped in order."""
+    return small_log_dir(
+        scenario("4.3.1/clean"), open_dir / "data", "small-segments-0", "mixed_codecs-0"
+    )
+
+
+def sanity(run, home, *words):
+    result = run("sanity", *words, "-f", "ndjson", home)
+    assert_valid("sanity.json", result.objects)
+    return result
+
+
+def by_mode(result, kind="measurement"):
+    return {one["mode"]: one for one in result.of_type(kind)}
+
+
+def test_a_broker_checks_the_index_files_of_all_log_segments_only_when_it_is_eager(
+    run, many_segments
+):
+    modes = by_mode(sanity(run, many_segments))
+    indexes = len([*many_segments.glob("*/*index")])
+    active = 2 * len([*many_segments.glob("*-0")])
+    assert modes["eager"]["files_opened"] == indexes
+    assert modes["lazy"]["files_opened"] == active < indexes
+
+
+def test_the_time_to_restart_is_proportional_to_the_segments_which_are_all_held_open(
+    run, many_segments
+):
+    needed = 150 + len([*many_segments.glob("*/*.log")])
+    assert sanity(run, many_segments, "--limits", f"nofile={needed}").status == 0
+    result = sanity(run, many_segments, "--limits", f"nofile={needed - 1}")
+    assert [one["code"] for one in result.of_type("finding")] == ["host/open-files"]
+    assert result.status == run("plan", "--limits", "nofile=9", many_segments).status == 1
+
+
+def test_roughly_3000_log_segments_for_a_broker_do_not_go_with_31_8k_partitions(run):
+    replicas_of_a_broker = 31_800 * 3 // 15
+    assert replicas_of_a_broker == 6_360 > 3_000
+    page = " ".join(run("sanity", "--help").stdout.split())
+    assert f"{replicas_of_a_broker:,} a broker" in page
+    assert 'Its "roughly 3000 log segments" a broker would be fewer than its partitions' in page
+
+
+def test_the_cost_increases_with_the_usage_for_example_partitions_and_total_bytes_in_rate(
+    run, many_segments
+):
+    day = "--project", "rate=80M,retention=1d,partitions=6360"
+    week = "--project", "rate=80M,retention=7d,partitions=6360"
+    result = sanity(run, many_segments, *day, *week)
+    per_day = 80 * 86_400 / 1024
+    told = [one["segments"] for one in result.of_type("projection") if one["mode"] == "lazy"]
+    assert told == [round(6_360 + per_day), round(6_360 + 7 * per_day)]
+
+
+def test_a_cluster_rolling_bounce_takes_as_long_as_15_brokers_one_after_the_other(
+    run, many_segments
+):
+    words = ("--project", "partitions=6360,segments=31800", "--brokers", "15")
+    for one in sanity(run, many_segments, *words).of_type("projection"):
+        assert one["brokers"] == 15
+        for end in "low", "high":
+            bounce, load = one[f"bounce_seconds_{end}"], one[f"load_seconds_{end}"]
+            assert bounce == pytest.approx(15 * load, abs=1e-4)
+
+
+def test_a_projection_from_two_partitions_says_that_it_should_not_be_relied_on(run, many_segments):
+    words = ("--project", "partitions=6360,segments=31800")
+    for one in sanity(run, many_segments, *words).of_type("projection"):
+        assert "it rests on 2 partitions only" in one["doubts"]
+    said = run("sanity", *words, many_segments).stderr
+    assert "do not rely on the projection of lazy to 31,800 segments: it rests on 2" in said
+
+
+DELAYED = ("--first-access", "99", "--become-leader", "9", "--background-threads", "1")
+
+
+def test_inactive_segments_are_checked_after_it_becomes_leader_by_threads_or_by_first_access(
+    run, many_segments
+):
+    modes = by_mode(sanity(run, many_segments, *DELAYED))
+    assert [*modes] == ["eager", "lazy", "first-access", "become-leader", "background"]
+    logs = len([*many_segments.glob("*/*.log")])
+    delayed = [modes[mode]["segments_opened"] for mode in ("first-access", "become-leader")]
+    assert delayed == [logs - 2, logs - 2]
+    assert modes["become-leader"]["readers"] == 2
+    assert modes["background"]["segments_opened"] == logs
+    assert modes["background"]["service_seconds"] < modes["background"]["seconds"]
+
+
+def test_with_corruption_in_any_segment_all_segments_prior_to_it_will_be_checked_as_well(
+    run, many_segments
+):
+    index = sorted((many_segments / "small-segments-0").glob("*.index"))[4]
+    damage_file(index, lambda data: data + b"x")
+    result = sanity(run, many_segments, *DELAYED)
+    assert result.status == 1
+    assert by_mode(result)["become-leader"]["forced"] == 4
+    table = run("sanity", *DELAYED, many_segments).stdout
+    header = next(line for line in table.splitlines() if line.startswith("start "))
+    row = next(line for line in table.splitlines() if line.startswith("become-leader"))
+    assert row[header.index("forced") :].split()[0] == "4"
+
+
+def test_the_delay_has_a_risk_which_is_told_with_the_finding_and_the_next_command(
+    run, many_segments
+):
+    index = sorted((many_segments / "small-segments-0").glob("*.index"))[4]
+    damage_file(index, lambda data: data + b"x")
+    (found,) = sanity(run, many_segments).of_type("finding")
+    assert found["seen_by"] == "eager"
+    assert found["risk"].startswith("No start since 2.3 looks there: it is met by whoever needs")
+    said = run("sanity", many_segments).stderr
+    assert f"offset-index/length: {found['risk']} Next: logtool dump-index {index}" in " ".join(
+        said.split()
+    )
+
+
+def test_what_is_estimated_and_what_was_measured_are_named_for_what_they_are(run, many_segments):
+    result = sanity(run, many_segments)
+    for mode, load in by_mode(result, "load").items():
+        measured = by_mode(result)[mode]
+        assert load["check_seconds"] == measured["seconds"]
+        assert 0 < load["seconds_low"] < load["seconds_high"]
+    table = run("sanity", many_segments).stdout
+    for words in ("index checks", "load of a broker", "estimate", "checks measured"):
+        assert words in table
+    assert "to serve" not in table
+
+
 # Ghost batches: "Leader log: [0,10][11,20]<--gap from 21 to 32-->[33,40]", terms 1, 1 and 3
 
 

@@ -25,7 +25,7 @@ IMPOSSIBLE = {
     "offset-index/later-before",
     "time-index/wrong-offset",
 }
-COMMANDS = {"verify", "dump", "dump-index", "explain", "plan", "watermark"}
+COMMANDS = {"verify", "dump", "dump-index", "explain", "plan", "txns", "watermark"}
 
 Function = tuple[str, str]
 """(module, name)."""

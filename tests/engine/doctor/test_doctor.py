@@ -8,6 +8,7 @@ from damage import append_to_file, cut, damage_file, flip, overwrite, remove_fil
 from verification import log_dirs, logs, set_offsets, small_log_dir
 
 from logtool.actions import Action
+from logtool.checks.host_limits import BROKER_FILES, BROKER_MAPS
 from logtool.doctor import telling
 from logtool.doctor.answers import (
     FULL,
@@ -267,15 +268,22 @@ def test_a_disk_is_the_worse_the_fuller_it_is_of_bytes_or_of_inodes():
     assert a_disk(0, 0).used_percent == 100
 
 
-def test_limits_are_held_against_three_files_and_two_maps_of_each_segment(scenario):
+def test_limits_are_held_against_what_a_broker_holds_open_and_maps(scenario):
     home = scenario("4.3.1/clean")
     _, told = examined(home)
     files, maps = of(Limit, told)
     segments = the(Damage, told).segments
     assert segments == len(list(home.glob("*/*.log")))
-    assert files.needed == 3 * segments
-    mapped = [*home.glob("*/*.index"), *home.glob("*/*.timeindex")]
-    assert maps.needed == sum(path.stat().st_size > 0 for path in mapped)
+    assert files.needed == BROKER_FILES + segments + len(list(home.glob("*/*.txnindex")))
+    active = {max(folder.glob("*.log")).with_suffix("") for folder in {*home.glob("*-*/")}
+              if any(folder.glob("*.log"))}  # fmt: skip
+    mapped = {
+        path
+        for suffix in ("index", "timeindex")
+        for path in home.glob(f"*/*.{suffix}")
+        if path.stat().st_size > 0 or path.with_suffix("") in active
+    }
+    assert maps.needed == BROKER_MAPS + len(mapped)
     assert Limit("open-files", 3, 2).state is State.WARNING
     assert Limit("open-files", 3, 3).state is Limit("open-files", 3, None).state is State.GOOD
 

@@ -1,0 +1,74 @@
+"""What a broker holds open and maps for its logs is what logtool says that it needs."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broker import many_logs
+from broker.conftest import runnable
+from broker.kafka import Broker, HarnessError
+
+from logtool.checks import host_limits
+from logtool.disk import partition
+
+pytestmark = pytest.mark.broker
+
+LOGS, SEGMENTS = 40, 12
+
+
+def log_dir_of(version: str, scenario: Callable[[str], Path], work: Path) -> Path:
+    """Make a log dir of many equal logs, and of one with transaction indexes."""
+    source = scenario("4.3.1/clean")
+    many_logs.write_template(source / "index.dense-0", work / "template", SEGMENTS)
+    home = work / "log-dir"
+    many_logs.fill(version, home, work / "template", LOGS)
+    other = next(home.glob("load-0*")).name.replace("load-0", f"load-{LOGS}")
+    shutil.copytree(source / "tx.mixed-0", home / other)
+    (home / other / "partition.metadata").unlink()
+    return home
+
+
+def needed(home: Path) -> host_limits.Needs:
+    each = (host_limits.needs(partition.read(folder)) for folder in home.glob("load-*"))
+    return sum(each, host_limits.Needs())
+
+
+@pytest.mark.parametrize("version", ["4.3.1", "2.2.2"])
+def test_a_broker_holds_the_files_and_maps_that_were_foretold(
+    version: str, scenario: Callable[[str], Path], tmp_path: Path
+) -> None:
+    home = log_dir_of(runnable(version), scenario, tmp_path)
+    told = needed(home)
+    assert told == host_limits.Needs(LOGS + 1, LOGS * SEGMENTS + 4, 3, 2 * (LOGS * SEGMENTS + 4), 4)
+    with many_logs.loaded(version, home) as (_, held):
+        pass
+    assert held.files[".log"] == told.segments
+    assert held.files[".txnindex"] == told.transaction_indexes
+    assert (held.files[".index"], held.files[".timeindex"]) == (0, 0)
+    assert held.files[""] <= host_limits.BROKER_FILES + 20
+    eager = version == "2.2.2"
+    maps = held.maps[".index"] + held.maps[".timeindex"]
+    wanted = (told.most_maps if eager else told.lazy_maps) - host_limits.BROKER_MAPS
+    # Up to 2.2 the map of an active index that was extended stays until garbage is collected. Later
+    # ones look for the first offset of an open transaction in the index of its segment.
+    assert wanted <= maps <= wanted + (2 * told.logs if eager else 1)
+    assert held.maps[""] <= host_limits.BROKER_MAPS
+
+
+def test_a_broker_with_fewer_open_files_than_foretold_does_not_start(
+    scenario: Callable[[str], Path], tmp_path: Path
+) -> None:
+    home = log_dir_of(runnable("4.3.1"), scenario, tmp_path)
+    limit = needed(home).segments
+    with Broker("4.3.1", [home], many_logs.CONFIG) as broker:
+        broker.launch()
+        assert broker.pid is not None
+        # Before the Java machine is up, which raises its soft limit to the hard one.
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (64, limit))
+        with pytest.raises(HarnessError, match="ended with"):
+            broker.wait_until_ready()
+        assert "Too many open files" in broker.log
