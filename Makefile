@@ -153,6 +153,9 @@ $(BIN)/python:
 	  exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# What is compiled: after a change of it, as after a pull, it is built again.
+KERNELS := formats/_kernels.py formats/_rendering.py $(wildcard formats/*.pxd formats/*.h)
+
 # What groups of requirements need is installed as locked, each file held to its hash; then logtool
 # itself, which has no hash, with nothing fetched for it. What builds is locked too, and comes first.
 PIP := pip install -q --disable-pip-version-check --no-build-isolation
@@ -164,28 +167,28 @@ define install
 	$(1)/bin/$(PIP) --no-deps -e .
 endef
 
-$(VENV)/run.stamp: $(BIN)/python pyproject.toml $(LOCK)
+$(VENV)/run.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
 	$(call install,$(VENV),run)
 	@touch $@
 
-$(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK)
+$(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
 	$(call install,$(VENV),run test)
 	@touch $@ $(VENV)/run.stamp
 
-$(VENV)/spark.stamp: $(BIN)/python pyproject.toml $(LOCK)
+$(VENV)/spark.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
 	$(call install,$(VENV),run test spark test-spark)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
 
 # All that the extra `spark` names, in the lowest release that it promises; the rest as locked.
-$(LOWEST)/spark.stamp: pyproject.toml $(LOCK) requirements-lowest.txt
+$(LOWEST)/spark.stamp: pyproject.toml $(LOCK) $(KERNELS) requirements-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(call install,$(LOWEST),run test spark test-spark --instead requirements-lowest.txt)
 	@touch $@
 
-$(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK)
+$(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
 	$(call install,$(VENV),run test spark dev)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
 
-$(VENV)/fuzz.stamp: $(BIN)/python pyproject.toml $(LOCK)
+$(VENV)/fuzz.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
 	$(call install,$(VENV),run test spark dev fuzz)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp $(VENV)/dev.stamp

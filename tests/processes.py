@@ -1,5 +1,7 @@
 """Runs of logtool without the rights of root, or beside a process that holds a lock."""
 
+import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -88,6 +90,29 @@ def wait_until_caught(pid: int, number: signal.Signals) -> None:
         return bool(int(words[words.index("SigCgt:") + 1], 16) >> (number - 1) & 1)
 
     wait_for(caught)
+
+
+def interrupted(*line: object, environment: dict[str, str]) -> tuple[int, list[str], str]:
+    """Send SIGINT to a command that has begun to print; returns its status and all that it said.
+
+    It cannot have come to its end then: it prints into a small pipe that is read no further before.
+    """
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    command = [sys.executable, "-m", "logtool", *map(str, line)]
+    with (
+        subprocess.Popen(
+            command, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment
+        ) as process,
+        os.fdopen(reading) as stream,
+    ):
+        os.close(writing)
+        first = stream.read(1)
+        assert first, "it ended and printed nothing"
+        process.send_signal(signal.SIGINT)
+        said = first + stream.read()
+        _, errors = process.communicate(timeout=100)
+    return process.returncode, said.splitlines(), errors
 
 
 @contextmanager

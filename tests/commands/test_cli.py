@@ -1,14 +1,13 @@
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
+from processes import interrupted
 from typer.testing import CliRunner
 
 from logtool import __version__, cli
@@ -203,26 +202,15 @@ def test_ctrl_c_before_the_work_begins_is_status_130(run, monkeypatch):
     assert (result.status, result.stdout, result.stderr) == (130, "", "")
 
 
-def test_ctrl_c_leaves_whole_lines_and_a_summary_that_is_not_complete(
-    tmp_path, log, child_environment
-):
-    paths = tmp_path / "paths"
-    paths.write_text(f"{log}\n" * 3000)
-    out = tmp_path / "out"
-    with out.open("wb") as stdout:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "logtool", "dump", "-f", "ndjson", "--records",
-             "--files-from", str(paths)],
-            stdout=stdout, stderr=subprocess.PIPE, env=child_environment(),
-        )  # fmt: skip
-        while not out.stat().st_size:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-    objects = [json.loads(line) for line in out.read_text().splitlines()]
-    assert process.returncode == 130
+def test_ctrl_c_leaves_whole_lines_and_a_summary_that_is_not_complete(scenario, child_environment):
+    status, lines, errors = interrupted(
+        "dump", "-f", "ndjson", "--records", scenario("4.3.1/clean"),
+        environment=child_environment(),
+    )  # fmt: skip
+    objects = [json.loads(line) for line in lines]
+    assert status == 130
     assert (objects[-1]["type"], objects[-1]["complete"]) == ("summary", False)
-    assert b"Traceback" not in stderr
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("line", [["dump", "--records"], ["dump", "-f", "ndjson"], ["--help"]])

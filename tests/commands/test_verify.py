@@ -2,13 +2,11 @@ import csv
 import json
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import interrupted
 
 from logtool import verify as engine
 from logtool.errors import UnreadableError
@@ -179,22 +177,14 @@ def test_the_engine_is_told_level_and_selection(verify):
     assert Fake.last.arguments[1] is engine.Level.BATCHES
 
 
-def test_ctrl_c_in_a_real_run_is_130_and_not_complete(scenario, tmp_path, child_environment):
-    paths = tmp_path / "paths"
-    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 500)
-    out = tmp_path / "out"
-    with out.open("wb") as stdout:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "logtool", "verify", "-f", "ndjson", "--files-from", str(paths)],
-            stdout=stdout, stderr=subprocess.PIPE, env=child_environment(),
-        )  # fmt: skip
-        while not out.stat().st_size:
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-    last = json.loads(out.read_text().splitlines()[-1])
-    assert (process.returncode, last["complete"]) == (130, False)
-    assert b"interrupted: " in stderr
+def test_ctrl_c_in_a_real_run_is_130_and_not_complete(scenario, child_environment):
+    home = scenario("4.3.1/clean")
+    status, lines, errors = interrupted(
+        "verify", "-v", "-f", "ndjson", home, environment=child_environment()
+    )
+    last = json.loads(lines[-1])
+    assert (status, last["complete"]) == (130, False)
+    assert "interrupted: " in errors
 
 
 @pytest.mark.parametrize("level", ["quick", "batches", "records"])
