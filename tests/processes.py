@@ -92,24 +92,31 @@ def wait_until_caught(pid: int, number: signal.Signals) -> None:
     wait_for(caught)
 
 
-def interrupted(*line: object, environment: dict[str, str]) -> tuple[int, list[str], str]:
-    """Send SIGINT to a command that has begun to print; returns its status and all that it said.
+def interrupted(
+    *line: object,
+    environment: dict[str, str],
+    number: signal.Signals = signal.SIGINT,
+    before: Callable[[], object] | None = None,
+) -> tuple[int, list[str], str]:
+    """Send a signal to a command that has begun to print; returns its status and all that it said.
 
     It cannot have come to its end then: it prints into a small pipe that is read no further before.
+    `before` is called in the process before the command begins.
     """
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     command = [sys.executable, "-m", "logtool", *map(str, line)]
     with (
         subprocess.Popen(
-            command, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment
+            command, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment,
+            preexec_fn=before,
         ) as process,
         os.fdopen(reading) as stream,
-    ):
+    ):  # fmt: skip
         os.close(writing)
         first = stream.read(1)
         assert first, "it ended and printed nothing"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = first + stream.read()
         _, errors = process.communicate(timeout=100)
     return process.returncode, said.splitlines(), errors

@@ -1,13 +1,12 @@
 """Standard streams closed or full, and signals that end a command: what is said, which status."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from processes import interrupted
 
 LOGTOOL = [sys.executable, "-m", "logtool"]
 
@@ -81,39 +80,20 @@ def test_a_closed_standard_input_names_no_paths(child_environment):
 )
 @pytest.mark.parametrize("command", ["verify", "dump", "stat"])
 def test_a_signal_ends_a_command_with_a_summary(
-    scenario, tmp_path, child_environment, command, number, status
+    scenario, child_environment, command, number, status
 ):
-    paths = tmp_path / "paths"
-    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 100)
-    out = tmp_path / "out"
-    with out.open("wb") as stdout:
-        process = subprocess.Popen(
-            [*LOGTOOL, command, "-f", "ndjson", "--files-from", str(paths)],
-            stdout=stdout, stderr=subprocess.PIPE, env=child_environment(),
-        )  # fmt: skip
-        while not out.stat().st_size:
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(number)
-        _, stderr = process.communicate(timeout=60)
-    last = json.loads(out.read_text().splitlines()[-1])
-    assert (process.returncode, last["type"], last["complete"]) == (status, "summary", False)
-    assert b"Traceback" not in stderr
+    line = [command, "-v", "-f", "ndjson", scenario("4.3.1/clean")]
+    code, lines, errors = interrupted(*line, environment=child_environment(), number=number)
+    last = json.loads(lines[-1])
+    assert (code, last["type"], last["complete"]) == (status, "summary", False)
+    assert "Traceback" not in errors
 
 
-def test_nohup_holds(scenario, tmp_path, child_environment):
-    paths = tmp_path / "paths"
-    paths.write_text(f"{scenario('4.3.1/clean')}\n" * 30)
-    out = tmp_path / "out"
-    with out.open("wb") as stdout:
-        process = subprocess.Popen(
-            [*LOGTOOL, "verify", "-f", "ndjson", "--files-from", str(paths)],
-            stdout=stdout, stderr=subprocess.DEVNULL, env=child_environment(),
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-        )  # fmt: skip
-        while not out.stat().st_size:
-            assert process.poll() is None
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGHUP)
-        assert process.wait(timeout=120) == 0
-    assert json.loads(out.read_text().splitlines()[-1])["complete"] is True
+def test_nohup_holds(scenario, child_environment):
+    code, lines, _ = interrupted(
+        "verify", "-v", "-f", "ndjson", scenario("4.3.1/clean"),
+        environment=child_environment(), number=signal.SIGHUP,
+        before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(lines[-1])["complete"] is True
