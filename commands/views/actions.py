@@ -9,6 +9,7 @@ from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.views import playback, policies
+from logtool.commands.views.collapsing import collapsed, is_routine
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UnreadableError, UnwritableError
 from logtool.findings import Finding
@@ -30,8 +31,6 @@ _ACTION = columns(
 )  # fmt: skip
 _MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
 _STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
-_ROUTINE = frozenset({Kind.CREATE, Kind.REPLACE, "recover"})
-"""What a table shows with -v only, one by one."""
 
 
 def make(settings: OutputSettings) -> View:
@@ -44,18 +43,6 @@ def make(settings: OutputSettings) -> View:
         row_types=frozenset({"action"}),
         sparse=True,
     )
-
-
-def is_routine(obj: Object) -> bool:
-    """Return whether an action is one of those that follow from another."""
-    if obj["type"] != "action" or obj["lost_records"]:
-        return False
-    routine = obj["action"] in _ROUTINE or obj["path"].endswith((".snapshot", ".deleted"))
-    index = obj["path"].endswith("index")
-    return bool(routine or (obj["action"] == Kind.REMOVE and index))
-
-
-Planned = tuple[Action, Object]
 
 
 class Printer:
@@ -100,7 +87,7 @@ class Printer:
         news = not all(is_routine(obj) for _, obj in actions) or forecast.playback is not None
         if news or not self._brief:
             self._report.item(forecast.as_json())
-        for action, obj in _collapsed(actions) if self._brief else actions:
+        for action, obj in collapsed(actions) if self._brief else actions:
             self.action(action, obj)
 
     def action(self, action: Action, obj: Object | None = None) -> None:
@@ -147,48 +134,6 @@ class Printer:
         verb = ("was to be" if one else "were to be") if failed else "is" if one else "are"
         files = text.count(self.withheld, "file")
         return f"{files} {verb} rebuilt or removed{also}; -v lists {'it' if one else 'them'}"
-
-
-def _collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
-    """Yield the actions with segments that go one behind the other, for one reason, as one."""
-    shown: list[Planned] = []
-    for action, obj in actions:
-        if is_routine(obj):
-            yield action, obj  # counted, not printed
-        elif shown and _same_fate(shown[-1][1], obj):
-            shown[-1] = shown[-1][0], _merged(shown[-1][1], obj)
-        else:
-            shown.append((action, obj))
-    yield from shown
-
-
-def _same_fate(first: Object, second: Object) -> bool:
-    keys = ("action", "reason", "below_high_watermark")
-    same = all(first[key] == second[key] for key in keys)
-    return same and first["action"] == Kind.REMOVE and second["path"].endswith(".log")
-
-
-def _merged(first: Object, second: Object) -> Object:
-    """Return the object of two: their sums, from the first to the last."""
-    merged = dict(first)
-    for key in (
-        "length",
-        "lost_bytes",
-        "lost_batches",
-        "lost_records",
-        "lost_bad_batches",
-        "lost_bad_records",
-        "lost_behind_damage",
-    ):
-        merged[key] = (first[key] or 0) + (second[key] or 0)
-    firsts = [obj["first_offset"] for obj in (first, second) if obj["first_offset"] is not None]
-    lasts = [obj["last_offset"] for obj in (first, second) if obj["last_offset"] is not None]
-    merged["first_offset"], merged["last_offset"] = (
-        min(firsts, default=None),
-        max(lasts, default=None),
-    )
-    merged["to"] = second["path"].rpartition("/")[2]
-    return merged
 
 
 def last_lines(
