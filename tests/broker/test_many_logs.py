@@ -67,8 +67,8 @@ def test_a_broker_with_fewer_open_files_than_foretold_does_not_start(
     with Broker("4.3.1", [home], many_logs.CONFIG) as broker:
         broker.launch()
         assert broker.pid is not None
-        # Before the Java machine is up, which raises its soft limit to the hard one.
-        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (64, limit))
+        # Both limits: whether the Java machine has raised its soft one yet makes no difference.
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (limit, limit))
         with pytest.raises(HarnessError, match="ended with"):
             broker.wait_until_ready()
         assert "Too many open files" in broker.log
