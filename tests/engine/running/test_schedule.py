@@ -313,7 +313,7 @@ def test_signals_that_arrive_while_the_status_is_told_do_not_nest():
 
 
 def test_a_signal_asks_for_a_status_line(partition):
-    command = [LOGTOOL, "verify", partition, "--max-rate", "300K"]
+    command = [LOGTOOL, "verify", partition, "--max-rate", "100K"]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as running:
