@@ -261,7 +261,7 @@ def test_a_record_that_does_not_decode_is_damage(tmp_path):
     home = log_dir_of(tmp_path, [made.topic("a", ID)], [b"\1\2"], [made.topic("b", NEW_ID)])
     image = metadata_image.read(home)
     assert (image.topics, image.offset) == ({"a": ID}, 1)
-    assert "ends inside a field" in image.damage
+    assert "ends inside its frame" in image.damage
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 5, b"\0" * 500, made.batch(1, made.BEGIN)[:-3]])
