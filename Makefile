@@ -9,6 +9,9 @@ BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 
+# The tests start logtool hundreds of times: its modules are compiled once, and not each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
   log-dirs loads campaign-files messages lint generate fixtures lock clean
 
