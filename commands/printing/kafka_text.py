@@ -4,8 +4,10 @@ Left out on purpose: what it says about other files on stderr, and its mistakes 
 stops at the first damaged batch, `dump` does not.
 """
 
+import base64
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,8 @@ def _decoded(obj: Object) -> str:
             reason = decoded.problem or "the type or version is not known"
             return f" payload: Error at {offset}, skipping. {reason}"
         shown = decoded.value
+        if shown["name"] in _REMOTE:
+            return f" payload: {_REMOTE[shown['name']](shown['data'])}"
         kind = _CAPITAL.sub("_", shown["name"]).upper()
         whole = {"type": kind, "version": shown["version"], "data": shown["data"]}
         return f" payload: {_json(whole)}"
@@ -151,6 +155,73 @@ def _decoded(obj: Object) -> str:
         return f" key: {key} payload: <DELETE>"
     value = {"version": str(decoded.value["version"]), "data": decoded.value["data"]}
     return f" key: {key} payload: {_json(value)}"
+
+
+def _remote_segment(data: Object) -> str:
+    epochs = sorted((one["leaderEpoch"], one["offset"]) for one in data["segmentLeaderEpochs"])
+    return (
+        f"RemoteLogSegmentMetadata{{{_segment_id(data)}, startOffset={data['startOffset']},"
+        f" endOffset={data['endOffset']}, brokerId={data['brokerId']},"
+        f" maxTimestampMs={data['maxTimestampMs']}, eventTimestampMs={data['eventTimestampMs']},"
+        f" segmentLeaderEpochs={{{', '.join(f'{epoch}={offset}' for epoch, offset in epochs)}}},"
+        f" segmentSizeInBytes={data['segmentSizeInBytes']}, {_custom(data)},"
+        f" state={_name(_SEGMENT_STATES, data['remoteLogSegmentState'])},"
+        f" txnIdxEmpty={_bool(data.get('txnIndexEmpty', False))}}}"
+    )
+
+
+def _remote_update(data: Object) -> str:
+    return (
+        f"RemoteLogSegmentMetadataUpdate{{{_segment_id(data)}, {_custom(data)},"
+        f" state={_name(_SEGMENT_STATES, data['remoteLogSegmentState'])},"
+        f" eventTimestampMs={data['eventTimestampMs']}, brokerId={data['brokerId']}}}"
+    )
+
+
+def _remote_delete(data: Object) -> str:
+    return (
+        f"RemotePartitionDeleteMetadata{{topicPartition={_topic_id(data)},"
+        f" state={_name(_DELETE_STATES, data['remotePartitionDeleteState'])},"
+        f" eventTimestampMs={data['eventTimestampMs']}, brokerId={data['brokerId']}}}"
+    )
+
+
+def _segment_id(data: Object) -> str:
+    of = data["remoteLogSegmentId"]
+    return (
+        f"remoteLogSegmentId=RemoteLogSegmentId{{topicIdPartition={_topic_id(of)}, id={of['id']}}}"
+    )
+
+
+def _topic_id(data: Object) -> str:
+    of = data["topicIdPartition"]
+    return f"{of['id']}:{of['name']}-{of['partition']}"
+
+
+def _custom(data: Object) -> str:
+    custom = data["customMetadata"]
+    if custom is None:
+        return "customMetadata=Optional.empty"
+    return f"customMetadata=Optional[CustomMetadata{{{len(base64.b64decode(custom))} bytes}}]"
+
+
+def _name(states: tuple[str, ...], state: int) -> str:
+    return states[state] if 0 <= state < len(states) else str(state)
+
+
+_SEGMENT_STATES = (
+    "COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED",
+    "DELETE_SEGMENT_FINISHED",
+)  # fmt: skip
+_DELETE_STATES = (
+    "DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED",
+)  # fmt: skip
+_REMOTE: dict[str, Callable[[Object], str]] = {
+    "RemoteLogSegmentMetadataRecord": _remote_segment,
+    "RemoteLogSegmentMetadataUpdateRecord": _remote_update,
+    "RemotePartitionDeleteMetadataRecord": _remote_delete,
+}
+"""Of remote log metadata Kafka's tool prints the text of its classes, not JSON."""
 
 
 def _json(value: Any) -> str:

@@ -1,6 +1,7 @@
 """`dump` of brokers' own topics: their fields, as Kafka's tool has them, without what is secret."""
 
 import json
+from pathlib import Path
 
 import pytest
 from conftest import SCENARIOS
@@ -9,6 +10,7 @@ from metadata_records import framed, text, varint
 
 from logtool.dump import decoding
 from logtool.formats.messages import codec, internal_topics, schema
+from logtool.formats.record import Record
 
 NEW = [name for name in SCENARIOS if name.startswith("4.")]
 
@@ -143,3 +145,21 @@ def test_every_topic_with_a_decoder_has_a_table():
         assert schema.table(table).messages
     assert not decoding.has_decoder("orders")
     assert not decoding.has_decoder(None)
+
+
+REMOTE = (Path(__file__).parent / "remote_log_metadata.txt").read_text().splitlines()
+"""Of Kafka 4.3.1: the bytes that RemoteLogMetadataSerde wrote, and the text of the object."""
+
+
+@pytest.mark.parametrize("line", REMOTE)
+def test_remote_log_metadata_is_as_kafkas_classes_print_it(run, tmp_path, make_batch, line):
+    value, _, text = line.partition(" ")
+    home = tmp_path / "__remote_log_metadata-7"
+    home.mkdir()
+    log = home / f"{0:020d}.log"
+    log.write_bytes(make_batch(0, [Record(0, value=bytes.fromhex(value))]))
+    done = run("dump", "--records", "-f", "kafka", log)
+    assert done.status == 0
+    assert done.stdout.endswith(f" headerKeys: [] payload: {text}\n")
+    shown, _ = records(run, log)
+    assert shown[0]["value"]["json"]["data"]["brokerId"] in (1, 2, 4)
