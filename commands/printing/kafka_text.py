@@ -8,6 +8,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -225,9 +226,28 @@ _REMOTE: dict[str, Callable[[Object], str]] = {
 
 
 def _json(value: Any) -> str:
-    """Return JSON as Jackson writes it: without spaces, and escapes in capitals."""
-    made = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """Return JSON as Jackson writes it: no spaces, escapes in capitals, numbers as in Java."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_json(name)}:{_json(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json, value)) + "]"
+    if isinstance(value, float):
+        return _double(value)
+    made = json.dumps(value, ensure_ascii=False)
     return _ESCAPE.sub(lambda found: found[0][:2] + found[0][2:].upper(), made)
+
+
+def _double(value: float) -> str:
+    """Return a number as ``Double.toString`` does: with an exponent from 1.0E7 on, below 0.001.
+
+    Of the numbers closest to 0 Java prints a digit more, which no quota is.
+    """
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    figures = "".join(map(str, digits)).rstrip("0") or "0"
+    return f"{'-' * sign}{figures[0]}.{figures[1:] or '0'}E{exponent + len(digits) - 1}"
 
 
 def _control(control: dict[str, Any]) -> str:

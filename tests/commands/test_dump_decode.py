@@ -163,3 +163,24 @@ def test_remote_log_metadata_is_as_kafkas_classes_print_it(run, tmp_path, make_b
     assert done.stdout.endswith(f" headerKeys: [] payload: {text}\n")
     shown, _ = records(run, log)
     assert shown[0]["value"]["json"]["data"]["brokerId"] in (1, 2, 4)
+
+
+DOUBLES = """
+0.0 1.0 -1.0 0.5 1048576.0 9999999.0 1.0E7 1.048576E7 1.5E7
+1.23456789125E8 0.001 9.99E-4 1.2E-4 1.0E16 1.7976931348623157E308 100.0 -1.048576E7
+2.0E21
+"""
+"""What ``Double.toString`` of Java 17 made of numbers."""
+
+
+@pytest.mark.parametrize("text", DOUBLES.split())
+def test_a_quota_is_a_number_as_java_writes_it(run, tmp_path, make_batch, text):
+    home = tmp_path / "__cluster_metadata-0"
+    home.mkdir()
+    log = home / f"{0:020d}.log"
+    message = schema.table("cluster_metadata").named("ClientQuotaRecord")
+    fields = {"entity": [], "key": "producer_byte_rate", "value": float(text)}
+    value = varint(1) + varint(14) + varint(0) + codec.encode(message, 0, fields)
+    log.write_bytes(make_batch(0, [Record(0, value=value)]))
+    done = run("dump", "--records", "-f", "kafka", log)
+    assert f'"key":"producer_byte_rate","value":{text},"remove":false}}' in done.stdout
