@@ -289,6 +289,10 @@ class _Scanner:
         if len(head) <= LONGEST_STUB:
             reason = Reason.INCOMPLETE
         size = entry_size(head)
+        # As with preallocation: nothing is looked for in what has no byte but zero.
+        zeros = not any(head[:LOG_OVERHEAD])
+        if zeros and self._end - at >= LOG_OVERHEAD and self._zeros(at, self._end - at):
+            return self._zero_bytes(at, self._end - at, resynchronised=False)
         message = describe(head, reason, self._end - at)
         behind = at + size if size and reason is not Reason.INCOMPLETE else self._end + 1
         framed = behind == self._end or self._begins_batch(behind)
@@ -306,12 +310,9 @@ class _Scanner:
                 framed=True,
             )
         length = (self._end if next_batch is None else next_batch) - at
-        if length >= LOG_OVERHEAD and not any(head[:LOG_OVERHEAD]) and self._zeros(at, length):
-            reason, message = (
-                Reason.ZEROS,
-                f"{wording.count(length, 'zero byte')} where a batch should begin",
-            )
-        elif next_batch is not None and reason is Reason.INCOMPLETE:
+        if next_batch is not None and zeros and length >= LOG_OVERHEAD and self._zeros(at, length):
+            return self._zero_bytes(at, length, resynchronised=True)
+        if next_batch is not None and reason is Reason.INCOMPLETE:
             reason = Reason.SIZE
         return Damage(
             position=at,
@@ -321,14 +322,25 @@ class _Scanner:
             resynchronised=next_batch is not None,
         )
 
+    def _zero_bytes(self, at: int, length: int, *, resynchronised: bool) -> Damage:
+        return Damage(
+            position=at,
+            length=length,
+            reason=Reason.ZEROS,
+            message=f"{wording.count(length, 'zero byte')} where a batch should begin",
+            resynchronised=resynchronised,
+        )
+
     def _zeros(self, position: int, length: int) -> bool:
-        """Return whether all bytes are zero."""
+        """Return whether all bytes are zero, as far as the file still has them."""
         end = position + length
         while position < end:
             window = self._read(position, min(_WIDEST_WINDOW, end - position))
             if np.frombuffer(window, np.uint8).any():
                 return False
-            position += max(len(window), 1)
+            if not len(window):
+                break
+            position += len(window)
         return True
 
     def _begins_batch(self, position: int) -> bool:
