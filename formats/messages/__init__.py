@@ -1,1 +1,8 @@
-"""The messages that Kafka writes as values of its internal topics, decoded."""
+"""The messages that brokers keep in their own topics and files.
+
+``tables``           their fields, as the released jars have them (`make messages` writes them)
+`schema`             what a table says
+`codec`              one decoder and one encoder for all of them
+`internal_topics`    keys and values of records, by topic
+`cluster_metadata`   the records that the image of the cluster is made of
+"""
