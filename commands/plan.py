@@ -10,7 +10,7 @@ from logtool.commands import options
 from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program import limits as host
 from logtool.commands.program.spread import spread
-from logtool.commands.strategy import Strategy
+from logtool.commands.program.strategy import Strategy
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:

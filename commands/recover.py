@@ -10,7 +10,7 @@ from logtool.commands import options
 from logtool.commands.program import starting_broker
 from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.spread import spread
-from logtool.commands.strategy import Strategy
+from logtool.commands.program.strategy import Strategy
 from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_int, parse_long

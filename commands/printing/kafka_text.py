@@ -8,7 +8,6 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +243,8 @@ def _double(value: float) -> str:
     """
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
+    from decimal import Decimal
+
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     assert isinstance(exponent, int)
     figures = "".join(map(str, digits)).rstrip("0") or "0"

@@ -80,9 +80,9 @@ class Field:
     """Of a structure."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A message and its fields."""
+    """A message and its fields; one is equal to itself alone, so that a lookup hashes no field."""
 
     part: str
     """``key``, ``value`` or ``data``."""

@@ -103,9 +103,8 @@ def recovered(broker: Broker) -> list[str]:
     return [line for line in lines if CLUSTER_METADATA not in line]
 
 
-def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
-    broker: Broker, log_dir: Path, tmp_path: Path
-) -> None:
+def write_and_kill(broker: Broker) -> None:
+    """Let a broker write, wait until all transactions have their markers, and kill it."""
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
     from broker import workloads
 
@@ -119,13 +118,24 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
     # are likely deleted already"), whoever recovered the log: it then stays open for good.
     wait_for(lambda: is_stable(broker, "tx.mixed"))
     broker.kill()
+
+
+def partitions_of(log_dir: Path) -> list[tuple[str, int]]:
+    """Return the partitions whose topics are our own."""
+    return [
+        (topic, partition) for topic, partition, _ in logs(log_dir) if not topic.startswith("__")
+    ]
+
+
+def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
+    broker: Broker, log_dir: Path, tmp_path: Path
+) -> None:
+    write_and_kill(broker)
     accept = tear(log_dir)
     assert accept
     copy = tmp_path / "copy"
     shutil.copytree(log_dir, copy)
-    wanted = [
-        (topic, partition) for topic, partition, _ in logs(log_dir) if not topic.startswith("__")
-    ]
+    wanted = partitions_of(log_dir)
 
     done = logtool("recover", "--apply", "--mark-clean", *accept, log_dir)
     assert done.returncode == 0, done.stderr
@@ -162,20 +172,10 @@ def files_of(log_dir: Path) -> dict[str, bytes]:
 def test_a_log_dir_that_was_trusted_ends_as_one_that_a_broker_recovered(
     broker: Broker, log_dir: Path, tmp_path: Path
 ) -> None:
-    from broker import workloads
-
-    broker.start()
-    workloads.create_topics(broker.bootstrap, broker.version, TOPICS)
-    workloads.write_codecs(broker.bootstrap)
-    workloads.write_idempotent(broker.bootstrap)
-    workloads.write_transactions(broker.bootstrap, 8)
-    wait_for(lambda: is_stable(broker, "tx.mixed"))
-    broker.kill()
+    write_and_kill(broker)
     copy = tmp_path / "copy"
     shutil.copytree(log_dir, copy)
-    wanted = [
-        (topic, partition) for topic, partition, _ in logs(log_dir) if not topic.startswith("__")
-    ]
+    wanted = partitions_of(log_dir)
     way = ("--strategy", "supplement", "--trust-log", "--mark-clean", "--apply")
     done = logtool("recover", *way, "-f", "ndjson", log_dir)
     assert done.returncode == 0, done.stderr
