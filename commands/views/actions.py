@@ -84,7 +84,8 @@ class Printer:
         )
         self.lost_records += lost
         actions = [(action, action.as_json()) for action in forecast.actions]
-        news = not all(is_routine(obj) for _, obj in actions) or forecast.playback is not None
+        of_playback = forecast.bytes_saved > 0 or forecast.distrust
+        news = of_playback or not all(is_routine(obj) for _, obj in actions)
         if news or not self._brief:
             self._report.item(forecast.as_json())
         for action, obj in collapsed(actions) if self._brief else actions:

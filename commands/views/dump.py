@@ -38,7 +38,8 @@ def _shown(value: dict[str, Any] | None) -> str:
 
 def _spelled(content: dict[str, Any]) -> str:
     """Return a decoded key or value for a person: its name and its fields."""
-    fields = json.dumps(content["data"], ensure_ascii=False, separators=(",", ":"))
+    # With spaces, where a narrow terminal breaks it.
+    fields = json.dumps(content["data"], ensure_ascii=False)
     return f"{content['name']} {fields}"
 
 
@@ -95,10 +96,10 @@ BATCH: Columns = (
     Column("flags", _flags),
 )
 RECORD: Columns = (
-    Column("offset", lambda o: o["offset"]),
+    Column("offset", lambda o: o["offset"], kept=True),
     Column("timestamp", lambda o: o["timestamp"]),
-    Column("key", _key),
-    Column("value", lambda o: "" if o["control"] else _shown(o["value"])),
+    Column("key", _key, kept=True),
+    Column("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
     Column("headers", _headers),
 )
 BATCH_CSV: Columns = columns("type", *_names("batches"))

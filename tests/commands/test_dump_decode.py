@@ -1,12 +1,14 @@
 """`dump` of brokers' own topics: their fields, as Kafka's tool has them, without what is secret."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from conftest import SCENARIOS
 from dumps import expected, failures
 from metadata_records import framed, text, varint
+from terminal import shown_on
 
 from logtool.dump import decoding
 from logtool.formats.messages import codec, internal_topics, schema
@@ -60,7 +62,18 @@ def test_csv_says_that_a_cell_is_json(run, scenario):
 def test_a_table_names_what_a_record_is(run, scenario):
     home = scenario("4.3.1/running") / "__transaction_state-0"
     done = run("dump", "--records", home)
-    assert 'TransactionLogKey {"transactionalId":' in done.stdout
+    assert 'TransactionLogKey {"transactionalId": ' in done.stdout
+
+
+def test_a_narrow_terminal_shows_the_fields_too(scenario, child_environment):
+    home = scenario("4.3.1/running") / "__transaction_state-0"
+    line = ["dump", "--records", "--limit", "2", "--color", "never"]
+    command = [sys.executable, "-m", "logtool", *line]
+    status, shown = shown_on(80, [*command, home.name], child_environment(), home.parent)
+    assert status == 0
+    assert '"producerId":' in shown
+    assert "1 column not shown (--wide shows all): timestamp" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
 
 
 SCRAM = framed(
