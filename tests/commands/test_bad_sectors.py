@@ -3,6 +3,7 @@
 import errno
 import mmap
 import os
+import shutil
 from contextlib import contextmanager
 
 import pytest
@@ -45,6 +46,18 @@ def bad_sector(path, position):
         yield met
 
 
+@pytest.fixture
+def home(copy_of):
+    """Return what a killed broker left, with the metadata and a fourth of the partitions."""
+    home = copy_of("4.3.1/killed")
+    kept = {BAD.partition("/")[0], "__cluster_metadata-0"}
+    others = [path for path in sorted(home.iterdir()) if path.is_dir() and path.name not in kept]
+    for number, path in enumerate(others):
+        if number % 4:
+            shutil.rmtree(path)
+    return home
+
+
 READING = [
     ("verify",),
     ("doctor", "--max-duration", "10m"),
@@ -76,8 +89,7 @@ def of_others(result, words):
 
 
 @pytest.mark.parametrize("words", READING, ids=" ".join)
-def test_a_bad_sector_in_a_log_is_one_line_and_everything_else_is_done(copy_of, run, words):
-    home = copy_of("4.3.1/killed")
+def test_a_bad_sector_in_a_log_is_one_line_and_everything_else_is_done(home, run, words):
     (home / "recovery-point-offset-checkpoint").unlink()
     healthy = run(*words, "-f", "ndjson", home)
     with bad_sector(home / BAD, AT) as met:

@@ -20,7 +20,7 @@ from logtool.formats import compression, record, record_batch
 from logtool.formats.record import Record
 
 MIB = 1024 * 1024
-LARGE = 96 * MIB
+LARGE = 72 * MIB
 CODECS = [compression.GZIP, compression.SNAPPY, compression.LZ4, compression.ZSTD]
 ALL_CODECS = [compression.NONE, *CODECS]
 NAME = f"{0:020d}.log"
