@@ -5,13 +5,11 @@ the next batch that is provably sound, as a broker never does, so that a caller 
 much would be lost.
 """
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from crc32c import crc32c
 
 from logtool.errors import FormatError
 from logtool.formats import (
@@ -24,18 +22,16 @@ from logtool.formats import (
 )
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import (
-    CODEC_MASK,
     CONTROL,
-    HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
     MIN_ENTRY_SIZE,
-    UNUSED_ATTRIBUTES,
     BatchTable,
     Column,
 )
 from logtool.segment.damage import LONGEST_STUB, Damage, Reason, describe, entry_size, reason_of
+from logtool.segment.resync import WIDEST_WINDOW, Offsets, Resync
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -48,10 +44,6 @@ SEARCH_BUDGET = 256 * 1024 * 1024
 """Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
 spent, damage that does not end where its size field says reaches to the end of the file."""
 
-_FIRST_WINDOW, _WIDEST_WINDOW = 4096, 256 * 1024
-"""Bytes that a search looks at in one go: few where the next batch is likely to be near."""
-_MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
-"""Bytes of the smallest entry by magic."""
 _LARGEST_OFFSET = 2**63 - 1
 _COLUMNS = [field.name for field in fields(BatchTable)]
 _ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
@@ -142,8 +134,8 @@ class _Scanner:
         self._base_offset = base_offset
         self._highest_offset = min(base_offset + MAX_RELATIVE_OFFSET, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
-        self._end = end
-        self._budget = SEARCH_BUDGET
+        self.end = end
+        self._search = Resync(self, SEARCH_BUDGET, BUFFER_SIZE)
         self._buffer = bytearray()
         self._rows = self._fresh_rows()
         self._count = 0
@@ -154,18 +146,18 @@ class _Scanner:
 
     def run(self, position: int) -> Iterator[Chunk]:
         need = LONGEST_STUB + 1
-        while position < self._end:
-            data = self._ahead(position, need)
+        while position < self.end:
+            data = self.ahead(position, need)
             need = LONGEST_STUB + 1
             stop, why = self._walk(data, position)
             if self._count and (self._payload or why != kernels.MORE):
                 yield self._chunk(data, position)
             position += stop
-            unseen = len(data) - stop <= LONGEST_STUB < self._end - position
+            unseen = len(data) - stop <= LONGEST_STUB < self.end - position
             if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
-            size = entry_size(self._read(position, LOG_OVERHEAD))
-            left = self._end - position
+            size = entry_size(self.read(position, LOG_OVERHEAD))
+            left = self.end - position
             if left <= 0:
                 break
             if why != kernels.MORE:
@@ -178,8 +170,8 @@ class _Scanner:
             else:
                 if self._count:
                     yield self._chunk(data[:0], position)
-                if self._holds(position, size):
-                    head = self._read(position, HEADER_SIZE)
+                if self._search.holds(position, size):
+                    head = self.read(position, HEADER_SIZE)
                     table = record_batch.parse(head, [0], base=position)
                     legacy_batch.fill(table, head, np.zeros(1, np.int64))
                     yield Chunk(
@@ -191,7 +183,7 @@ class _Scanner:
                     )
                     position += size
                     continue
-                self._budget -= size
+                self._search.budget -= size
                 damage = self._damage(position, Reason.CRC)
             if self._count:
                 yield self._chunk(data[:0], position)
@@ -226,21 +218,21 @@ class _Scanner:
             ]
         return stop, why
 
-    def _ahead(self, position: int, need: int) -> memoryview:
+    def ahead(self, position: int, need: int) -> memoryview:
         """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
-        need = min(need, self._end - position)
+        need = min(need, self.end - position)
         if position not in self._held or self._held.stop - position < need:
-            size = min(max(need, BUFFER_SIZE), self._end - position)
+            size = min(max(need, BUFFER_SIZE), self.end - position)
             if size > len(self._buffer):
                 self._buffer = bytearray(size)
             count = self._fetch(memoryview(self._buffer)[:size], position)
             self._held = range(position, position + count)
         first = position - self._held.start
-        return memoryview(self._buffer)[first : min(self._held.stop, self._end) - self._held.start]
+        return memoryview(self._buffer)[first : min(self._held.stop, self.end) - self._held.start]
 
-    def _read(self, position: int, size: int) -> memoryview:
+    def read(self, position: int, size: int) -> memoryview:
         """Return `size` bytes, fewer at the end; leaves alone what the buffer holds."""
-        size = max(0, min(size, self._end - position))
+        size = max(0, min(size, self.end - position))
         first = position - self._held.start
         if first >= 0 and position + size <= self._held.stop:
             return memoryview(self._buffer)[first : first + size]
@@ -251,7 +243,7 @@ class _Scanner:
         count = self._source.read_into(view, position)
         if count < len(view):
             # The file shrank while it was read: what is gone is simply not there any more.
-            self._end = position + count
+            self.end = position + count
         return count
 
     def _chunk(self, data: memoryview, base: int) -> Chunk:
@@ -280,36 +272,37 @@ class _Scanner:
 
     def _fresh_rows(self) -> Column:
         """Return room for the batches of a chunk: no more than the file can hold."""
-        most = self._end // MIN_ENTRY_SIZE + 1
+        most = self.end // MIN_ENTRY_SIZE + 1
         return np.empty((kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
     def _damage(self, at: int, reason: Reason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
-        head = bytes(self._read(at, HEADER_SIZE))
+        head = bytes(self.read(at, HEADER_SIZE))
         if len(head) <= LONGEST_STUB:
             reason = Reason.INCOMPLETE
         size = entry_size(head)
         # As with preallocation: nothing is looked for in what has no byte but zero.
         zeros = not any(head[:LOG_OVERHEAD])
-        if zeros and self._end - at >= LOG_OVERHEAD and self._zeros(at, self._end - at):
-            return self._zero_bytes(at, self._end - at, resynchronised=False)
-        message = describe(head, reason, self._end - at)
-        behind = at + size if size and reason is not Reason.INCOMPLETE else self._end + 1
-        framed = behind == self._end or self._begins_batch(behind)
-        # A wrong size can lead to a batch too; sound batches up to there tell it apart.
-        next_batch = self._search(at + 1, behind if framed else self._end, to_stop=framed)
+        if zeros and self.end - at >= LOG_OVERHEAD and self._zeros(at, self.end - at):
+            return self._zero_bytes(at, self.end - at, resynchronised=False)
+        message = describe(head, reason, self.end - at)
+        behind = at + size if size and reason is not Reason.INCOMPLETE else self.end + 1
+        offsets = Offsets(self._last_offset, self._highest_offset)
+        framed = behind <= self.end and self._search.frames(at, behind, offsets)
+        torn = reason is Reason.INCOMPLETE
+        next_batch = self._search.next_batch(at, behind if framed else None, offsets, torn=torn)
         if framed and size and next_batch is None:
-            if head[16] != MAGIC and self._holds(at, size, magic=MAGIC):
+            if head[16] != MAGIC and self._search.holds(at, size, magic=MAGIC):
                 message += "; the CRC is that of a sound magic 2 batch"
             return Damage(
                 position=at,
                 length=size,
                 reason=reason,
                 message=message,
-                resynchronised=behind < self._end,
+                resynchronised=behind < self.end,
                 framed=True,
             )
-        length = (self._end if next_batch is None else next_batch) - at
+        length = (self.end if next_batch is None else next_batch) - at
         if next_batch is not None and zeros and length >= LOG_OVERHEAD and self._zeros(at, length):
             return self._zero_bytes(at, length, resynchronised=True)
         if next_batch is not None and reason is Reason.INCOMPLETE:
@@ -335,95 +328,13 @@ class _Scanner:
         """Return whether all bytes are zero, as far as the file still has them."""
         end = position + length
         while position < end:
-            window = self._read(position, min(_WIDEST_WINDOW, end - position))
+            window = self.read(position, min(WIDEST_WINDOW, end - position))
             if np.frombuffer(window, np.uint8).any():
                 return False
             if not len(window):
                 break
             position += len(window)
         return True
-
-    def _begins_batch(self, position: int) -> bool:
-        """Return whether a sound entry begins at `position`, paying for it if not."""
-        head = bytes(self._read(position, LOG_OVERHEAD + 5))
-        size = entry_size(head)
-        if size is None or size > self._end - position or head[16] > MAGIC:
-            return False
-        if self._holds(position, size):
-            return True
-        self._budget -= size
-        return False
-
-    def _holds(self, position: int, size: int, magic: int | None = None) -> bool:
-        """Return whether the CRC of the entry at `position` holds, reading it piece by piece."""
-        head = bytes(self._read(position, 21))
-        if len(head) < 21:
-            return False
-        magic = head[16] if magic is None else magic
-        if size < _MIN_SIZES[magic]:
-            return False
-        start, field = (21, head[17:21]) if magic == MAGIC else (16, head[12:16])
-        crc, done = 0, start
-        while done < size:
-            piece = self._read(position + done, min(BUFFER_SIZE, size - done))
-            if not len(piece):
-                return False
-            crc = crc32c(piece, crc) if magic == MAGIC else zlib.crc32(piece, crc)
-            done += len(piece)
-        return crc == int.from_bytes(field, "big")
-
-    def _search(self, start: int, stop: int, *, to_stop: bool) -> int | None:
-        """Return the position of the next provably sound magic 2 batch in ``[start, stop)``.
-
-        With `to_stop` it counts only if sound batches follow it without a gap up to `stop`.
-        """
-        width, refuted = _FIRST_WINDOW, start
-        while min(stop, self._end) - start >= HEADER_SIZE:
-            window = self._ahead(start, HEADER_SIZE)[: min(width, stop - start)]
-            if len(window) < HEADER_SIZE:
-                return None
-            for position, size in self._candidates(window, start, min(stop, self._end)):
-                if size > self._budget or position < refuted:
-                    continue
-                if self._begins_batch(position):
-                    refuted = self._walk_sound(position + size, stop) if to_stop else stop
-                    if refuted == stop:
-                        return position
-            start += len(window) - HEADER_SIZE + 1
-            width = min(width * 4, _WIDEST_WINDOW)
-        return None
-
-    def _walk_sound(self, position: int, stop: int) -> int:
-        """Return where the sound batches that begin at `position` end, or `stop`."""
-        while position < stop and self._begins_batch(position):
-            position += entry_size(self._read(position, LOG_OVERHEAD)) or stop
-        return position
-
-    def _candidates(self, window: memoryview, start: int, stop: int) -> list[tuple[int, int]]:
-        """Return (position, size) where the fields of a header in `window` could all be real."""
-        raw = np.frombuffer(window, np.uint8)
-        count = len(raw) - HEADER_SIZE + 1
-        # Three single bytes leave so little of most data that the rest costs nothing.
-        at = np.flatnonzero(
-            (raw[16 : 16 + count] == MAGIC)
-            & (raw[21 : 21 + count] == 0)
-            & (raw[8 : 8 + count] < 0x80)
-        )
-        head = np.ndarray((count,), HEADER, window, strides=(1,))[at]
-        base, delta = head["base_offset"], head["last_offset_delta"].astype(np.int64)
-        size = head["batch_length"].astype(np.int64) + LOG_OVERHEAD
-        good = (
-            (size >= HEADER_SIZE)
-            & (size <= stop - start - at)
-            & (base > self._last_offset)
-            & (delta >= 0)
-            & (base <= self._highest_offset - delta)
-            & ((head["attributes"].astype(np.int32) & (UNUSED_ATTRIBUTES & 0xFFFF)) == 0)
-            & ((head["attributes"] & CODEC_MASK) <= 4)
-            & (head["record_count"] >= 0)
-            & (head["leader_epoch"] >= -1)
-        )
-        return list(zip((at[good] + start).tolist(), size[good].tolist(), strict=True))
 
 
 def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:

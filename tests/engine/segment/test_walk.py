@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from logtool.errors import UnreadableError
 from logtool.formats import compression, control_record, record, record_batch
+from logtool.segment import resync
 from logtool.segment import walk as scanning
 from logtool.segment.damage import Reason
 from logtool.segment.walk import scan
@@ -312,14 +313,11 @@ def test_every_flip_in_an_old_format_is_reported_at_its_message(magic):
 
                 if at < 8:
                     assert not damages
-                elif at < 12:
-                    # A search finds batches of magic 2 alone: what follows is lost to the scan.
-                    assert damages[0].position == start
-                    assert rows(table)[:index] == sound[:index]
-                else:
-                    assert ranges(damages) == [(start, len(part))], (index, at, mask)
+                    continue
+                assert ranges(damages) == [(start, len(part))], (index, at, mask)
+                assert rows(table) == sound[:index] + sound[index + 1 :]
+                if at >= 12:
                     assert damages[0].framed
-                    assert rows(table) == sound[:index] + sound[index + 1 :]
 
 
 def test_a_flipped_magic_is_named_and_the_crc_vouches_for_the_rest():
@@ -493,14 +491,80 @@ def test_a_batch_in_the_value_of_a_damaged_record_is_not_taken_for_one_of_the_lo
         assert table.base_offset.tolist() == [1000, 1007, 1008]
 
 
-def test_known_gap_a_nested_batch_with_plausible_offsets_is_taken_where_the_framing_is_lost_too():
-    parts = [batch(1000, b"x"), batch(1001, batch(1001, b"nested")), batch(1002, b"y")]
-    data = b"".join(parts)
+NESTED = {
+    "of its own offset": lambda offset: entry_of(2, offset),
+    "of the offset behind it": lambda offset: entry_of(2, offset + 1),
+    "of offsets far ahead": lambda offset: entry_of(2, offset + 500) + entry_of(2, offset + 501),
+    "of magic 1": lambda offset: entry_of(1, offset + 500),
+    "of magic 0": lambda offset: entry_of(0, offset),
+}
 
-    table, _, _ = scanned(overwrite(data, len(parts[0]) + 8, bytes(4)))
 
-    assert table.base_offset.tolist() == [1000, 1001, 1002]
-    assert table.position[1] > len(parts[0])
+def entry_of(magic: int, offset: int, value: bytes = b"nested" * 5) -> bytes:
+    return batch(offset, value) if magic == 2 else message(offset, value, magic=magic)
+
+
+@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_batch_in_a_record_is_not_taken_whatever_became_of_the_header_around_it(magic, nested):
+    values = [b"x", b"y", NESTED[nested](1002), b"z", b"u", b"w" * 30]
+    parts = [entry_of(magic, 1000 + number, value) for number, value in enumerate(values)]
+    data, starts = b"".join(parts), starts_of(parts)
+    wrong = {
+        "a size of nothing": overwrite(data, starts[2] + 8, bytes(4)),
+        "a size beyond the end": overwrite(data, starts[2] + 8, struct.pack(">i", 2**30)),
+        "a size that leads into the value": overwrite(data, starts[2] + 11, b"\x4b"),
+        "a size and a CRC": flip(overwrite(data, starts[2] + 8, bytes(4)), starts[2] + 20),
+        "a CRC": flip(data, starts[2] + 20),
+    }
+    if nested in ("of offsets far ahead", "of magic 1"):  # others are told apart by nothing
+        wrong["all of the header"] = overwrite(data, starts[2], b"\xff" * 24)
+        wrong["zeros in place of the header"] = zero(data, starts[2], 24)
+
+    for what, damaged in wrong.items():
+        table, damages, _ = scanned(damaged)
+
+        assert table.position.tolist() == [*starts[:2], *starts[3:]], (what, ranges(damages))
+
+
+@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_batch_in_a_record_that_is_torn_is_not_taken(magic, nested):
+    parts = [entry_of(magic, 1000), entry_of(magic, 1001, NESTED[nested](1001) + b"v" * 100)]
+
+    table, (damage,), _ = scanned(b"".join(parts)[:-50])
+
+    assert table.base_offset.tolist() == [1000]
+    assert damage.reason is Reason.INCOMPLETE
+
+
+def test_messages_in_a_wrapper_that_stores_them_as_they_are_are_not_taken():
+    noise = [bytes(random.Random(n).randbytes(200)) for n in range(4)]
+    for magic, base in itertools.product((0, 1), (0, 1000)):
+        parts = [
+            wrapper(base + 3, *noise, magic=magic, codec=compression.SNAPPY),
+            message(base + 4, b"x", magic=magic),
+            message(base + 5, b"y", magic=magic),
+        ]
+        data, starts = b"".join(parts), starts_of(parts)
+        assert noise[0] in data
+        for at in (8, 10, 11, 20, 30):
+            table, _, _ = scanned(flip(data, at), base_offset=base)
+
+            assert table.position.tolist() == starts[1:], (magic, base, at)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_sound_batches_between_two_damages_are_found_whatever_is_wrong_with_the_sizes(magic):
+    parts = [entry_of(magic, 1000 + number, b"v" * 30) for number in range(9)]
+    data, starts = b"".join(parts), starts_of(parts)
+    for one, other in itertools.combinations(range(9), 2):
+        for how in (bytes(4), struct.pack(">i", 2**30), b"\0\0\0\x50"):
+            wrong = overwrite(overwrite(data, starts[one] + 8, how), starts[other] + 8, how)
+            table, _, _ = scanned(wrong)
+
+            kept = [at for number, at in enumerate(starts) if number not in (one, other)]
+            assert table.position.tolist() == kept, (one, other, how)
 
 
 def test_a_batch_whose_offset_lies_beyond_the_reach_of_the_segment_is_no_place_to_go_on():
@@ -525,7 +589,7 @@ def test_segments_at_the_ends_of_the_offset_range_are_scanned():
 
 
 def test_a_batch_found_by_a_search_may_begin_at_every_byte_of_a_window():
-    window = scanning._FIRST_WINDOW
+    window = resync.FIRST_WINDOW
     data = batch(BASE, b"v")
 
     for junk in [*range(1, 90), *range(window - 90, window + 90)]:

@@ -1,0 +1,415 @@
+"""Where the log goes on behind damage: the search for the next sound batch, of any magic.
+
+A broker never does this, so there is no rule of Kafka's to follow. Damage hides where the next
+batch begins, and a record may hold whole batches in its value, with sound CRCs. So a candidate is a
+header whose fields could all be real and whose CRC holds, and these rules decide whether it is one
+of the log:
+
+1. Its offsets lie behind the last sound batch before the damage, and in reach of the segment.
+2. A candidate inside of an earlier candidate is never taken.
+3. If a sound batch begins where the size field of the damage says, which rules 4 and 5 do not
+   speak against, the damage is *framed*. Candidates before that count only if they are proven, and
+   sound batches follow them without a gap up to there: a wrong size can lead to a batch, too.
+4. If the damage still begins with a header that could be real, but for its size, that header
+   vouches for its offsets and its CRC. A candidate up to whose first byte that CRC holds is proven:
+   only the size was wrong. Others whose offsets are not behind those of the header, or whose magic
+   is below it, are suspects: that is what a record, or a compressed message whose stream stores
+   bytes as they are, holds of its own.
+5. A candidate that is not proven counts if the chain of sound batches that it begins reaches the
+   end, or `FAR`. Else the next candidate behind the chain decides. Behind a header that vouches,
+   the chain counts only if there are offsets between the two for another damaged batch; where no
+   candidate follows, if its offset is the very next one and the damage is not cut off by the end of
+   the file.
+6. Without such a header the chain counts, unless the offsets of the next candidate contradict
+   it: then the longer of the two chains does. A batch in a record whose own header is destroyed can
+   still be taken, if its offset is one of those that are missing; nothing tells it apart.
+7. Where nothing else was found, the first suspect counts whose chain reaches the end.
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from crc32c import crc32c
+
+from logtool.formats import compression
+from logtool.formats.record_batch import (
+    CODEC_MASK,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    MIN_ENTRY_SIZE,
+    TIMESTAMP_TYPE,
+    UNUSED_ATTRIBUTES,
+    Column,
+)
+from logtool.segment.damage import entry_size
+
+FAR = 4 * 1024 * 1024
+"""Bytes of sound batches that no value of a record holds by accident: several times the 1 MiB that
+``max.message.bytes`` is by default."""
+
+FIRST_WINDOW, WIDEST_WINDOW = 4096, 256 * 1024
+"""Bytes that a search looks at in one go: few where the next batch is likely to be near."""
+_MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
+"""Bytes of the smallest entry by magic."""
+_CRC_FIELDS = (slice(12, 16), slice(12, 16), slice(17, 21))
+_CRC_STARTS = (16, 16, 21)
+_LEGACY_ATTRIBUTES = (CODEC_MASK, CODEC_MASK | TIMESTAMP_TYPE)
+_LENGTHS = (18, 26)
+"""Byte of the length of the key in a message of magic 0 and 1."""
+
+
+class Source(Protocol):
+    """The bytes of a scan, as far as there are any."""
+
+    end: int
+    """Where the file ends, or is taken to end; less once it turned out to have shrunk."""
+
+    def ahead(self, position: int, need: int) -> memoryview:
+        """Return what a buffer holds from `position` on: `need` bytes, fewer at the end."""
+
+    def read(self, position: int, size: int) -> memoryview:
+        """Return `size` bytes, fewer at the end."""
+
+
+class Offsets(NamedTuple):
+    """Which offsets a batch behind damage may have."""
+
+    last: int
+    """Of the sound batches before it."""
+    highest: int
+    """In reach of the segment."""
+
+
+class Header(NamedTuple):
+    """What the first bytes of an entry say, be they right or not."""
+
+    position: int
+    size: int
+    magic: int
+    base_offset: int
+    """Of magic 0 and 1 the last offset: the first is known only once it is unpacked."""
+    last_offset: int
+
+
+@dataclass(slots=True)
+class _Floor:
+    """The byte before which no candidate counts; who goes through the candidates raises it."""
+
+    position: int
+
+
+class Resync:
+    """The search of one scan; `budget` is what it may still hash in vain."""
+
+    def __init__(self, source: Source, budget: int, piece: int) -> None:
+        self._source = source
+        self.budget = budget
+        self._piece = piece
+        """Bytes that are read at once for a CRC."""
+        self._follower: tuple[int, Header] | None = None
+        """Where it was last looked for what follows a chain, and what was found."""
+
+    def next_batch(
+        self, at: int, behind: int | None, offsets: Offsets, *, torn: bool
+    ) -> int | None:
+        """Return where the log goes on behind damage at `at`; None where it does not.
+
+        `behind` is where it is framed to end, None where it is not; `torn` says that its size field
+        leads beyond the end of the file.
+        """
+        damaged = header_of(self._source.read(at, HEADER_SIZE), at, offsets)
+        if behind is not None:
+            return self._swallowed(damaged, behind, offsets) if damaged else None
+        proof = _Proof(self, damaged) if damaged else None
+        suspects: list[Header] = []
+        refuted = _Floor(at)
+        for candidate in self._sound(at + 1, self._source.end, offsets, refuted):
+            refuted.position = candidate.position + candidate.size
+            if proof and proof.holds(candidate.position):
+                return candidate.position
+            if damaged and _is_suspect(candidate, damaged):
+                suspects.append(candidate)
+                continue
+            refuted.position, taken = self._judge(candidate, damaged, offsets, torn=torn)
+            if taken:
+                return candidate.position
+        return self._last_resort(suspects)
+
+    def frames(self, at: int, behind: int, offsets: Offsets) -> bool:
+        """Return whether damage at `at` is framed: whether a sound batch of the log is `behind`."""
+        if behind == self._source.end:
+            return True
+        if not self.begins_batch(behind):
+            return False
+        damaged = header_of(self._source.read(at, HEADER_SIZE), at, offsets)
+        entry = header_of(self._source.read(behind, HEADER_SIZE), behind, None)
+        if damaged is None or entry is None:
+            return True
+        if entry.base_offset <= damaged.last_offset:
+            return False
+        enough = min(self._source.end, behind + FAR)
+        end, last = self._chain(entry, enough)
+        if end >= enough:
+            return True
+        follower = next(self._sound(end, self._source.end, offsets), None)
+        self._follower = follower and (end + 1, follower)
+        return follower is None or follower.base_offset > last + 1
+
+    def _swallowed(self, damaged: Header, stop: int, offsets: Offsets) -> int | None:
+        """Return where sound batches begin that a wrong size leads over, all of them up to `stop`.
+
+        A message may end with sound batches in its value: the CRC tells the two apart.
+        """
+        proof = _Proof(self, damaged)
+        for candidate in self._sound(damaged.position + 1, stop, offsets):
+            if proof.holds(candidate.position) and self._chain(candidate, stop)[0] == stop:
+                return candidate.position
+        return None
+
+    def _judge(
+        self, candidate: Header, damaged: Header | None, offsets: Offsets, *, torn: bool
+    ) -> tuple[int, bool]:
+        """Return where the chain of a candidate ends, and whether it is of the log (rules 5, 6)."""
+        enough = min(self._source.end, candidate.position + FAR)
+        end, last = self._chain(candidate, enough)
+        if end >= enough:
+            return end, True
+        follower = next(self._sound(end, self._source.end, offsets), None)
+        self._follower = follower and (end + 1, follower)
+        if follower is None:
+            next_one = damaged is not None and candidate.base_offset == damaged.last_offset + 1
+            return end, damaged is None or (next_one and not torn)
+        if damaged:
+            return end, follower.base_offset > last + 1
+        if follower.base_offset > last:
+            return end, True
+        enough = min(self._source.end, follower.position + FAR)
+        reached, _ = self._chain(follower, enough)
+        longer = reached >= enough or reached - follower.position > end - candidate.position
+        return end, not longer
+
+    def _last_resort(self, suspects: list[Header]) -> int | None:
+        reached = 0
+        for suspect in suspects:
+            if suspect.position < reached:
+                continue
+            reached, _ = self._chain(suspect, self._source.end)
+            if reached >= self._source.end:
+                return suspect.position
+        return None
+
+    def _chain(self, first: Header, stop: int) -> tuple[int, int]:
+        """Return where the sound batches end that begin with `first`, and their last offset."""
+        position, last = first.position + first.size, first.last_offset
+        while position < stop:
+            head = header_of(self._source.read(position, HEADER_SIZE), position, None)
+            if head is None or head.base_offset <= last or not self.begins_batch(position):
+                break
+            position, last = position + head.size, head.last_offset
+        return position, last
+
+    def begins_batch(self, position: int) -> bool:
+        """Return whether a sound entry begins at `position`, paying for it if not."""
+        head = bytes(self._source.read(position, LOG_OVERHEAD + 5))
+        size = entry_size(head)
+        if size is None or size > self._source.end - position or head[16] > MAGIC:
+            return False
+        if self.holds(position, size):
+            return True
+        self.budget -= size
+        return False
+
+    def holds(self, position: int, size: int, magic: int | None = None) -> bool:
+        """Return whether the CRC of the entry at `position` holds, reading it piece by piece."""
+        head = bytes(self._source.read(position, 21))
+        if len(head) < 21:
+            return False
+        magic = head[16] if magic is None else magic
+        if size < _MIN_SIZES[magic]:
+            return False
+        done = _CRC_STARTS[magic]
+        crc = self.crc(magic, 0, position + done, position + size)
+        return crc == int.from_bytes(head[_CRC_FIELDS[magic]], "big")
+
+    def crc(self, magic: int, crc: int, start: int, stop: int) -> int | None:
+        """Return the CRC that magic has over more bytes; None where the file ends before."""
+        while start < stop:
+            piece = self._source.read(start, min(self._piece, stop - start))
+            if not len(piece):
+                return None
+            crc = crc32c(piece, crc) if magic == MAGIC else zlib.crc32(piece, crc)
+            start += len(piece)
+        return crc
+
+    def _sound(
+        self, start: int, stop: int, offsets: Offsets, floor: "_Floor | None" = None
+    ) -> Iterator[Header]:
+        """Yield the candidates in ``[start, stop)`` whose CRC holds, paying for those of others."""
+        seen, follower = self._follower or (None, None)
+        if follower and seen == start and follower.base_offset > offsets.last:
+            start = follower.position  # behind a chain it was looked for to judge the chain
+        width = FIRST_WINDOW
+        while (end := min(stop, self._source.end)) - start >= MIN_ENTRY_SIZE:
+            data = self._source.ahead(start, HEADER_SIZE)[: min(width, stop - start)]
+            if len(data) < MIN_ENTRY_SIZE:
+                return
+            # The last bytes of a file may hold a message of magic 0 and no longer header.
+            keep = MIN_ENTRY_SIZE if start + len(data) >= end else HEADER_SIZE
+            for candidate in _candidates(data, len(data) - keep + 1, start, end, offsets):
+                if candidate.size > self.budget or (floor and candidate.position < floor.position):
+                    continue
+                if self._fits(candidate) and self.begins_batch(candidate.position):
+                    yield candidate
+            start += len(data) - keep + 1
+            width = min(width * 4, WIDEST_WINDOW)
+
+    def _fits(self, candidate: Header) -> bool:
+        """Return whether the lengths in a message of magic 0 or 1 come to its size."""
+        if candidate.magic == MAGIC:
+            return True
+        at = _LENGTHS[candidate.magic]
+        key = int.from_bytes(self._source.read(candidate.position + at, 4), "big", signed=True)
+        at += 4 + max(key, 0)
+        if key < -1 or at + 4 > candidate.size:
+            return False
+        value = int.from_bytes(self._source.read(candidate.position + at, 4), "big", signed=True)
+        return value >= -1 and at + 4 + max(value, 0) == candidate.size
+
+
+class _Proof:
+    """The CRC of a damaged entry whose size may be wrong alone, up to one place after another."""
+
+    def __init__(self, search: Resync, damaged: Header) -> None:
+        self._search = search
+        self._magic = damaged.magic
+        start = _CRC_STARTS[damaged.magic]
+        head = bytes(search._source.read(damaged.position, 21))
+        self._stored = int.from_bytes(head[_CRC_FIELDS[damaged.magic]], "big")
+        self._done = damaged.position + start
+        self._least = damaged.position + _MIN_SIZES[damaged.magic]
+        self._crc: int | None = 0
+
+    def holds(self, position: int) -> bool:
+        """Return whether the entry is sound if it ends at `position`; these rise."""
+        if position < self._least or self._crc is None:
+            return False
+        self._crc = self._search.crc(self._magic, self._crc, self._done, position)
+        self._done = position
+        return self._crc == self._stored
+
+
+def _is_suspect(candidate: Header, damaged: Header) -> bool:
+    return candidate.base_offset <= damaged.last_offset or candidate.magic < damaged.magic
+
+
+def header_of(head: memoryview, position: int, offsets: Offsets | None) -> Header | None:
+    """Return what a header says, None where it cannot be one.
+
+    With `offsets` its size is not looked at, but for that its offsets have to be possible.
+    """
+    if len(head) < MIN_ENTRY_SIZE or head[16] > MAGIC:
+        return None
+    magic, base = head[16], int.from_bytes(head[:8], "big", signed=True)
+    size, last = entry_size(head) or 0, base
+    if magic == MAGIC:
+        if len(head) < HEADER_SIZE:
+            return None
+        fields = np.frombuffer(head, HEADER, 1)[0]
+        delta, count = int(fields["last_offset_delta"]), int(fields["record_count"])
+        # Behind damage one of the two may be wrong, and cleaning leaves fewer records than offsets.
+        last += min(delta, max(count - 1, 0)) if offsets else delta
+        if offsets and not (
+            delta >= 0
+            and int(fields["attributes"]) & UNUSED_ATTRIBUTES & 0xFFFF == 0
+            and int(fields["attributes"]) & CODEC_MASK <= compression.ZSTD
+            and count >= 0
+            and int(fields["leader_epoch"]) >= -1
+        ):
+            return None
+    elif offsets and head[17] & ~_LEGACY_ATTRIBUTES[magic]:
+        return None
+    if offsets and not offsets.last < base <= last <= offsets.highest:
+        return None
+    return Header(position=position, size=size, magic=magic, base_offset=base, last_offset=last)
+
+
+def _candidates(
+    data: memoryview, count: int, start: int, stop: int, offsets: Offsets
+) -> Iterator[Header]:
+    """Yield the headers at the first `count` bytes of `data` whose fields could be real, in order.
+
+    `start` is the file position of ``data[0]``. Of messages of magic 0 and 1 the fields are looked
+    at up to the attributes.
+    """
+    columns = _legacy(data[: count + MIN_ENTRY_SIZE - 1], start, stop, offsets)
+    if len(data) >= HEADER_SIZE:
+        modern = _modern(data, start, stop, offsets)
+        columns = np.concatenate((columns, modern), axis=1) if columns.size else modern
+    if columns.shape[1] > 1:
+        columns = columns[:, np.argsort(columns[0], kind="stable")]
+    yield from map(Header._make, zip(*columns.tolist(), strict=True))
+
+
+def _modern(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
+    """Return a row for each field of `Header`."""
+    raw = np.frombuffer(data, np.uint8)
+    count = len(raw) - HEADER_SIZE + 1
+    # Three single bytes leave so little of most data that the rest costs nothing.
+    at = np.flatnonzero(
+        (raw[16 : 16 + count] == MAGIC) & (raw[21 : 21 + count] == 0) & (raw[8 : 8 + count] < 0x80)
+    )
+    head = np.ndarray((count,), HEADER, data, strides=(1,))[at]
+    base, delta = head["base_offset"], head["last_offset_delta"].astype(np.int64)
+    size = head["batch_length"].astype(np.int64) + LOG_OVERHEAD
+    good = (
+        (size >= HEADER_SIZE)
+        & (size <= stop - start - at)
+        & (base > offsets.last)
+        & (delta >= 0)
+        & (base <= offsets.highest - delta)
+        & ((head["attributes"].astype(np.int32) & (UNUSED_ATTRIBUTES & 0xFFFF)) == 0)
+        & ((head["attributes"] & CODEC_MASK) <= compression.ZSTD)
+        & (head["record_count"] >= 0)
+        & (head["leader_epoch"] >= -1)
+    )
+    magic = np.full(len(at), MAGIC)
+    return np.array((at + start, size, magic, base, base + delta))[:, good]
+
+
+_LEGACY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("crc", ">u4"), ("magic", "u1")])
+
+
+def _legacy(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
+    """Return a row for each field of `Header`."""
+    raw = np.frombuffer(data, np.uint8)
+    count = len(raw) - MIN_ENTRY_SIZE + 1
+    if count <= 0:
+        return np.empty((len(Header._fields), 0), np.int64)
+    good = raw[16 : 16 + count] <= 1
+    good &= raw[17 : 17 + count] <= _LEGACY_ATTRIBUTES[1]
+    good &= raw[8 : 8 + count] < 0x80
+    # No entry is empty: that alone leaves nothing of zeros.
+    good &= (raw[9 : 9 + count] | raw[10 : 10 + count] | raw[11 : 11 + count]) != 0
+    low, high = max(offsets.last + 1, 0).to_bytes(8, "big"), offsets.highest.to_bytes(8, "big")
+    for byte in range(4):
+        if low[byte] != high[byte]:
+            break
+        good &= raw[byte : byte + count] == low[byte]
+    at = np.flatnonzero(good)
+    head = np.ndarray((count,), _LEGACY, data, strides=(1,))[at]
+    offset, size = head["offset"], head["size"].astype(np.int64) + LOG_OVERHEAD
+    attributes, magic = raw[at + 17], head["magic"]
+    good = (
+        (size >= np.where(magic == 0, _MIN_SIZES[0], _MIN_SIZES[1]))
+        & (size <= stop - start - at)
+        & (offset > offsets.last)
+        & (offset <= offsets.highest)
+        & ((attributes & CODEC_MASK) <= compression.LZ4)
+        & ((magic == 1) | (attributes <= CODEC_MASK))
+    )
+    return np.array((at + start, size, magic, offset, offset))[:, good]
