@@ -1,8 +1,9 @@
-"""The records of ``__cluster_metadata`` that say where partitions are and how topics are set.
+"""The records of ``__cluster_metadata``.
 
-Their fields stand in the table ``cluster_metadata`` (see `logtool.formats.messages.schema`); those
-that the image of the cluster needs become the classes here, and everything else is an
-`OtherRecord`. Source: ``common/metadata``, ``MetadataRecordSerde`` (Kafka 3.9 to 4.3).
+Their fields stand in the table ``cluster_metadata`` (see `logtool.formats.messages.schema`). Those
+about topics, partitions and settings, of which there are many, become classes here; every other one
+is an `OtherRecord` with its fields. Source: ``common/metadata``, ``MetadataRecordSerde`` (Kafka 3.9
+to 4.3).
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 """Resource types of a ConfigRecord."""
 NO_LEADER = -1
 _SAME_LEADER = -2
+_SAME_STATE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,14 @@ class PartitionRecord:
     partition_epoch: int
     directories: tuple[str, ...]
     """``directory.id`` of the log dir of each replica; empty in version 0."""
+    elr: tuple[int, ...] = ()
+    """Eligible leader replicas: not in sync, but known to have every committed record (KIP-966)."""
+    last_known_elr: tuple[int, ...] = ()
+    """Those of them that were not shut down in order; and the last leader, where none is left."""
+    removing: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    recovery_state: int = 0
+    """1 while a leader that was elected unclean has not recovered (``LeaderRecoveryState``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,11 @@ class PartitionChangeRecord:
     leader: int | None
     replicas: tuple[int, ...] | None
     directories: tuple[str, ...] | None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    recovery_state: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +91,6 @@ class RemoveTopicRecord:
     topic_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerLogDirs:
-    """Which log dirs a broker had, and its release, as it registered or said later."""
-
-    broker_id: int
-    directories: tuple[str, ...] | None
-    """``directory.id`` of each that was online; None where a change is of something else."""
-    metadata_version: int | None = None
-    """The highest that it supports; None in a change, which does not say."""
-
-
 class Transaction(IntEnum):
     """Records that bind those between them; what is not ended does not count."""
 
@@ -97,10 +101,12 @@ class Transaction(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OtherRecord:
-    """A record of a type or version that is not decoded."""
+    """A record of any other type."""
 
     type: int
     version: int
+    data: Value | None = None
+    """Its fields; None where its type or version is not known."""
 
 
 Record = (
@@ -109,7 +115,6 @@ Record = (
     | PartitionChangeRecord
     | ConfigRecord
     | RemoveTopicRecord
-    | BrokerLogDirs
     | Transaction
     | OtherRecord
 )
@@ -118,13 +123,10 @@ Record = (
 def parse(value: bytes | memoryview) -> Record:
     """Decode the value of one record; FormatError when a broker could not read it."""
     data = bytes(value)
-    kind, version, _ = internal_topics.parse_frame(data)
-    if kind not in _RECORDS:
-        return OtherRecord(kind, version)
     decoded = internal_topics.decode_framed(CLUSTER_METADATA, data)
-    if decoded.data is None:
-        return OtherRecord(kind, version)
-    return _RECORDS[kind](decoded.data)
+    if decoded.data is None or decoded.type not in _RECORDS:
+        return OtherRecord(decoded.type, decoded.version, decoded.data)
+    return _RECORDS[decoded.type](decoded.data)
 
 
 def _partition(data: Value) -> Record:
@@ -137,6 +139,11 @@ def _partition(data: Value) -> Record:
         leader_epoch=data["leaderEpoch"],
         partition_epoch=data["partitionEpoch"],
         directories=tuple(data.get("directories", ())),
+        elr=_all(data, "eligibleLeaderReplicas") or (),
+        last_known_elr=_all(data, "lastKnownElr") or (),
+        removing=tuple(data["removingReplicas"]),
+        adding=tuple(data["addingReplicas"]),
+        recovery_state=data.get("leaderRecoveryState", 0),
     )
 
 
@@ -151,6 +158,7 @@ def _config(data: Value) -> Record:
 
 def _partition_change(data: Value) -> Record:
     leader = data.get("leader", _SAME_LEADER)
+    state = data.get("leaderRecoveryState", _SAME_STATE)
     return PartitionChangeRecord(
         topic_id=data["topicId"],
         partition_id=data["partitionId"],
@@ -158,6 +166,11 @@ def _partition_change(data: Value) -> Record:
         leader=None if leader == _SAME_LEADER else leader,
         replicas=_all(data, "replicas"),
         directories=_all(data, "directories"),
+        elr=_all(data, "eligibleLeaderReplicas"),
+        last_known_elr=_all(data, "lastKnownElr"),
+        removing=_all(data, "removingReplicas"),
+        adding=_all(data, "addingReplicas"),
+        recovery_state=None if state == _SAME_STATE else state,
     )
 
 
@@ -167,26 +180,16 @@ def _all(data: Value, name: str) -> tuple[Any, ...] | None:
     return None if found is None else tuple(found)
 
 
-def _register_broker(data: Value) -> Record:
-    features = {one["name"]: one["maxSupportedVersion"] for one in data["features"]}
-    log_dirs = _all(data, "logDirs") or ()
-    return BrokerLogDirs(data["brokerId"], log_dirs, features.get("metadata.version"))
-
-
 def _transaction(kind: Transaction) -> Callable[[Value], Record]:
     return lambda _: kind
 
 
 _RECORDS: dict[int, Callable[[Value], Record]] = {
-    0: _register_broker,
     2: lambda data: TopicRecord(data["name"], data["topicId"]),
     3: _partition,
     4: _config,
     5: _partition_change,
     9: lambda data: RemoveTopicRecord(data["topicId"]),
-    17: lambda data: BrokerLogDirs(data["brokerId"], _all(data, "logDirs")),
     **{int(kind): _transaction(kind) for kind in Transaction},
 }
 """By type: what makes the record of the fields."""
-TYPES = frozenset(_RECORDS)
-"""The types that are decoded, in the versions known."""

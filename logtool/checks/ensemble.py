@@ -140,7 +140,7 @@ class Ensemble:
         """Return the release of the broker that registered last; None where nothing tells it."""
         if not self.image or self.node_id is None:
             return None
-        level = self.image.metadata_versions.get(self.node_id)
+        level = self.image.metadata_version_of(self.node_id)
         return None if level is None else releases.of_feature(level)
 
     @cached_property

@@ -148,7 +148,7 @@ def versions(run: Examination) -> Versions:
         mode = "zookeeper"
     level = None
     if whole.image and whole.node_id is not None:
-        level = whole.image.metadata_versions.get(whole.node_id)
+        level = whole.image.metadata_version_of(whole.node_id)
     return Versions(
         state=State.INFO if whole.is_kafka_assumed else State.GOOD,
         kafka=releases.text(whole.kafka),

@@ -1,5 +1,8 @@
-"""The metadata log as an image of topics, partitions, brokers and configurations.
+"""The metadata log as an image of everything that is known of a cluster.
 
 image     the image that the newest snapshot and the log behind it give
+state     what an image holds, and what is asked of it
+replay    what each record changes, and which do not apply
+reading   the records, one after the other
 releases  which releases of Kafka a log dir shows
 """

@@ -9,7 +9,6 @@ from logtool.errors import FormatError
 from logtool.formats import compression, record
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.messages.cluster_metadata import (
-    BrokerLogDirs,
     ConfigRecord,
     OtherRecord,
     PartitionChangeRecord,
@@ -64,23 +63,21 @@ def as_kafka_says(kind, data):
             return PartitionRecord(
                 data["topicId"], data["partitionId"], of("replicas"), of("isr"), data["leader"],
                 data["leaderEpoch"], data["partitionEpoch"], of("directories") or (),
+                of("eligibleLeaderReplicas") or (), of("lastKnownElr") or (),
+                of("removingReplicas"), of("addingReplicas"), data.get("leaderRecoveryState", 0),
             )  # fmt: skip
         case "PARTITION_CHANGE_RECORD":
             return PartitionChangeRecord(
                 data["topicId"], data["partitionId"], of("isr"), data.get("leader"),
-                of("replicas"), of("directories"),
+                of("replicas"), of("directories"), of("eligibleLeaderReplicas"),
+                of("lastKnownElr"), of("removingReplicas"), of("addingReplicas"),
+                data.get("leaderRecoveryState"),
             )  # fmt: skip
         case "CONFIG_RECORD":
             names = ("resourceType", "resourceName", "name", "value")
             return ConfigRecord(*(data[name] for name in names))
         case "REMOVE_TOPIC_RECORD":
             return RemoveTopicRecord(data["topicId"])
-        case "REGISTER_BROKER_RECORD":
-            features = {one["name"]: one["maxSupportedVersion"] for one in data["features"]}
-            metadata_version = features.get("metadata.version")
-            return BrokerLogDirs(data["brokerId"], of("logDirs") or (), metadata_version)
-        case "BROKER_REGISTRATION_CHANGE_RECORD":
-            return BrokerLogDirs(data["brokerId"], of("logDirs"))
         case "BEGIN_TRANSACTION_RECORD" | "END_TRANSACTION_RECORD" | "ABORT_TRANSACTION_RECORD":
             return Transaction[kind.split("_")[0]]
     return None
@@ -126,7 +123,10 @@ def test_a_partition_has_directories_from_version_1_on(version):
 
     found = cluster_metadata.parse(made.framed(3, version, *fields, tags=tags))
 
-    assert found == PartitionRecord(ID, 3, (1, 2), (2,), 2, 5, 6, (ID, HOME) if version else ())
+    homes, elr = (ID, HOME) if version else (), (1,) if version == 2 else ()
+    assert found == PartitionRecord(
+        ID, 3, (1, 2), (2,), 2, 5, 6, homes, elr, removing=(7,), recovery_state=1
+    )
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -156,7 +156,7 @@ def test_an_unknown_tagged_field_is_skipped(tag):
 
 
 @pytest.mark.parametrize(
-    ("kind", "version"), [(0, 5), (1, 0), (2, 1), (3, 3), (5, 9), (23, 1), (512, 0)]
+    ("kind", "version"), [(0, 5), (1, 1), (2, 1), (3, 3), (5, 9), (23, 1), (512, 0)]
 )
 def test_an_unknown_type_or_version_is_a_value(kind, version):
     value = made.framed(kind, version) + b"of a later Kafka"

@@ -78,8 +78,8 @@ def snapshot(home, offset, *values, epoch=1, footer=True):
 
 
 def comparable(image):
-    """Return an image without how it was read; a snapshot does not keep the order of settings."""
-    return replace(image, offset=0)
+    """Return an image without how it was read; only the first snapshot has the first voters."""
+    return replace(image, offset=0, voters=None, kraft_version=0)
 
 
 @pytest.mark.parametrize("name", WITH_LOG_FROM_0)
@@ -107,7 +107,9 @@ def test_a_snapshot_changes_nothing_of_what_the_log_says(scenario, name, tmp_pat
             continue
         whole = metadata_image.read(source)
         log_only = only(source, tmp_path / source.parent.name, LOG)
-        assert whole == metadata_image.read(log_only)
+        by_log = metadata_image.read(log_only)
+        assert comparable(whole) == comparable(by_log)
+        assert whole.problem_count == by_log.problem_count == 0
         assert whole == metadata_image.read(source.parent)
         assert whole.damage is None
         assert whole.not_understood == 0

@@ -1,0 +1,128 @@
+"""The records of a metadata log or snapshot, one after the other, with where each stands."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from logtool.disk.files import LogFile
+from logtool.errors import FormatError
+from logtool.formats import compression, control_record, record
+from logtool.formats.control_record import KRAFT_VERSION, KRAFT_VOTERS
+from logtool.formats.messages import cluster_metadata, codec, schema
+from logtool.formats.messages.cluster_metadata import Record
+from logtool.formats.messages.codec import Value
+from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC
+from logtool.segment.damage import Reason
+from logtool.segment.walk import Chunk, scan
+
+_CONTROL = {
+    control_record.LEADER_CHANGE: "LeaderChangeMessage",
+    control_record.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
+    KRAFT_VERSION: "KRaftVersionRecord",
+    KRAFT_VOTERS: "VotersRecord",
+}
+UNREADABLE = -1
+"""In place of the type of a control record that does not decode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A control record of KRaft."""
+
+    type: int
+    data: Value
+    """Its fields; empty where they are not known."""
+
+
+class Entry(NamedTuple):
+    """One record and where it stands."""
+
+    path: Path
+    position: int
+    """Of its batch."""
+    offset: int
+    """In a snapshot a number from 0, which has nothing to do with the offsets of the log."""
+    epoch: int
+    timestamp_ms: int
+    content: Record | Control
+
+
+class Batch(NamedTuple):
+    """One batch; its records are decoded when they are asked for."""
+
+    position: int
+    base_offset: int
+    last_offset: int
+    entries: Iterator[Entry]
+    """FormatError at the first record that a broker could not read."""
+
+
+def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[Batch]:
+    """Yield the batches of a log or snapshot; FormatError at damage.
+
+    A torn tail, which a broker cuts off and fetches again, ends an `active` segment.
+    """
+    with LogFile(path) as log:
+        for chunk in scan(log, base_offset=base_offset):
+            damage = chunk.damage
+            if damage and active and damage.reason in (Reason.INCOMPLETE, Reason.ZEROS):
+                return
+            if damage:
+                raise FormatError(damage.message, damage.position, path)
+            table = chunk.table
+            for row in range(len(table)):
+                yield Batch(
+                    int(table.position[row]),
+                    int(table.base_offset[row]),
+                    int(table.last_offset[row]),
+                    _entries(chunk, row, path),
+                )
+
+
+def _entries(chunk: Chunk, row: int, path: Path) -> Iterator[Entry]:
+    table = chunk.table
+    position, data = int(table.position[row]), chunk.batch(row)
+    if table.magic[row] != MAGIC or len(data) != table.size[row]:
+        raise FormatError("a batch of another kind than a metadata log has", position, path)
+    try:
+        codec_id = int(table.attributes[row]) & CODEC_MASK
+        payload = compression.decompress(codec_id, data[HEADER_SIZE:])
+        records, wrong = record.parse(payload, int(table.record_count[row]))
+        base, epoch = int(table.base_offset[row]), int(table.leader_epoch[row])
+        base_ms, is_control = int(table.base_timestamp[row]), bool(table.is_control[row])
+        columns = (
+            records.offset_delta, records.timestamp_delta, records.value_position,
+            records.value_length, records.key_position, records.key_length,
+        )  # fmt: skip
+        for delta, later, start, size, key, key_size in zip(
+            *(c.tolist() for c in columns), strict=True
+        ):
+            value = payload[start : start + max(size, 0)]
+            content: Record | Control
+            if is_control:
+                content = _control(bytes(payload[key : key + max(key_size, 0)]), bytes(value))
+            else:
+                content = cluster_metadata.parse(value)
+            yield Entry(path, position, base + delta, epoch, base_ms + later, content)
+        if wrong:
+            raise wrong
+    except FormatError as error:
+        raise FormatError(error.reason, position, path) from error
+
+
+def _control(key: bytes, value: bytes) -> Control:
+    """Return a control record; one that does not decode is kept without fields, as Kafka goes on.
+
+    Its version is the first field; one that is newer is read as the newest known.
+    """
+    kind = UNREADABLE
+    try:
+        kind = control_record.parse(key, value).type
+        if kind in _CONTROL:
+            message = schema.table("control_records").named(_CONTROL[kind])
+            version = min(int.from_bytes(value[:2], "big", signed=True), message.versions.last)
+            return Control(kind, codec.decode(message, version, value, whole=False))
+    except FormatError:
+        pass
+    return Control(kind, {})

@@ -1,0 +1,364 @@
+"""What each record of the metadata log changes, and which do not apply.
+
+A record applies as a broker's or controller's own classes say: where these throw, a `Problem` is
+noted, and the record is passed over, as a broker does; a controller ends. Source:
+``MetadataBatchLoader.replay``, ``MetadataDelta`` and the deltas of its parts, such as
+``TopicsDelta``, ``ClusterDelta`` and ``AclsDelta``, ``PartitionRegistration.merge`` (Kafka 3.9 and
+4.x).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from logtool.formats.control_record import KRAFT_VERSION, KRAFT_VOTERS
+from logtool.formats.messages.cluster_metadata import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    ConfigRecord,
+    OtherRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    Record,
+    RemoveTopicRecord,
+    TopicRecord,
+    Transaction,
+)
+from logtool.formats.messages.codec import Value
+from logtool.metadata.reading import Control, Entry
+from logtool.metadata.state import MOST_PROBLEMS, MetadataImage, Problem, QuotaEntity
+
+Key = TypeVar("Key")
+_FENCING = {1: True, 0: None, -1: False}
+"""``BrokerRegistrationFencingChange``"""
+_SHUTDOWN = {1: True, 0: None}
+"""``BrokerRegistrationInControlledShutdownChange``"""
+_MECHANISMS = (1, 2)
+"""Of SCRAM: SHA-256, SHA-512."""
+_LISTS = ("endPoints", "features")
+
+
+class Watcher(Protocol):
+    """Who is told of each record as it is applied."""
+
+    def before(self, entry: Entry) -> None:
+        """Look at the image before."""
+
+    def after(self, entry: Entry, problem: str | None) -> None:
+        """Look at it afterwards; `problem` says why the record does not apply."""
+
+
+class Replay:
+    """Folds records into an image."""
+
+    def __init__(self, image: MetadataImage | None = None) -> None:
+        self.image = image or MetadataImage()
+        self.watcher: Watcher | None = None
+        self._pending: list[Entry] | None = None
+        """The records of a transaction that is open."""
+
+    def receive(self, entry: Entry) -> None:
+        """Apply a record, or keep it until its transaction ends."""
+        image, content = self.image, entry.content
+        image.epoch, image.timestamp_ms = entry.epoch, entry.timestamp_ms
+        if isinstance(content, Transaction):
+            self._transaction(entry, content)
+        elif self._pending is not None and not isinstance(content, Control):
+            self._pending.append(entry)
+        else:
+            self.apply(entry)
+
+    def _transaction(self, entry: Entry, kind: Transaction) -> None:
+        problem = None
+        begun = self._pending is not None
+        if kind is Transaction.BEGIN and begun:
+            problem = "a transaction begins, but another one has not ended"
+        elif kind is not Transaction.BEGIN and not begun:
+            word = "ends" if kind is Transaction.END else "is aborted"
+            problem = f"a transaction {word}, but none has begun"
+        if self.watcher:
+            self.watcher.before(entry)
+        if problem:
+            self._note(entry, problem)
+        if self.watcher:
+            self.watcher.after(entry, problem)
+        if problem:
+            return
+        pending, self._pending = self._pending or [], [] if kind is Transaction.BEGIN else None
+        self.image.open_transaction = entry.offset if kind is Transaction.BEGIN else None
+        for one in pending if kind is Transaction.END else ():
+            self.apply(one)
+
+    def apply(self, entry: Entry) -> None:
+        """Apply a record at once."""
+        if self.watcher:
+            self.watcher.before(entry)
+        content, problem = entry.content, None
+        if isinstance(content, Control):
+            self._control(content)
+        else:
+            problem = self._record(content)
+        if problem:
+            self._note(entry, problem)
+        if self.watcher:
+            self.watcher.after(entry, problem)
+
+    def _note(self, entry: Entry, text: str) -> None:
+        image = self.image
+        if image.not_understood:
+            return  # what is missing may stand in what was not understood
+        image.problem_count += 1
+        if len(image.problems) < MOST_PROBLEMS:
+            image.problems.append(Problem(entry.path, entry.position, entry.offset, text))
+
+    def _control(self, control: Control) -> None:
+        data = control.data
+        if control.type == KRAFT_VERSION and data:
+            self.image.kraft_version = data["kRaftVersion"]
+        elif control.type == KRAFT_VOTERS and data:
+            self.image.voters = tuple(data["voters"])
+
+    def _record(self, change: Record) -> str | None:
+        """Change the image; returns why the record does not apply, or None."""
+        image = self.image
+        match change:
+            case PartitionRecord():
+                of_topic = image.partitions.setdefault(change.topic_id, {})
+                of_topic[change.partition_id] = change
+                return self._checked(change)
+            case PartitionChangeRecord():
+                return self._change(change)
+            case ConfigRecord():
+                self._configure(change)
+            case TopicRecord(name, topic_id):
+                image.topics[name] = topic_id
+                image.partitions[topic_id] = {}
+                image.names[topic_id] = name
+            case RemoveTopicRecord(topic_id):
+                return self._remove(topic_id)
+            case OtherRecord(data=None):
+                image.not_understood += 1
+            case OtherRecord() if change.type in _OTHERS and change.data is not None:
+                return _OTHERS[change.type](image, change.data)
+        return None
+
+    def _checked(self, state: PartitionRecord) -> str | None:
+        name = f"{state.topic_id}:{state.partition_id}"
+        if state.topic_id not in self.image.names:
+            return f"partition {name} is of a topic that is not there"
+        if state.directories and len(state.directories) != len(state.replicas):
+            return f"partition {name} has as many directories as replicas no more"
+        return None
+
+    def _remove(self, topic_id: str) -> str | None:
+        image = self.image
+        name = image.names.pop(topic_id, None)
+        image.partitions.pop(topic_id, None)
+        if name is None:
+            return f"topic {topic_id} is removed, but it is not there"
+        if image.topics.get(name) == topic_id:
+            del image.topics[name]
+            image.topic_configs.pop(name, None)
+        return None
+
+    def _change(self, change: PartitionChangeRecord) -> str | None:
+        of_topic = self.image.partitions.get(change.topic_id, {})
+        state = of_topic.get(change.partition_id)
+        if state is None:
+            return f"partition {change.topic_id}:{change.partition_id} changes, but is not there"
+        if change.leader is not None:
+            # A change of leader begins an epoch; the record does not name it.
+            state = replace(state, leader=change.leader, leader_epoch=state.leader_epoch + 1)
+        told = {name: getattr(change, name) for name in _CHANGING}
+        told = {name: value for name, value in told.items() if value is not None}
+        state = replace(state, partition_epoch=state.partition_epoch + 1, **told)
+        of_topic[change.partition_id] = state
+        return self._checked(state)
+
+    def _configure(self, setting: ConfigRecord) -> None:
+        kind, name = setting.resource_type, setting.resource_name
+        if kind in (TOPIC_RESOURCE, BROKER_RESOURCE):
+            image = self.image
+            configs = image.topic_configs if kind == TOPIC_RESOURCE else image.broker_configs
+            _set(configs, name, setting)
+        else:
+            _set(self.image.other_configs, (kind, name), setting)
+
+
+_CHANGING = (
+    "isr", "replicas", "directories", "elr", "last_known_elr", "removing", "adding",
+    "recovery_state",
+)  # fmt: skip
+
+
+def _set(configs: dict[Key, dict[str, str]], key: Key, setting: ConfigRecord) -> None:
+    of_resource = configs.setdefault(key, {})
+    of_resource.pop(setting.name, None)
+    if setting.value is not None:
+        of_resource[setting.name] = setting.value
+    if not of_resource:
+        del configs[key]
+
+
+def _register_broker(image: MetadataImage, data: Value) -> None:
+    there = {"inControlledShutdown": False, "logDirs": [], "cordonedLogDirs": []}
+    told = {name: value for name, value in data.items() if value is not None}
+    image.brokers[data["brokerId"]] = {"rack": None, **there, **_ordered(told)}
+
+
+def _ordered(data: Value) -> Value:
+    """Return a registration with endpoints and features by name: their order means nothing."""
+    lists = {name: sorted(data[name], key=lambda one: one["name"]) for name in _LISTS}
+    return data | lists
+
+
+def _unregister_broker(image: MetadataImage, data: Value) -> None:
+    image.brokers.pop(data["brokerId"], None)
+
+
+def _registration(image: MetadataImage, node: int, epoch: int, does: str) -> Value | str:
+    """Return what is known of a broker, or why the record about it does not apply."""
+    known = image.brokers.get(node)
+    if known is None:
+        return f"broker {node} is {does}, but it is not registered"
+    if known["brokerEpoch"] != epoch:
+        own = known["brokerEpoch"]
+        return f"broker {node} is {does} in epoch {epoch}, but it is registered with epoch {own}"
+    return known
+
+
+def _fence(*, fenced: bool) -> Callable[[MetadataImage, Value], str | None]:
+    def apply(image: MetadataImage, data: Value) -> str | None:
+        does = "fenced" if fenced else "unfenced"
+        known = _registration(image, data["id"], data["epoch"], does)
+        if isinstance(known, str):
+            return known
+        image.brokers[data["id"]] = {**known, "fenced": fenced}
+        return None
+
+    return apply
+
+
+def _change_broker(image: MetadataImage, data: Value) -> str | None:
+    known = _registration(image, data["brokerId"], data["brokerEpoch"], "changed")
+    if isinstance(known, str):
+        return known
+    fenced, shutdown = data.get("fenced", 0), data.get("inControlledShutdown", 0)
+    for name, value, meaning in (
+        ("fenced", fenced, _FENCING), ("inControlledShutdown", shutdown, _SHUTDOWN),
+    ):  # fmt: skip
+        if value not in meaning:
+            return f"broker {data['brokerId']} is changed, with {name} {value}, which means nothing"
+    told = {
+        "fenced": _FENCING[fenced],
+        "inControlledShutdown": _SHUTDOWN[shutdown],
+        "logDirs": data.get("logDirs") or None,
+        "cordonedLogDirs": data.get("cordonedLogDirs"),
+    }
+    change = {name: value for name, value in told.items() if value is not None}
+    image.brokers[data["brokerId"]] = known | change
+    return None
+
+
+def _register_controller(image: MetadataImage, data: Value) -> None:
+    image.controllers[data["controllerId"]] = _ordered(data)
+
+
+def _feature(image: MetadataImage, data: Value) -> None:
+    image.features.pop(data["name"], None)
+    if data["featureLevel"]:
+        image.features[data["name"]] = data["featureLevel"]
+
+
+def _quota(image: MetadataImage, data: Value) -> None:
+    entity = entity_of(data)
+    of_entity = image.quotas.setdefault(entity, {})
+    of_entity.pop(data["key"], None)
+    if not data["remove"]:
+        of_entity[data["key"]] = data["value"]
+    if not of_entity:
+        del image.quotas[entity]
+
+
+def entity_of(data: Value) -> QuotaEntity:
+    """Return whom a ClientQuotaRecord is for."""
+    parts = [(one["entityType"], one["entityName"]) for one in data["entity"]]
+    return tuple(sorted(parts, key=lambda part: part[0]))
+
+
+def _producer_ids(image: MetadataImage, data: Value) -> None:
+    image.next_producer_id = data["nextProducerId"]
+
+
+def _acl(image: MetadataImage, data: Value) -> None:
+    image.acls[data["id"]] = data
+
+
+def _remove_acl(image: MetadataImage, data: Value) -> str | None:
+    if image.acls.pop(data["id"], None) is None:
+        return f"ACL {data['id']} is removed, but it is not there"
+    return None
+
+
+def _scram(image: MetadataImage, data: Value) -> str | None:
+    if data["mechanism"] not in _MECHANISMS:
+        return f"a SCRAM credential has mechanism {data['mechanism']}, which does not exist"
+    image.scram_users[data["name"], data["mechanism"]] = data
+    return None
+
+
+def _remove_scram(image: MetadataImage, data: Value) -> str | None:
+    image.scram_users.pop((data["name"], data["mechanism"]), None)
+    return None
+
+
+def _token(image: MetadataImage, data: Value) -> None:
+    image.tokens[data["tokenId"]] = data
+
+
+def _remove_token(image: MetadataImage, data: Value) -> None:
+    image.tokens.pop(data["tokenId"], None)
+
+
+def _zk_migration(image: MetadataImage, data: Value) -> None:
+    image.zk_migration_state = data["zkMigrationState"]
+
+
+def _clear_elr(image: MetadataImage, data: Value) -> str | None:
+    """Take the ELR from the partitions of one topic, or of all where no name is given."""
+    name = data["topicName"]
+    if name and name not in image.topics:
+        return f"the ELR of topic {name} is cleared, but the topic is not there"
+    for topic_id in [image.topics[name]] if name else list(image.partitions):
+        of_topic = image.partitions.get(topic_id, {})
+        for number, state in of_topic.items():
+            if state.elr or state.last_known_elr:
+                of_topic[number] = replace(
+                    state,
+                    elr=(),
+                    last_known_elr=(),
+                    partition_epoch=state.partition_epoch + 1,
+                )
+    return None
+
+
+_OTHERS: dict[int, Callable[[MetadataImage, Value], str | None]] = {
+    0: _register_broker,
+    1: _unregister_broker,
+    7: _fence(fenced=True),
+    8: _fence(fenced=False),
+    10: _token,
+    11: _scram,
+    12: _feature,
+    14: _quota,
+    15: _producer_ids,
+    17: _change_broker,
+    18: _acl,
+    19: _remove_acl,
+    21: _zk_migration,
+    22: _remove_scram,
+    26: _remove_token,
+    27: _register_controller,
+    28: _clear_elr,
+}
+"""What the other records do, by type; NoOpRecord (20) does nothing."""
