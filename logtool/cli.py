@@ -48,6 +48,7 @@ COMMANDS = {
     "scan": "Turn log dirs or partition dirs into Parquet tables, on Spark.",
     "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
     "stuck.",
+    "quorum": "Say what the controllers that are left know, who votes, and which copy to keep.",
     "lookup": "Find the segment, the batch and the record of an offset or a timestamp in a "
     "partition dir.",
     "explain": "Explain what a finding means, what a broker does about it, and what to do.",

@@ -25,6 +25,7 @@ THREADS = "num.recovery.threads.per.data.dir"
 TIMESTAMPS = ("log.message.timestamp.after.max.ms", "log.message.timestamp.difference.max.ms")
 POLICY = "log.cleanup.policy"
 LEAST_IN_SYNC = "min.insync.replicas"
+VOTERS = "controller.quorum.voters"
 PROTOCOL, ROLES, ZOOKEEPER = "inter.broker.protocol.version", "process.roles", "zookeeper.connect"
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 _INTEGERS = {
@@ -36,7 +37,7 @@ _LONGS = {
     "log.retention.ms": -1, "log.retention.bytes": -1,
 }  # fmt: skip
 """By key: the least value."""
-_TEXTS = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, POLICY, PROTOCOL, ROLES, ZOOKEEPER)
+_TEXTS = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, POLICY, PROTOCOL, ROLES, VOTERS, ZOOKEEPER)
 _KNOWN = frozenset({*_INTEGERS, *_LONGS, *_TEXTS})
 _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?![0-9])")
 _CONTROLS_AND_SPACE = "".join(map(chr, range(ord(" ") + 1)))

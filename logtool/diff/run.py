@@ -104,49 +104,62 @@ class Comparison:
     def _all(
         self, groups: Sequence[Sequence[ListedCopy]], keep: Callable[[Copy], None]
     ) -> Iterator[Verdict | UnreadableError]:
-        with self._run.workers(try_segment) as workers:
-            for group in groups:
-                copies = []
-                segments = [segment for one in group for segment in one.segments]
-                results = workers.run(segments, lambda _: 0)
-                for one in group:
-                    self._run.path = one.path
-                    try:
-                        copy = yield from self._copy(one, islice(results, len(one.segments)))
-                    except UnreadableError as error:
-                        yield error
-                        continue
-                    if copy is None:
-                        self.out_of_time = True
-                        return
+        try:
+            for item in read_groups(groups, self._run):
+                if isinstance(item, UnreadableError):
+                    yield item
+                    continue
+                for copy in item:
                     keep(copy)
-                    copies.append(copy)
-                if copies:
-                    yield judge(copies)
+                if item:
+                    yield judge(item)
+        except OutOfTimeError:
+            self.out_of_time = True
 
-    def _copy(
-        self, listed: ListedCopy, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
-    ) -> Generator[UnreadableError, None, Copy | None]:
-        """Read one copy; returns None once time is over."""
-        if listed.saved:
-            saved, number = listed.saved
-            copy = saved.copy(number)
-            node = copy.node if listed.node is None else listed.node
-            return replace(copy, topic=listed.key[0], partition=listed.key[1], node=node)
-        parts = []
-        for segment, result in zip(listed.segments, results, strict=True):
-            if isinstance(result, OutOfTimeError):
-                return None
-            if isinstance(result, UnreadableError):
-                yield result
-                result = unreadable_segment(segment, result.reason)
-            parts.append(result)
-        return make_copy(
-            _place(listed),
-            listed.segments,
-            parts,
-            listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0),
-        )
+
+def read_groups(
+    groups: Sequence[Sequence[ListedCopy]], run: Run
+) -> Iterator[list[Copy] | UnreadableError]:
+    """Read the copies of each group; what cannot be read comes before its group, which is shorter.
+
+    OutOfTimeError once the time of the run is over.
+    """
+    with run.workers(try_segment) as workers:
+        for group in groups:
+            copies = []
+            segments = [segment for one in group for segment in one.segments]
+            results = workers.run(segments, lambda _: 0)
+            for one in group:
+                run.path = one.path
+                try:
+                    copies.append((yield from _copy(one, islice(results, len(one.segments)))))
+                except UnreadableError as error:
+                    yield error
+            yield copies
+
+
+def _copy(
+    listed: ListedCopy, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
+) -> Generator[UnreadableError, None, Copy]:
+    if listed.saved:
+        saved, number = listed.saved
+        copy = saved.copy(number)
+        node = copy.node if listed.node is None else listed.node
+        return replace(copy, topic=listed.key[0], partition=listed.key[1], node=node)
+    parts = []
+    for segment, result in zip(listed.segments, results, strict=True):
+        if isinstance(result, OutOfTimeError):
+            raise result
+        if isinstance(result, UnreadableError):
+            yield result
+            result = unreadable_segment(segment, result.reason)
+        parts.append(result)
+    return make_copy(
+        _place(listed),
+        listed.segments,
+        parts,
+        listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0),
+    )
 
 
 def _is_file(path: Path) -> bool:

@@ -38,6 +38,7 @@ NO_VERDICT = {
     "lookup": "the verdict is whether both ways agree",
     "diff": "the verdict is about copies; --identical makes it stricter",
     "plan": "the verdict is what the start loses",
+    "quorum": "the verdict is whether a person must act",
     "recover": "the verdict is whether there is something to do",
     "rebuild-index": "the verdict is whether there is something to do",
     "checkpoint rebuild": "the verdict is whether there is something to do",
@@ -51,7 +52,7 @@ SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
     **dict.fromkeys(
         ("doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
-         "lookup", "gaps", "txns", "dump-index", "checkpoint show", "checkpoint lint",
+         "lookup", "gaps", "txns", "dump-index", "quorum", "checkpoint show", "checkpoint lint",
          "checkpoint rebuild"),
         SUMS,
     ),
@@ -61,7 +62,7 @@ NO_ROWS_TO_CUT = {
 ORDERED = {
     **dict.fromkeys(
         ("doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
-         "scan", "lookup", "gaps", "txns", "dump", "dump-index", "checkpoint show",
+         "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild"),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -69,15 +70,16 @@ ORDERED = {
 WHOLE = {
     **dict.fromkeys(
         ("doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
-         "watermark", "scan", "gaps", "txns", "dump-index", "checkpoint show", "checkpoint lint",
-         "checkpoint rebuild"),
+         "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "checkpoint show",
+         "checkpoint lint", "checkpoint rebuild"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
 }  # fmt: skip
 NO_START = {
     **dict.fromkeys(
         ("verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
-         "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index"),
+         "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
+         "quorum"),
         "says nothing that differs from release to release",
     ),
 }  # fmt: skip
@@ -108,7 +110,7 @@ WITHOUT = {
         "lookup": "looks into one partition",
         "diff": "compares the log dirs of several brokers, and the file names those of one",
     },
-    "--partition": NO_LOG,
+    "--partition": {**NO_LOG, "quorum": "looks at one partition, the metadata log"},
     "--kafka-version": {**NO_LOG, **NO_START},
     "--json": {"completion": "prints what a shell reads", "man": "prints what man reads"},
 }  # fmt: skip

@@ -15,6 +15,7 @@ from logtool.commands.views import (
     findings,
     gaps,
     lookup,
+    quorum,
     sanity,
     scan,
     stat,
@@ -32,6 +33,7 @@ SCHEMAS = {
     "plan": actions.SCHEMA,
     "recover": actions.SCHEMA,
     "lookup": lookup.SCHEMA,
+    "quorum": quorum.SCHEMA,
     "sanity": sanity.SCHEMA,
     "scan": scan.SCHEMA,
     "schema": schema.SCHEMA,
@@ -120,6 +122,10 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--timestamp", "latest", scenario("4.3.1/clean") / "tx.mixed-0"],
             ["--offset", "9999", partition],
             ["--offset", "0", tmp_path / "missing"],
+        ],
+        "quorum": [
+            [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2")],
+            [scenario("4.3.1/replicas") / "node-3", tmp_path / "missing"],
         ],
         "sanity": [
             ["--background-threads", "2", "--project", "segments=9", scenario("4.3.1/killed")],

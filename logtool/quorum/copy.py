@@ -1,0 +1,349 @@
+"""One copy of the metadata log: how far it goes, who votes by it, and what stands beside it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logtool.checks import small_files
+from logtool.diff.copy import Batches, Copy
+from logtool.diff.run import ListedCopy, find, read_groups
+from logtool.disk import files, log_dir, partition
+from logtool.disk.files import LogFile
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.node_dir import NodeDir
+from logtool.disk.partition import File, Partition
+from logtool.errors import FormatError, NothingMatchedError, UnreadableError
+from logtool.formats import control_record
+from logtool.formats.meta_properties import MetaProperties
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.formats.quorum_state import QuorumState
+from logtool.formats.record_batch import CONTROL, HEADER_SIZE
+from logtool.metadata.image import DIRECTORY
+from logtool.quorum import voters
+from logtool.quorum.voters import Voter
+from logtool.running.run import Run
+from logtool.segment.walk import scan
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A KRaft snapshot: what it covers, and who votes by it."""
+
+    path: Path
+    end_offset: int
+    epoch: int
+    damage: str | None
+    """Why no controller starts from it; None where it is whole."""
+    voters: tuple[Voter, ...] | None
+    kraft_version: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class MetadataCopy:
+    """What one directory of a metadata log holds."""
+
+    path: Path
+    """Of ``__cluster_metadata-0``."""
+    listed: Partition
+    batches: Copy
+    """What was scanned; all of it, damage and what stands behind it too."""
+    meta: MetaProperties | None
+    """What stands beside it; None where there is no such file."""
+    state: QuorumState | None
+    snapshots: tuple[Snapshot, ...]
+    """Those with a name that Kafka writes, by epoch and end offset."""
+    problems: tuple[str, ...] = field(default=())
+    """What of the log or beside it no controller could read, a line each."""
+    changes: tuple[tuple[int, int, Any], ...] = ()
+    """(offset of the batch, control type, message) of the records that say who votes."""
+
+    @property
+    def node(self) -> int | None:
+        """Return whose it is."""
+        return self.batches.node
+
+    @property
+    def directory_id(self) -> str | None:
+        """Return the id of its log dir."""
+        return self.meta.directory_id if self.meta else None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Return the cluster that it is of."""
+        return self.meta.cluster_id if self.meta else None
+
+    @property
+    def label(self) -> str:
+        """Return how it is called."""
+        return self.batches.label or (str(self.path) if self.node is None else str(self.node))
+
+    @cached_property
+    def usable(self) -> Batches:
+        """Return the batches before the first damage: a controller cuts off all that follows it."""
+        table = self.batches.batches
+        starts = [(one.segment, one.position) for one in self.batches.damages]
+        if not starts:
+            return table
+        segment, position = min(starts)
+        before = (table.segment < segment) | (
+            (table.segment == segment) & (table.position < position)
+        )
+        return table[before]
+
+    @property
+    def newest(self) -> Snapshot | None:
+        """Return the newest snapshot that is whole."""
+        return next((one for one in reversed(self.snapshots) if not one.damage), None)
+
+    @property
+    def _log_end(self) -> tuple[int, int]:
+        """Return last epoch and end offset of the log alone."""
+        table = self.usable
+        if len(table):
+            return int(table.leader_epoch[-1]), int(table.last_offset[-1]) + 1
+        newest = self.newest
+        if newest and newest.end_offset == self.batches.log_start:
+            return newest.epoch, newest.end_offset
+        return 0, self.batches.log_start
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Return last epoch and log end: what Raft compares of two candidates, in this order.
+
+        A snapshot that is ahead of the log takes its place (``KafkaRaftLog``).
+        """
+        newest = self.newest
+        return max(self._log_end, (newest.epoch, newest.end_offset)) if newest else self._log_end
+
+    @property
+    def log_end(self) -> int:
+        """Return the offset behind the last that a controller would have."""
+        return self.position[1]
+
+    @property
+    def last_epoch(self) -> int:
+        """Return the leader epoch of the last batch."""
+        return self.position[0]
+
+    @property
+    def highest_epoch(self) -> int:
+        """Return the highest leader epoch that it knows of, that of an election included."""
+        elected = self.state.leader_epoch if self.state else None
+        return max(self.last_epoch, -1 if elected is None else elected)
+
+    @cached_property
+    def voted(self) -> "tuple[tuple[Voter, ...] | None, str | None, int | None]":
+        """Return the voters, whence they are known, and the offset; None where nothing tells."""
+        snapshot, found = self.newest, None
+        if snapshot and snapshot.voters is not None:
+            found = snapshot.voters, "snapshot", snapshot.end_offset
+        for at, kind, message in self._later(snapshot):
+            if kind == control_record.KRAFT_VOTERS:
+                found = voters.of_record(message), "log", at
+        if found:
+            return found
+        if self.state and self.state.current_voters is not None:
+            return tuple(map(Voter, sorted(self.state.current_voters))), "quorum-state", None
+        return None, None, None
+
+    @cached_property
+    def kraft_version(self) -> int:
+        """Return ``kraft.version``: 0 where nothing says otherwise, as Kafka takes it."""
+        snapshot = self.newest
+        found = (snapshot.kraft_version if snapshot else None) or 0
+        for _, kind, message in self._later(snapshot):
+            if kind == control_record.KRAFT_VERSION:
+                found = message["kRaftVersion"]
+        return found
+
+    def _later(self, snapshot: Snapshot | None) -> Iterator[tuple[int, int, Any]]:
+        end = min(self.log_end, int(self.usable.last_offset[-1]) + 1 if len(self.usable) else 0)
+        start = snapshot.end_offset if snapshot else 0
+        return (one for one in self.changes if start <= one[0] < end)
+
+    @property
+    def role(self) -> str | None:
+        """Return whether its node votes by its own word; None where no voters are known."""
+        known = self.voted[0]
+        if known is None or self.node is None:
+            return None
+        dynamic = {voter.key for voter in known}
+        static = {voter.node for voter in known if voter.directory_id is None}
+        votes = self.node in static or (self.node, self.directory_id) in dynamic
+        return "voter" if votes else "observer"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        known, source, at = self.voted
+        state = self.state
+        return {
+            "type": "copy",
+            "copy": self.label,
+            "node": self.node,
+            "role": self.role,
+            "path": str(self.path),
+            "cluster_id": self.cluster_id,
+            "directory_id": self.directory_id,
+            "log_start_offset": self.batches.log_start,
+            "log_end_offset": self.log_end,
+            "last_epoch": self.last_epoch,
+            "batches": len(self.usable),
+            "records": int(self.usable.record_count.sum()),
+            "bytes": self.batches.bytes,
+            "snapshots": [[one.end_offset, one.epoch] for one in self.snapshots],
+            "kraft_version": self.kraft_version,
+            "voters": None if known is None else [voter.as_json() for voter in known],
+            "voters_from": source,
+            "voters_offset": at,
+            "leader": state.leader_id if state else None,
+            "leader_epoch": state.leader_epoch if state else None,
+            "voted_for": state.voted_id if state else None,
+            "damaged_ranges": len(self.batches.real_damages),
+            "problems": list(self.problems),
+        }
+
+
+def read(sources: Sequence[NodeDir], run: Run) -> Iterator[MetadataCopy | UnreadableError]:
+    """Read the metadata log of each source; OutOfTimeError once the time of the run is over."""
+    listed: list[ListedCopy] = []
+    for source in sources:
+        try:
+            listed += _listed(source)
+        except UnreadableError as error:
+            yield error
+    run.bytes_total = sum(segment.log.size for one in listed for segment in one.segments)
+    nodes = [one.node for one in listed]
+    for item in read_groups([[one] for one in listed], run):
+        if isinstance(item, UnreadableError):
+            yield item
+            continue
+        for copy in item:
+            path = Path(copy.path)
+            twice = copy.node is not None and nodes.count(copy.node) > 1
+            yield from _read(path, copy, is_named_by_path=twice)
+
+
+def _listed(source: NodeDir) -> Iterator[ListedCopy]:
+    """Yield the copy in a log dir or a directory of a metadata log; UnreadableError without one."""
+    path = source.path
+    if log_dir.classify(path) is PathKind.LOG_DIR:
+        if not files.has_dir(path / DIRECTORY):
+            raise NothingMatchedError(path, f"holds no {DIRECTORY}")
+        path = path / DIRECTORY
+    everything = Selection()
+    for one in find(path, source.node, everything):
+        if isinstance(one, UnreadableError):
+            raise one
+        if one.listed is None or one.key[0] != CLUSTER_METADATA:
+            raise NothingMatchedError(
+                path, f"is no metadata log: expected a log dir or {DIRECTORY}"
+            )
+        yield one
+
+
+def _read(
+    path: Path, copy: Copy, *, is_named_by_path: bool
+) -> Iterator[MetadataCopy | UnreadableError]:
+    try:
+        listed = partition.read(path)
+        problems: list[str] = []
+        meta = _beside(path.resolve().parent, problems)
+        state = _checked(listed.fixed.get(FileKind.QUORUM_STATE), problems)
+        snapshots = tuple(map(_snapshot, _by_age(listed.kraft_snapshots)))
+        problems += [f"{one.path.name}: {one.damage}" for one in snapshots if one.damage]
+        changes = tuple(_changes(listed, copy, problems))
+    except UnreadableError as error:
+        yield error
+        return
+    label = copy.path if is_named_by_path or copy.node is None else str(copy.node)
+    yield MetadataCopy(
+        path=path,
+        listed=listed,
+        batches=replace(copy, label=label),
+        meta=meta,
+        state=state,
+        snapshots=snapshots,
+        problems=tuple(problems),
+        changes=changes,
+    )
+
+
+def _beside(home: Path, problems: list[str]) -> MetaProperties | None:
+    if log_dir.classify(home) is not PathKind.LOG_DIR:
+        return None
+    meta: MetaProperties | None = _checked(
+        log_dir.read(home).files.get(FileKind.META_PROPERTIES), problems
+    )
+    return meta
+
+
+def _checked(file: File | None, problems: list[str]) -> Any:
+    if file is None:
+        return None
+    value, findings = small_files.check_file(file)
+    problems += [f"{file.path.name}: {finding.message}" for finding in findings]
+    return value
+
+
+def _by_age(snapshots: Sequence[File]) -> list[File]:
+    named = [one for one in snapshots if one.name.offset is not None and one.name.epoch is not None]
+    return sorted(named, key=lambda one: (one.name.epoch, one.name.offset))
+
+
+def _snapshot(file: File) -> Snapshot:
+    """Read who votes by a snapshot; the whole of it is read, for half of one is none."""
+    damage: str | None = None
+    known: tuple[Voter, ...] | None = None
+    version: int | None = None
+    types: list[int] = []
+    try:
+        with LogFile(file.path) as log:
+            for chunk in scan(log, base_offset=0):
+                if chunk.damage:
+                    raise FormatError(chunk.damage.message, chunk.damage.position, file.path)
+                types += chunk.table.control_type.tolist()
+                for row in np.flatnonzero(chunk.table.is_control).tolist():
+                    batch = chunk.batch(row)
+                    for kind, message in voters.control_records(chunk.table, row, batch):
+                        if kind == control_record.KRAFT_VOTERS:
+                            known = voters.of_record(message)
+                        else:
+                            version = message["kRaftVersion"]
+        ends = types[:1], types[-1:]
+        if ends != ([control_record.SNAPSHOT_HEADER], [control_record.SNAPSHOT_FOOTER]):
+            damage = "has no header, or no footer"
+    except FormatError as error:
+        damage = f"byte {error.position}: {error.reason}"
+    return Snapshot(
+        path=file.path,
+        end_offset=file.name.offset or 0,
+        epoch=file.name.epoch or 0,
+        damage=damage,
+        voters=known,
+        kraft_version=version,
+    )
+
+
+def _changes(listed: Partition, copy: Copy, problems: list[str]) -> Iterator[tuple[int, int, Any]]:
+    """Read the control batches of a log again, whose place is known."""
+    table = copy.batches
+    rows = np.flatnonzero(table.attributes & CONTROL != 0).tolist()
+    logs = {segment.base_offset: segment.log for segment in listed.segments}
+    for row in rows:
+        batch = table.row(row)
+        file = logs[batch["segment"]]
+        with file.open() as log:
+            data = memoryview(log.read(batch["position"], batch["size"]))[HEADER_SIZE:]
+        try:
+            # Kafka never compresses a control batch.
+            for kind, message in voters.parse_payload(data, batch["record_count"]):
+                yield batch["base_offset"], kind, message
+        except FormatError as error:
+            problems.append(
+                f"{file.path.name} @{batch['position']}: the control records at offset "
+                f"{batch['base_offset']} do not decode: {error.reason}"
+            )

@@ -1,0 +1,209 @@
+"""What the copies of a metadata log say together: what a majority had, and which copy to keep.
+
+Raft elects the voter whose last epoch is highest, and of those the one whose log is longest. A
+record is committed once a majority of the voters has it in their logs; how far that is is not on
+any disk. The end of a snapshot was committed, for controllers write them of nothing else. Source:
+``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark``, ``OffsetAndEpoch`` (Kafka 3.9, 4.3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from logtool.diff.pair import Pair, compare
+from logtool.formats import wording
+from logtool.quorum.copy import MetadataCopy
+from logtool.quorum.voters import Voter
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a copy has that the kept one has not."""
+
+    copy: MetadataCopy
+    first_offset: int
+    batches: int
+    records: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON of the contract."""
+        return {
+            "copy": self.copy.label,
+            "first_offset": self.first_offset,
+            "last_offset": self.copy.log_end - 1,
+            "batches": self.batches,
+            "records": self.records,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The verdict on all copies that were given."""
+
+    copies: tuple[MetadataCopy, ...]
+    pairs: tuple[Pair, ...]
+    keep: MetadataCopy
+    """The copy with the highest last epoch, and of those the longest."""
+    voters: tuple[Voter, ...] | None
+    """By the kept copy; None where nothing tells who votes."""
+    voters_from: str | None
+    missing: tuple[Voter, ...]
+    """Voters of whom no copy was given."""
+    majority_offset: int | None
+    """A majority of the voters has all offsets below this, as the copies given show."""
+    majority_at_most: int | None
+    """No majority can have more; None where those that are missing may have had any more."""
+    committed_at_least: int
+    """The end of the newest snapshot of a copy."""
+    losses: tuple[Loss, ...]
+
+    @property
+    def majority(self) -> int | None:
+        """Return how many voters are a majority."""
+        return None if self.voters is None else len(self.voters) // 2 + 1
+
+    @property
+    def diverges(self) -> Pair | None:
+        """Return the two copies that diverge first; None where none do."""
+        apart = [pair for pair in self.pairs if pair.diverges_at is not None]
+        return min(apart, key=lambda pair: pair.diverges_at or 0, default=None)
+
+    @property
+    def may_lack_committed(self) -> bool:
+        """Return whether voters that are missing may have agreed on what no copy here has."""
+        return self.majority is None or len(self.missing) >= self.majority
+
+    @property
+    def clusters(self) -> set[str]:
+        """Return the clusters that the copies are of: one, unless they were mixed up."""
+        return {copy.cluster_id for copy in self.copies if copy.cluster_id}
+
+    @property
+    def is_grave(self) -> bool:
+        """Return whether a person must act before these controllers serve again."""
+        damaged = any(copy.problems or copy.batches.real_damages for copy in self.copies)
+        few = self.majority_offset is None
+        return bool(damaged or few or self.losses or len(self.clusters) > 1)
+
+    @property
+    def unknown(self) -> str | None:
+        """Return in a sentence what cannot be known, for copies are missing."""
+        if self.voters is None:
+            return (
+                "nothing here says who votes; in a static quorum controller.quorum.voters does: "
+                "give --broker-config"
+            )
+        if not self.missing:
+            return None
+        names = ", ".join(str(voter.node) for voter in self.missing)
+        whose = f"no copy of {wording.count(len(self.missing), 'voter')} was given ({names})"
+        if not self.may_lack_committed:
+            return f"{whose}; every committed record is in a copy here"
+        return (
+            f"{whose}: they are enough to have agreed on records that no copy here has, and what "
+            f"they agreed on behind offset {self.keep.log_end - 1} cannot be known"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        pair = self.diverges
+        return {
+            "type": "quorum",
+            "voters": None if self.voters is None else [one.as_json() for one in self.voters],
+            "voters_from": self.voters_from,
+            "kraft_version": self.keep.kraft_version,
+            "majority": self.majority,
+            "missing": [voter.node for voter in self.missing],
+            "majority_offset": self.majority_offset,
+            "majority_at_most": self.majority_at_most,
+            "committed_at_least": self.committed_at_least,
+            "diverges_at": pair.diverges_at if pair else None,
+            "diverging": pair.as_json() if pair else None,
+            "keep": self.keep.label,
+            "keep_path": str(self.keep.path),
+            "keep_epoch": self.keep.last_epoch,
+            "keep_end_offset": self.keep.log_end,
+            "lost": [loss.as_json() for loss in self.losses],
+            "unknown": self.unknown,
+        }
+
+
+def judge(copies: Sequence[MetadataCopy], configured: Sequence[Voter] | None = None) -> Quorum:
+    """Hold at least one copy against the others; `configured` are the voters of a static quorum.
+
+    Those count where no control record says who votes.
+    """
+    keep = max(copies, key=lambda copy: (copy.position, copy.role == "voter"))
+    voters, source, _ = keep.voted
+    if configured and source != "log" and source != "snapshot":
+        voters, source = tuple(configured), "controller.quorum.voters"
+    pairs = tuple(compare(a.batches, b.batches) for a, b in combinations(copies, 2))
+    ends: list[int] = []
+    missing: list[Voter] = []
+    for voter in voters or ():
+        own = [copy for copy in copies if _is_of(copy, voter)]
+        if own:
+            ends.append(max(_agreed(copy, keep, pairs) for copy in own))
+        else:
+            missing.append(voter)
+    majority = len(voters) // 2 + 1 if voters else 0
+    ends.sort(reverse=True)
+    return Quorum(
+        copies=tuple(copies),
+        pairs=pairs,
+        keep=keep,
+        voters=voters,
+        voters_from=source,
+        missing=tuple(missing),
+        majority_offset=ends[majority - 1] if voters and len(ends) >= majority else None,
+        majority_at_most=_at_most(ends, majority - len(missing)) if voters else None,
+        committed_at_least=max(
+            (copy.newest.end_offset for copy in copies if copy.newest), default=0
+        ),
+        losses=tuple(_losses(copies, keep, pairs)),
+    )
+
+
+def _at_most(ends: Sequence[int], needed: int) -> int | None:
+    """Return how far the least of `needed` copies goes, where the missing ones have everything."""
+    return ends[needed - 1] if needed > 0 else None
+
+
+def _is_of(copy: MetadataCopy, voter: Voter) -> bool:
+    """Return whether a copy is that of a voter; without an id of its directory the node counts."""
+    if copy.node != voter.node:
+        return False
+    ids = copy.directory_id, voter.directory_id
+    return None in ids or ids[0] == ids[1]
+
+
+def _pair(one: MetadataCopy, other: MetadataCopy, pairs: Sequence[Pair]) -> Pair | None:
+    wanted = {id(one.batches), id(other.batches)}
+    return next((p for p in pairs if {id(p.left), id(p.right)} == wanted), None)
+
+
+def _agreed(copy: MetadataCopy, keep: MetadataCopy, pairs: Sequence[Pair]) -> int:
+    """Return the end of what a copy has in common with the kept one."""
+    pair = None if copy is keep else _pair(copy, keep, pairs)
+    ends = [copy.log_end, keep.log_end]
+    if pair and pair.diverges_at is not None:
+        ends.append(pair.diverges_at)
+    return min(ends)
+
+
+def _losses(
+    copies: Sequence[MetadataCopy], keep: MetadataCopy, pairs: Sequence[Pair]
+) -> list[Loss]:
+    found = []
+    for copy in copies:
+        end = _agreed(copy, keep, pairs)
+        table = copy.usable
+        gone = table[np.asarray(table.last_offset >= end)]
+        if copy is not keep and len(gone):
+            found.append(
+                Loss(copy, int(gone.base_offset[0]), len(gone), int(gone.record_count.sum()))
+            )
+    return found

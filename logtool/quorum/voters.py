@@ -1,0 +1,163 @@
+"""The voters of a metadata quorum: as control records have them, and as a command line names them.
+
+Source: ``VotersRecord.json``, ``KRaftVersionRecord.json``, ``VoterSet``, ``QuorumConfig``
+(Kafka 3.9 to 4.3).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from logtool.errors import FormatError, UsageError
+from logtool.formats import compression, control_record, record
+from logtool.formats.java_text import ZERO_UUID, parse_uuid
+from logtool.formats.messages import codec, schema
+from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, BatchTable
+
+_TABLE = "control_records"
+_MESSAGES = {
+    control_record.KRAFT_VERSION: "KRaftVersionRecord",
+    control_record.KRAFT_VOTERS: "VotersRecord",
+}
+_NAMED = re.compile(r"([0-9]{1,10})(?:-([A-Za-z0-9_-]{22}))?@(\[[^\]]+\]|[^:\[\]@]+):([0-9]{1,5})")
+_LARGEST_ID, _LARGEST_PORT = 2**31 - 1, 2**16 - 1
+DEFAULT_LISTENER = "CONTROLLER"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a voter is found."""
+
+    listener: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """One voter, as far as it is known."""
+
+    node: int
+    directory_id: str | None = None
+    """``directory.id`` of its metadata log dir; None in a static quorum, which has none."""
+    endpoints: tuple[Endpoint, ...] = ()
+    """In a static quorum known from controller.quorum.voters alone."""
+    versions: tuple[int, int] = (0, 1)
+    """The least and the highest kraft.version that it supports."""
+
+    @property
+    def key(self) -> tuple[int, str | None]:
+        """Return what Raft takes for one voter: another directory is another voter."""
+        return self.node, self.directory_id
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON of the contract."""
+        return {
+            "node": self.node,
+            "directory_id": self.directory_id,
+            "endpoints": [
+                {"listener": one.listener, "host": one.host, "port": one.port}
+                for one in self.endpoints
+            ],
+        }
+
+
+def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
+    """Read ``ID@HOST:PORT,...``, where ID may be ``ID-DIRECTORY_ID``; UsageError for what is not.
+
+    Unlike other options this one is a list with commas, for so ``controller.quorum.voters`` is.
+    """
+    voters = []
+    for part in text.split(","):
+        found = _NAMED.fullmatch(part.strip())
+        if not found:
+            form = "ID@HOST:PORT or ID-DIRECTORYID@HOST:PORT"
+            raise UsageError(f"{option}: expected {form}, found {part.strip()!r}")
+        node, port = int(found[1]), int(found[4])
+        if node > _LARGEST_ID or not 0 < port <= _LARGEST_PORT:
+            raise UsageError(f"{option}: {part.strip()!r} has an impossible number")
+        if found[2] and parse_uuid(found[2]) in (None, ZERO_UUID):
+            raise UsageError(f"{option}: {found[2]!r} is no directory id")
+        endpoint = Endpoint(DEFAULT_LISTENER, found[3].strip("[]"), port)
+        voters.append(Voter(node, found[2], (endpoint,)))
+    if len({voter.node for voter in voters}) < len(voters):
+        raise UsageError(f"{option}: one node stands there twice")
+    return tuple(voters)
+
+
+def control_records(table: BatchTable, row: int, batch: memoryview) -> Iterator[tuple[int, Any]]:
+    """Yield type and message of the records of a control batch that say who votes.
+
+    FormatError where a controller could not read them.
+    """
+    codec_id = int(table.attributes[row]) & CODEC_MASK
+    yield from parse_payload(
+        compression.decompress(codec_id, batch[HEADER_SIZE:]), int(table.record_count[row])
+    )
+
+
+def parse_payload(payload: memoryview, count: int) -> Iterator[tuple[int, Any]]:
+    """Yield what `control_records` does, from the records themselves."""
+    rows, wrong = record.parse(payload, count)
+    columns = (rows.key_position, rows.key_length, rows.value_position, rows.value_length)
+    for key_at, key_size, at, size in zip(*(one.tolist() for one in columns), strict=True):
+        kind = control_record.parse(
+            payload[key_at : key_at + max(key_size, 0)], payload[at : at + max(size, 0)]
+        ).type
+        if kind in _MESSAGES:
+            message = schema.table(_TABLE).named(_MESSAGES[kind])
+            yield kind, codec.decode(message, 0, bytes(payload[at : at + max(size, 0)]))
+    if wrong:
+        raise wrong
+
+
+def of_record(message: codec.Value) -> tuple[Voter, ...]:
+    """Return the voters of a VotersRecord by node id."""
+    voters = (
+        Voter(
+            node=one["voterId"],
+            directory_id=one["voterDirectoryId"],
+            endpoints=tuple(
+                Endpoint(end["name"], end["host"], end["port"]) for end in one["endpoints"]
+            ),
+            versions=(
+                one["kRaftVersionFeature"]["minSupportedVersion"],
+                one["kRaftVersionFeature"]["maxSupportedVersion"],
+            ),
+        )
+        for one in message["voters"]
+    )
+    return tuple(sorted(voters, key=lambda voter: voter.node))
+
+
+def to_record(voters: Sequence[Voter]) -> bytes:
+    """Return a VotersRecord; FormatError for a voter without directory id."""
+    for voter in voters:
+        if voter.directory_id is None:
+            raise FormatError(f"voter {voter.node} has no directory id")
+    value = {
+        "version": 0,
+        "voters": [
+            {
+                "voterId": voter.node,
+                "voterDirectoryId": voter.directory_id,
+                "endpoints": [
+                    {"name": one.listener, "host": one.host, "port": one.port}
+                    for one in voter.endpoints
+                ],
+                "kRaftVersionFeature": {
+                    "minSupportedVersion": voter.versions[0],
+                    "maxSupportedVersion": voter.versions[1],
+                },
+            }
+            for voter in voters
+        ],
+    }
+    return codec.encode(
+        schema.table(_TABLE).named(_MESSAGES[control_record.KRAFT_VOTERS]), 0, value
+    )
