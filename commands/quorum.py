@@ -11,10 +11,10 @@ from logtool.commands.program.spread import Without, spread
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
+    from logtool.disk.node_dir import NodeDir
     from logtool.quorum.verdict import Quorum
     from logtool.quorum.voters import Voter
     from logtool.running.run import Run
-    from logtool.disk.node_dir import NodeDir
 
 
 @dataclass(frozen=True, slots=True)
