@@ -82,9 +82,18 @@ def txns(
     brokers were down for as long, it may still do so when it starts. Timestamps are those that
     clients set.
 
-    Prints for each open transaction the command that aborts it on a broker. That command loses the
-    records of the transaction: run it for hanging transactions only. A table begins with the
-    partitions that have open transactions, and leaves out what has nothing to do with transactions.
+    Where a log dir holds partitions of __transaction_state, each open transaction has what its
+    coordinator says: the transactional id, the state and its timeout. One that an entry lists never
+    hangs, however old it is: the coordinator aborts it after its timeout, or writes the markers of
+    a PREPARE state, as soon as it runs. At the end come the transactional ids whose transaction is
+    not over, and how many of their partitions on these disks have it open, committed, aborted, or
+    nothing of it yet, which is legal. A follower's copy of __transaction_state may be behind.
+
+    Prints for each open transaction that no coordinator is known to end the command that aborts it
+    on a broker. That command loses the records of the transaction: run it for hanging transactions
+    only. For an ongoing one, JSON has under terminate what has its coordinator abort it at once,
+    with kafka-transactions.sh of Kafka 4.3. A table begins with the partitions that have open
+    transactions, and leaves out what has nothing to do with transactions.
 
     Examples:
       logtool txns --open /var/lib/kafka/data
@@ -93,7 +102,8 @@ def txns(
 
     Exit status:
       0    complete: nothing hangs, snapshots and transaction indexes agree with the log
-      1    complete: a transaction is hanging, or a snapshot or an index contradicts the log
+      1    complete: a transaction is hanging, a snapshot or an index contradicts the log, or
+           __transaction_state is damaged or contradicts a marker
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
@@ -118,7 +128,7 @@ def txns(
         run=running.run(report.show),
         summary=summary,
     )
-    printer = txns.Printer(report, bootstrap_server, every=every, only_open=only_open)
+    printer = txns.Printer(report, bootstrap_server, now_ms, every=every, only_open=only_open)
     if told:
         report.note(told, "dim")
     _print(report, job, printer)
@@ -134,7 +144,7 @@ def _print(report: "Report", job: "Audit", printer: "Printer") -> None:
                 report.unreadable(item)
             else:
                 printer.show(item)
-        printer.finish()
+        printer.finish(job.joining)
     for line, style in printer.last_lines():
         report.note(line, style)
 

@@ -8,12 +8,15 @@ from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.views import coordinators
+from logtool.commands.views.coordinators import age
 from logtool.dump.values import or_null
 from logtool.segment.producer_state import NONE
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
     from logtool.segment.producer_state import Producer
+    from logtool.txns.joining import Joining
     from logtool.txns.open_transactions import PartitionTransactions, Transaction
 
 SCHEMA = "logtool.txns/1"
@@ -22,15 +25,34 @@ _ROWS = columns(
     "first_offset", "last_offset", "started_ms", "started", "age_ms", "pins_last_stable_offset",
     "abort", "last_sequence", "last_timestamp_ms", "last_timestamp", "coordinator_epoch",
 )  # fmt: skip
+_ROWS = (
+    *_ROWS,
+    Column(
+        "transactional_id",
+        lambda obj: obj.get("transactional_id") or _said(obj, "transactional_id"),
+    ),
+    Column("coordinator", lambda obj: _said(obj, "relation")),
+    Column("coordinator_state", lambda obj: _said(obj, "state")),
+    *columns("advice", "open", "committed", "aborted", "nothing", "not_here", "terminate"),
+)
 _PRODUCER = columns(
     "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
     "coordinator_epoch", "transaction_first_offset",
 )  # fmt: skip
 _TRANSACTION = keep((
     *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
-    Column("age", lambda obj: _age(obj["age_ms"])),
+    Column("age", lambda obj: age(obj["age_ms"])),
     *columns("abort"),
 ), "state", "producer_id", "first_offset", "age")  # fmt: skip
+_JOINED = keep((
+    *columns("state"),
+    Column("transactional_id", lambda obj: _said(obj, "transactional_id")),
+    Column("coordinator", lambda obj: _said(obj, "state") or _said(obj, "relation")),
+    *columns("producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
+    Column("age", lambda obj: age(obj["age_ms"])),
+    Column("what_to_do", lambda obj: obj["advice"] or obj["abort"]),
+), "state", "transactional_id", "first_offset", "what_to_do")  # fmt: skip
+"""Of an open transaction whose coordinators were asked."""
 
 
 def make(settings: OutputSettings) -> View:
@@ -42,13 +64,15 @@ def make(settings: OutputSettings) -> View:
             return _heading(obj)
         if kind == "finding":
             return _finding(obj, settings)
-        return {"producer": _PRODUCER, "transaction": _TRANSACTION}.get(kind)
+        if kind == "transaction":
+            return _TRANSACTION if obj["coordinator"] is None else _JOINED
+        return {"producer": _PRODUCER, "coordinator": coordinators.ENTRY}.get(kind)
 
     return View(
         schema=SCHEMA,
         columns=_ROWS,
         layout=layout,
-        row_types=frozenset({"producer", "transaction"}),
+        row_types=frozenset({"producer", "transaction", "coordinator"}),
     )
 
 
@@ -60,10 +84,17 @@ class Printer:
     """
 
     def __init__(
-        self, report: Report, bootstrap: str, *, every: bool = False, only_open: bool = False
+        self,
+        report: Report,
+        bootstrap: str,
+        now_ms: int,
+        *,
+        every: bool = False,
+        only_open: bool = False,
     ) -> None:
         self._report = report
         self._bootstrap = bootstrap
+        self._now_ms = now_ms
         self._every = every
         self._only_open = only_open
         self._in_table = report.settings.format in ("table", "markdown")
@@ -86,10 +117,15 @@ class Printer:
         else:
             self._print(objects)
 
-    def finish(self) -> None:
-        """Print what was held back."""
+    def finish(self, joining: "Joining") -> None:
+        """Print what was held back, and what the coordinators say of their own."""
         for objects in self._later:
             self._print(objects)
+        for finding in joining.findings():
+            self._report.summary.add(finding)
+            self._report.item(finding.as_json())
+        entries = joining.joined(every=self._every)
+        self._print(coordinators.of_entry(one, self._bootstrap, self._now_ms) for one in entries)
 
     def _print(self, objects: Iterable[Object]) -> None:
         for obj in objects:
@@ -114,7 +150,7 @@ class Printer:
         yield _partition(audited)
         yield from findings
         for transaction in transactions:
-            yield _transaction(audited, transaction, self._bootstrap)
+            yield _transaction(audited, transaction, self._bootstrap, self._now_ms)
         for producer_id, producer in producers.items():
             yield _producer(audited, producer_id, producer)
 
@@ -164,12 +200,14 @@ def _partition(audited: "PartitionTransactions") -> dict[str, Any]:
 
 
 def _transaction(
-    audited: "PartitionTransactions", transaction: "Transaction", bootstrap: str
+    audited: "PartitionTransactions", transaction: "Transaction", bootstrap: str, now_ms: int
 ) -> dict[str, Any]:
+    from logtool.txns.joining import advice
     from logtool.txns.open_transactions import abort_command
 
-    command = None
-    if transaction.is_open and audited.topic is not None and audited.partition is not None:
+    command, by_itself = None, advice(transaction.account, now_ms)
+    alone = transaction.is_open and by_itself is None
+    if alone and audited.topic is not None and audited.partition is not None:
         command = abort_command(
             bootstrap, audited.topic, audited.partition, transaction.first_offset
         )
@@ -188,6 +226,8 @@ def _transaction(
         "age_ms": transaction.age_ms,
         "pins_last_stable_offset": transaction.pins,
         "abort": command,
+        "advice": by_itself,
+        "coordinator": coordinators.of_account(transaction.account, now_ms),
     }
 
 
@@ -235,5 +275,6 @@ def _finding(obj: Object, settings: OutputSettings) -> str:
     return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"
 
 
-def _age(age_ms: int | None) -> str | None:
-    return None if age_ms is None else text.duration(max(age_ms, 0) / 1000)
+def _said(obj: Object, key: str) -> Any:
+    """Return what the coordinators say of an open transaction."""
+    return (obj.get("coordinator") or {}).get(key)

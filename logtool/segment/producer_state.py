@@ -69,6 +69,31 @@ class CommittedTransaction:
     """Offset of the marker."""
 
 
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A marker that ended a transaction, with or without records in this log."""
+
+    offset: int
+    producer_epoch: int
+    type: int
+    """`control_record.ABORT` or ``COMMIT``."""
+    timestamp: int
+    """Milliseconds, by the clock of the broker that wrote it."""
+
+
+def last_markers(rows: BatchTable) -> dict[int, Marker]:
+    """Return the last marker of each producer id among the `significant` rows of a log."""
+    return {
+        int(rows.producer_id[row]): Marker(
+            offset=int(rows.base_offset[row]),
+            producer_epoch=int(rows.producer_epoch[row]),
+            type=int(rows.control_type[row]),
+            timestamp=int(rows.max_timestamp[row]),
+        )
+        for row in np.flatnonzero(_is_marker(rows)).tolist()
+    }
+
+
 @dataclass(slots=True)
 class ProducerState:
     """All producers at one offset of the log."""

@@ -5,7 +5,7 @@ retention is the newest sound snapshot believed, as a broker does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,7 +18,15 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats.record_batch import BatchTable, concat
-from logtool.segment.producer_state import NONE, CommittedTransaction, Producer, ProducerState
+from logtool.segment.producer_state import (
+    NONE,
+    CommittedTransaction,
+    Marker,
+    Producer,
+    ProducerState,
+    last_markers,
+)
+from logtool.txns.coordinator import Account
 
 MAX_AGE_MS = 15 * 60_000 + 10_000
 """Defaults of ``transaction.max.timeout.ms`` and of how often a coordinator looks for transactions
@@ -53,6 +61,8 @@ class Transaction:
     """Of an open one."""
     pins: bool = False
     """Whether the last stable offset is its first."""
+    account: Account | None = None
+    """What its coordinator says of an open one; None where no coordinator was asked."""
 
     @property
     def is_open(self) -> bool:
@@ -79,6 +89,10 @@ class PartitionTransactions:
     findings: list[Finding]
     damaged: bool
     """Whether a marker may be lost in damage."""
+    leader_epoch: int = NONE
+    """Of its last batch."""
+    markers: dict[int, Marker] = field(default_factory=dict, compare=False)
+    """The last one of each producer id."""
 
     @property
     def open(self) -> list[Transaction]:
@@ -156,6 +170,8 @@ def audit(
         transactions=[*sorted(aged, key=lambda one: one.state is not State.HANGING), *ended],
         findings=findings,
         damaged=any(map(_is_uncertain, reports)),
+        leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),
+        markers=last_markers(rows),
     )
 
 
@@ -164,6 +180,14 @@ def abort_command(bootstrap: str, topic: str, number: int, first_offset: int) ->
     return (
         f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} abort "
         f"--topic {shell.quote(topic)} --partition {number} --start-offset {first_offset}"
+    )
+
+
+def terminate_command(bootstrap: str, transactional_id: str) -> str:
+    """Return the command that has a coordinator abort an ongoing transaction before its time."""
+    return (
+        f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} "
+        f"forceTerminateTransaction {shell.option('--transactionalId', transactional_id)}"
     )
 
 

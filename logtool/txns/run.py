@@ -1,6 +1,7 @@
 """Producers and transactions as the logs tell them: which are open, and what pins reading.
 
-The log is read, and held against its snapshots and indexes, as `verify` does.
+The log is read, and held against its snapshots and indexes, as `verify` does. Where a log dir
+holds partitions of ``__transaction_state``, open transactions are joined with their entries.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,8 @@ from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 from logtool.segment.producer_state import NONE
 from logtool.startup.opened import log_dir_of
+from logtool.txns.coordinator import TOPIC
+from logtool.txns.joining import Joining
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
 
 _AREAS = ("producer-snapshot", "transaction-index")
@@ -50,6 +53,9 @@ class Audit:
     selection: Selection = field(default_factory=Selection)
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
+    joining: Joining = field(default_factory=Joining)
+    """What the coordinators of the log dirs say; filled first. Ask it for more at the end."""
+    _homes: dict[Path, DataDir] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
         problems: list[UnreadableError] = []
@@ -60,6 +66,7 @@ class Audit:
             except UnreadableError as error:
                 problems.append(error)
         yield from problems
+        yield from self._read_coordinators()
         self.run.bytes_total = sum(job.bytes for job in jobs)
         with self.run.schedule() as schedule:
             for job, found in schedule.run(jobs):
@@ -68,11 +75,23 @@ class Audit:
                 if not any(report.skipped for report in reports):
                     yield from self._partition(job.subject, reports)
 
+    def _read_coordinators(self) -> Iterator[UnreadableError]:
+        """Read `__transaction_state` of the log dirs, whatever is selected."""
+        self.joining.homes = list(self._homes)
+        yield from self.joining.read(
+            [
+                folder
+                for home in self._homes.values()
+                for folder, directory in home.partitions
+                if directory.kind is DirectoryKind.LIVE and directory.topic == TOPIC
+            ]
+        )
+
     def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[Job]:
         kind = log_dir.classify(path)
         home: DataDir | None
         if kind is PathKind.LOG_DIR:
-            home = log_dir.read(path)
+            home = self._homes[path] = log_dir.read(path)
             watermarks = _watermarks(home, problems)
             for folder, directory in home.partitions:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
@@ -103,7 +122,7 @@ class Audit:
             elif item.code in _CODES or item.code.partition("/")[0] in _AREAS:
                 findings.append(item)
         self.summary.count(facts)
-        yield audit(
+        audited = audit(
             subject.partition,
             reports,
             findings,
@@ -111,6 +130,7 @@ class Audit:
             self.now_ms,
             self.max_age_ms,
         )
+        yield self.joining.account(audited)
 
 
 def _job(listed: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:

@@ -66,4 +66,7 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     assert transaction["first_offset"] == stable == 82
     assert transaction["producer_id"] == partition["pinned_by"]
     assert transaction["abort"].endswith(f"--topic {TOPIC.name} --partition 0 --start-offset 82")
-    assert logtool("txns", "--now", now + 3_600_000, log_dir)[0] == 1
+    later = ("txns", "--now", now + 3_600_000)
+    assert logtool(*later, log_dir / f"{TOPIC.name}-0")[0] == 1
+    # Its coordinator knows of it, and aborts it once it runs again.
+    assert logtool(*later, log_dir)[0] == 0

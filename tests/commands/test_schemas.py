@@ -4,6 +4,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from transaction_state import entry, write
 from verification import small_log_dir
 
 from logtool.commands import dump, dump_index, explain, schema
@@ -78,6 +79,12 @@ def test_what_the_commands_share_is_the_same_in_each_schema():
     assert len({shared(name) for name in SCHEMAS}) == 1
 
 
+def _forgotten(home):
+    """Return a log dir whose coordinators know of no transaction but one that is prepared."""
+    write(home, entry("ours", "PrepareAbort", 1009, partitions={"tx.mixed": [0]}))
+    return home
+
+
 def _contradicted(log_dir):
     """Return a partition dir whose newest producer snapshot knows of nobody."""
     folder = log_dir / "tx.mixed-0"
@@ -135,6 +142,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--all", scenario("4.3.1/killed")],
             [scenario("4.3.1/killed") / "replication-offset-checkpoint"],
             [_contradicted(copy_of("4.3.1/clean"))],
+            [_forgotten(copy_of("4.3.1/killed"))],
         ],
         "checkpoint": [
             ["show", scenario("4.3.1/clean")],

@@ -169,3 +169,45 @@ def test_what_hangs_comes_before_what_is_open(run, killed, begun):
     given = ["--now", last + 60_000, "--max-age", f"{(60_000 + (last - begun) // 2) / 1000:.3f}s"]
     found = run("txns", "-f", "ndjson", *given, killed).of_type("transaction")
     assert [obj["state"] for obj in found] == ["hanging", "open"]
+
+
+def test_a_log_dir_tells_what_the_coordinators_say(run, killed):
+    home = killed.parent
+    result = run("txns", "--open", home)
+    assert result.status == 0
+    assert "open   fixture-open-0    Ongoing" in result.stdout
+    assert "wait: its coordinator aborts it as soon as it runs (timeout 2026-11-21T01:47:5" in (
+        result.stdout
+    )
+    assert "kafka-transactions.sh" not in result.stdout
+    assert "transactional_id  state    producer_id  producer_epoch" in result.stdout
+    found = run("txns", "-f", "ndjson", home)
+    ids = {obj["transactional_id"]: obj for obj in found.of_type("coordinator")}
+    assert sorted(ids) == ["fixture-open-0", "fixture-open-1", "fixture-traffic"]
+    assert ids["fixture-open-0"]["terminate"] == (
+        "kafka-transactions.sh --bootstrap-server localhost:9092 forceTerminateTransaction "
+        "--transactionalId fixture-open-0"
+    )
+    for one in found.of_type("transaction"):
+        assert (one["state"], one["abort"]) == ("open", None)
+        assert one["coordinator"]["timeout_ms"] == 900_000
+    of_traffic = run("txns", "-f", "ndjson", "--topic", "codec-*", home)
+    assert of_traffic.of_type("coordinator") == []
+    every = run("txns", "-f", "ndjson", "--all", home).of_type("coordinator")
+    assert {"CompleteCommit", "CompleteAbort", "Ongoing"} <= {obj["state"] for obj in every}
+    rows = list(csv.DictReader(io.StringIO(run("txns", "-f", "csv", "--open", home).stdout)))
+    assert [row["transactional_id"] for row in rows if row["type"] == "transaction"] == (
+        ["fixture-open-0", "fixture-open-1", "fixture-open-0", "fixture-open-1"]
+    )
+
+
+def test_a_damaged_coordinator_log_makes_the_status_1(run, copy_of):
+    home = copy_of("4.3.1/killed")
+    log = home / "__transaction_state-1" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    result = run("txns", "--topic", "tx.mixed", home)
+    assert result.status == 1
+    assert f"ERROR transaction-state/damaged  {log}" in result.stdout
+    assert "fixture-open-1" in result.stdout

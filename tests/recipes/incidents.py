@@ -21,6 +21,15 @@ def stopped(work: Path) -> Path:
     return _unpack("clean", work)
 
 
+def forgotten(work: Path) -> None:
+    """Of the coordinators' logs nothing is left, so that nobody ends what is open."""
+    for folder in killed(work).glob("__transaction_state-*"):
+        for file in folder.glob("*.snapshot"):
+            file.unlink()
+        for log in folder.glob("*.log"):
+            log.write_bytes(b"")
+
+
 def disk_full(work: Path) -> None:
     """The end of a log with acknowledged records could not be written; an index is cut short."""
     data = killed(work)
@@ -80,7 +89,7 @@ INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "01-disk-full": disk_full,
     "02-corrupt-record": corrupt_record,
     "03-best-replica": replicas,
-    "04-stuck-last-stable-offset": killed,
+    "04-stuck-last-stable-offset": forgotten,
     "05-missing-offsets": missing_offsets,
     "06-indexes-deleted": indexes_deleted,
     "07-slow-recovery": no_recovery_point,

@@ -929,9 +929,11 @@ def place(home: Path, wanted: Expected | tuple[()]) -> Counter[tuple[str, str, i
 NOT_IN_THE_TABLE = {
     "data-dir/in-use", "partition/changed",
     "host/open-files", "host/maps", "host/maps-when-read", "host/producer-memory",
+    "transaction-state/abandoned", "transaction-state/damaged", "transaction-state/newer",
+    "transaction-state/outcome", "transaction-state/record",
 }  # fmt: skip
-"""Codes for what happens during a run (see test_verify_inputs), and of hosts, not of log dirs (see
-test_host_limits)."""
+"""Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
+test_host_limits), and of `logtool txns` (see test_joining)."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,45 @@
+"""Rules for ``__transaction_state`` and for what the transactions of partitions make of it.
+
+Source: ``TransactionStateManager``, ``TransactionMetadata``, ``TransactionMarkerChannelManager``
+(Kafka 3.9 and 4.3).
+"""
+
+from logtool.findings import Finding
+from logtool.formats import wording
+
+NO_TIMEOUT = 2**31 - 1
+"""Milliseconds that a coordinator stores for a transaction that never times out: one that takes
+part in a two-phase commit."""
+
+
+def damaged(reason: str, position: int, length: int) -> Finding:
+    """Return what is said of bytes that hold no sound batch."""
+    text = f"{wording.size(length)} cannot be read, entries in them are not known: {reason}"
+    return Finding("transaction-state/damaged", text, position=position, length=length)
+
+
+def unreadable_record(offset: int, reason: str) -> Finding:
+    """Return what is said of a record that no coordinator can read."""
+    text = f"offset {offset}: no coordinator can read this record: {reason}"
+    return Finding("transaction-state/record", text, first_offset=offset, last_offset=offset)
+
+
+def newer(count: int) -> Finding:
+    """Return what is said of records that are not known."""
+    text = f"{wording.count(count, 'record')} of a type or version that is not known, left aside"
+    return Finding("transaction-state/newer", text)
+
+
+def abandoned(first_offset: int, producer_id: int, why: str) -> Finding:
+    """Return what is said of an open transaction that no coordinator ends."""
+    text = f"the transaction of producer {producer_id} from offset {first_offset} hangs: {why}"
+    return Finding("transaction-state/abandoned", text, first_offset=first_offset)
+
+
+def other_outcome(transactional_id: str, state: str, marker: str, offset: int) -> Finding:
+    """Return what is said of a marker that contradicts what the coordinator decided."""
+    text = (
+        f"{transactional_id!r} is in {state}, but its marker at offset {offset} says {marker}: "
+        "its partitions do not agree on how it ended"
+    )
+    return Finding("transaction-state/outcome", text, first_offset=offset, last_offset=offset)

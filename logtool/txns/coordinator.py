@@ -1,0 +1,293 @@
+"""What ``__transaction_state`` says: each transactional id as its coordinator left it.
+
+Of a key the last record counts, and a null value ends it, compacted or not; the producer ids of
+earlier records are remembered, since an id that was given up may have left a transaction open.
+Source: ``TransactionLog``, ``TransactionMetadata``, ``TransactionState``,
+``TransactionStateManager.loadTransactionMetadata`` (Kafka 3.9 and 4.3).
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from logtool.checks import transaction_state
+from logtool.disk import partition
+from logtool.disk.files import LogFile
+from logtool.disk.partition import Partition, Segment
+from logtool.dump.blocks import Block, Origin, Records
+from logtool.dump.log import Filter, dump_chunk
+from logtool.dump.records import Object
+from logtool.errors import FormatError, UnreadableError
+from logtool.findings import Finding
+from logtool.formats.messages import internal_topics
+from logtool.formats.messages.codec import Value
+from logtool.segment.damage import Reason
+from logtool.segment.producer_state import NONE
+from logtool.segment.walk import scan
+
+TOPIC: Final = "__transaction_state"
+STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
+    "PrepareEpochFence",
+)  # fmt: skip
+"""By the number in ``transactionStatus``; as ``kafka-transactions.sh`` prints them."""
+ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT = STATES[1:5]
+ACTIVE = frozenset({*STATES[1:4], *STATES[6:]})
+"""States in which a transaction is not over."""
+_HEAD = struct.Struct(">hq")
+"""Version and producer id: what every known version of a value begins with."""
+_KNOWN_VERSIONS = (0, 1)
+_TRANSACTIONAL_ID = b"\x00\x00"
+"""What a key of the only known type begins with."""
+_LEFT_BEHIND = (str(Reason.INCOMPLETE), str(Reason.ZEROS))
+TopicNumber = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One transactional id; times in ms, ids -1 where there is none."""
+
+    transactional_id: str
+    path: Path
+    """Directory of the partition that it stands in."""
+    number: int
+    """Of that partition."""
+    offset: int
+    state: str
+    producer_id: int
+    producer_epoch: int
+    """In PREPARE states that of the markers; transaction version 2 raises it there."""
+    previous_producer_id: int
+    next_producer_id: int
+    next_producer_epoch: int
+    timeout_ms: int
+    started_ms: int | None
+    last_update_ms: int | None
+    transaction_version: int
+    """What its client speaks: 2 gives each transaction an epoch of its own."""
+    partitions: frozenset[TopicNumber]
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether its transaction is not over."""
+        return self.state in ACTIVE
+
+    @property
+    def is_prepared(self) -> bool:
+        """Return whether it is decided how it ends, and the markers are being written."""
+        return self.state in (PREPARE_COMMIT, PREPARE_ABORT)
+
+    @property
+    def times_out_ms(self) -> int | None:
+        """Return when its coordinator aborts it; None where it does not."""
+        waits = self.state == ONGOING and self.started_ms is not None
+        if not waits or self.started_ms is None or self.timeout_ms == transaction_state.NO_TIMEOUT:
+            return None
+        return self.started_ms + self.timeout_ms
+
+
+class Relation(StrEnum):
+    """What the coordinators say of an open transaction."""
+
+    LISTED = "listed"
+    """An entry has its producer id and this partition: it will be ended."""
+    NOT_LISTED = "not-listed"
+    """A transactional id has or had its producer id, and no open transaction here."""
+    NO_ENTRY = "no-entry"
+    """No entry of the whole topic has its producer id."""
+    NOT_HERE = "not-here"
+    """No entry that could be read has it, but some partitions of the topic are elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the coordinators say of one open transaction."""
+
+    relation: Relation
+    transactional_id: str | None = None
+    entry: Entry | None = None
+    """The last one of this id; None where its key is known alone, or nothing."""
+
+
+@dataclass(slots=True)
+class CoordinatorLog:
+    """One copy of a partition of the topic, read to its end."""
+
+    path: Path
+    number: int
+    leader_epoch: int = NONE
+    """Of its last batch."""
+    end_offset: int = 0
+    latest: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
+    """Offset and value by key."""
+    earlier: dict[int, bytes] = field(default_factory=dict)
+    """Key by producer id: of records that a later one replaced."""
+    newer: set[int] = field(default_factory=set)
+    """Offsets of records whose type or version is not known."""
+    is_whole: bool = True
+    """Whether everything in it could be read."""
+    findings: list[Finding] = field(default_factory=list)
+
+    def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
+        """Take the next record."""
+        if key is None or key[:2] != _TRANSACTIONAL_ID:
+            try:
+                if internal_topics.decode_key(TOPIC, key).data is None:
+                    self.newer.add(offset)
+            except FormatError as error:
+                self._add(transaction_state.unreadable_record(offset, error.reason))
+            return
+        before = self.latest.pop(key, None)
+        if before and len(before[1]) >= _HEAD.size:
+            version, producer_id = _HEAD.unpack_from(before[1])
+            if version in _KNOWN_VERSIONS:
+                self.earlier[producer_id] = key
+        if value is not None:
+            self.latest[key] = (offset, value)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield what stands at the end; a record that cannot be read adds to `findings`."""
+        for key, (offset, value) in self.latest.items():
+            entry = self._decoded(key, offset, value)
+            if entry:
+                yield entry
+
+    def find(self, transactional_id: str) -> Entry | None:
+        """Return the entry of a transactional id."""
+        name = transactional_id.encode()
+        key = _TRANSACTIONAL_ID + len(name).to_bytes(2, "big") + name
+        return self._decoded(key, *self.latest[key]) if key in self.latest else None
+
+    def name_of(self, producer_id: int) -> str | None:
+        """Return the transactional id that had a producer id before."""
+        key = self.earlier.get(producer_id)
+        if key is None:
+            return None
+        try:
+            data = internal_topics.decode_key(TOPIC, key).data
+        except FormatError:
+            return None
+        return None if data is None else str(data["transactionalId"])
+
+    def damage(self, error: Object, segment: Segment) -> None:
+        """Take bytes that cannot be read; a tail that an unclean stop leaves is none."""
+        at, length = error["position"] or 0, error["length"] or 0
+        at_end = segment.is_active and at + length >= segment.log.size
+        if at_end and error["reason"] in _LEFT_BEHIND:
+            return
+        self._add(transaction_state.damaged(error["message"], at, length), segment)
+
+    def _decoded(self, key: bytes, offset: int, value: bytes) -> Entry | None:
+        try:
+            found_key = internal_topics.decode_key(TOPIC, key)
+            found = internal_topics.decode_value(TOPIC, found_key.type, value)
+        except FormatError as error:
+            self._add(transaction_state.unreadable_record(offset, error.reason))
+            return None
+        if found.data is None or found_key.data is None:
+            self.newer.add(offset)
+            self.is_whole = False
+            return None
+        return self._entry(found_key.data["transactionalId"], offset, found.data)
+
+    def _entry(self, transactional_id: str, offset: int, data: Value) -> Entry:
+        status = data["transactionStatus"]
+        listed = data["transactionPartitions"] or ()
+        return Entry(
+            transactional_id=transactional_id,
+            path=self.path,
+            number=self.number,
+            offset=offset,
+            state=STATES[status] if 0 <= status < len(STATES) else str(status),
+            producer_id=data["producerId"],
+            producer_epoch=data["producerEpoch"],
+            previous_producer_id=data.get("previousProducerId", NONE),
+            next_producer_id=data.get("nextProducerId", NONE),
+            next_producer_epoch=data.get("nextProducerEpoch", NONE),
+            timeout_ms=data["transactionTimeoutMs"],
+            started_ms=_time(data["transactionStartTimestampMs"]),
+            last_update_ms=_time(data["transactionLastUpdateTimestampMs"]),
+            transaction_version=data.get("clientTransactionVersion", 0),
+            partitions=frozenset(
+                (topic["topic"], number) for topic in listed for number in topic["partitionIds"]
+            ),
+        )
+
+    def _add(self, finding: Finding, segment: Segment | None = None) -> None:
+        self.is_whole = False
+        path = segment.log.path if segment else self.path
+        base = segment.base_offset if segment else None
+        placed = finding.placed(path, topic=TOPIC, partition=self.number, segment=base)
+        if placed not in self.findings:  # an entry may be looked at again
+            self.findings.append(placed)
+
+
+def read_each(paths: Sequence[Path]) -> Iterator[CoordinatorLog | UnreadableError]:
+    """Yield what each partition dir of the topic says; of several copies of one the furthest."""
+    best: dict[int, CoordinatorLog] = {}
+    for path in paths:
+        listed = partition.read_or_error(path)
+        if isinstance(listed, UnreadableError):
+            yield listed
+            continue
+        log = CoordinatorLog(path=path, number=listed.number or 0)
+        yield from _read(log, listed)
+        other = best.get(log.number)
+        if other is None or _far(other) < _far(log):
+            best[log.number] = log
+    yield from (best[number] for number in sorted(best))
+
+
+def _far(log: CoordinatorLog) -> tuple[int, int]:
+    return log.leader_epoch, log.end_offset
+
+
+def _read(log: CoordinatorLog, listed: Partition) -> Iterator[UnreadableError]:
+    for segment in listed.segments:
+        origin = Origin(path=segment.log.path, topic=TOPIC, partition=log.number)
+        try:
+            with segment.log.open() as file:
+                _read_segment(log, segment, file, origin)
+        except UnreadableError as error:
+            log.is_whole = False
+            yield error
+
+
+def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile, origin: Origin) -> None:
+    chosen = Filter(records=True)
+    for chunk in scan(file, base_offset=segment.base_offset):
+        if len(chunk.table):
+            log.leader_epoch = int(chunk.table.leader_epoch[-1])
+            log.end_offset = int(chunk.table.last_offset[-1]) + 1
+        for item in dump_chunk(origin, file, chunk, chosen, in_blocks=True):
+            if isinstance(item, Block):
+                if item.records:
+                    _take_block(log, item.records)
+            elif item["type"] == "record" and not item["control"]:
+                log.take(item["offset"], item["key"], item["value"])
+            elif item["type"] == "error":
+                log.damage(item, segment)
+
+
+def _take_block(log: CoordinatorLog, records: Records) -> None:
+    data, table = records.data, records.table
+    for offset, key, key_size, value, value_size in zip(
+        records.offset.tolist(),
+        table.key_position.tolist(),
+        table.key_length.tolist(),
+        table.value_position.tolist(),
+        table.value_length.tolist(),
+        strict=True,
+    ):
+        log.take(
+            offset,
+            None if key_size < 0 else bytes(data[key : key + key_size]),
+            None if value_size < 0 else bytes(data[value : value + value_size]),
+        )
+
+
+def _time(value: int) -> int | None:
+    return None if value < 0 else value

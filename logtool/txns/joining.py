@@ -1,0 +1,282 @@
+"""Open transactions beside what their coordinators say, in both directions.
+
+A transaction that an entry lists ends without anybody's help: the coordinator aborts it after its
+timeout, or writes the markers that it has decided on, as soon as it runs. Nobody ends one that no
+entry lists. An entry may list a partition that nothing was written to yet, which is legal:
+a partition is added to a transaction before its first record is.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from logtool.checks import transaction_state
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import control_record
+from logtool.metadata import image
+from logtool.segment.producer_state import Marker
+from logtool.times import rfc3339
+from logtool.txns.coordinator import (
+    COMPLETE_COMMIT,
+    ONGOING,
+    PREPARE_COMMIT,
+    TOPIC,
+    Account,
+    CoordinatorLog,
+    Entry,
+    Relation,
+    TopicNumber,
+    read_each,
+)
+from logtool.txns.open_transactions import PartitionTransactions, State, Transaction
+
+_MARKER_EPOCHS_V2 = (0, 1)
+"""How far below its entry's epoch that of a marker may be: one that an administrator wrote has the
+epoch of the records."""
+
+
+class Part(StrEnum):
+    """How the transaction of an entry stands in one of its partitions."""
+
+    OPEN = "open"
+    """It has records and no marker."""
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    NOTHING = "nothing"
+    """No record of it and no marker is there."""
+    NOT_HERE = "not-here"
+    """The partition was not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedEntry:
+    """An entry with how its transaction stands in each of its partitions."""
+
+    entry: Entry
+    parts: dict[TopicNumber, Part]
+
+    def count(self, part: Part) -> int:
+        """Return in how many partitions it stands so."""
+        return sum(one is part for one in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What is remembered of the furthest copy of a partition."""
+
+    far: tuple[int, int]
+    path: Path
+    open: dict[int, Transaction]
+    markers: dict[int, Marker]
+    """Of producers that an active entry has."""
+
+
+@dataclass(slots=True)
+class Joining:
+    """The entries of all coordinators on these disks; partitions are handed to `account`."""
+
+    logs: list[CoordinatorLog] = field(default_factory=list)
+    homes: Sequence[Path] = ()
+    """Log dirs, for what their metadata says of the topic."""
+    _active: list[Entry] = field(default_factory=list)
+    _active_ids: set[int] = field(default_factory=set)
+    _by_producer: dict[int, tuple[CoordinatorLog, str]] = field(default_factory=dict)
+    """Where the entry of a producer id stands, and its transactional id."""
+    _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
+    _incomplete: bool | None = None
+
+    def read(self, paths: Sequence[Path]) -> Iterator[UnreadableError]:
+        """Read the partition dirs of the topic; yields what cannot be read."""
+        for log in read_each(paths):
+            if isinstance(log, UnreadableError):
+                self._incomplete = True
+                yield log
+                continue
+            self.logs.append(log)
+            for entry in log.entries():
+                where = log, entry.transactional_id
+                self._by_producer[entry.producer_id] = where
+                for other in (entry.previous_producer_id, entry.next_producer_id):
+                    self._by_producer.setdefault(other, where)
+                if entry.is_active:
+                    self._active.append(entry)
+                    self._active_ids.add(entry.producer_id)
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether there is a partition of the topic at all."""
+        return bool(self.logs)
+
+    def account(self, audited: PartitionTransactions) -> PartitionTransactions:
+        """Return a partition whose open transactions know what their coordinators say.
+
+        What an entry lists hangs no more, however old it is.
+        """
+        if not self.is_there or audited.topic is None or audited.partition is None:
+            return audited
+        place = audited.topic, audited.partition
+        accounted = [
+            self._accounted(one, place) if one.is_open else one for one in audited.transactions
+        ]
+        accounted.sort(key=lambda one: (not one.is_open, one.is_open and one.state is State.OPEN))
+        copy = _Copy(
+            far=(audited.leader_epoch, audited.end_offset),
+            path=audited.path,
+            open={one.producer_id: one for one in accounted if one.is_open},
+            markers={
+                producer_id: audited.markers[producer_id]
+                for producer_id in self._active_ids & audited.markers.keys()
+            },
+        )
+        known = self._copies.get(place)
+        if known is None or known.far < copy.far:
+            self._copies[place] = copy
+        return replace(audited, transactions=accounted)
+
+    def _accounted(self, one: Transaction, place: TopicNumber) -> Transaction:
+        account = self._account_of(one.producer_id, place)
+        listed = account.relation is Relation.LISTED
+        return replace(one, account=account, state=State.OPEN if listed else one.state)
+
+    def _account_of(self, producer_id: int, place: TopicNumber) -> Account:
+        log, name = self._by_producer.get(producer_id, (None, None))
+        if log is None or name is None:
+            return self._account_of_earlier(producer_id)
+        entry = log.find(name)
+        lists = entry and entry.producer_id == producer_id and place in entry.partitions
+        listed = bool(lists and entry and entry.is_active)
+        return Account(Relation.LISTED if listed else Relation.NOT_LISTED, name, entry)
+
+    def _account_of_earlier(self, producer_id: int) -> Account:
+        for log in self.logs:
+            name = log.name_of(producer_id)
+            if name is not None:
+                return Account(Relation.NOT_LISTED, name, log.find(name))
+        return Account(Relation.NOT_HERE if self._lacks_entries() else Relation.NO_ENTRY)
+
+    def _lacks_entries(self) -> bool:
+        """Return whether an entry may stand where nothing was read."""
+        if self._incomplete is None:
+            here = {log.number for log in self.logs}
+            self._incomplete = not all(log.is_whole for log in self.logs) or not any(
+                numbers <= here for numbers in map(_numbers, self.homes) if numbers
+            )
+        return self._incomplete
+
+    def joined(self, *, every: bool = False) -> Iterator[JoinedEntry]:
+        """Yield the entries whose transaction is not over, or with `every` all.
+
+        Of those that list partitions, only where one of them was looked at.
+        """
+        for log in self.logs:
+            found = log.entries() if every else (e for e in self._active if e.path == log.path)
+            for entry in sorted(found, key=lambda entry: entry.transactional_id):
+                parts = {place: self._part(entry, place) for place in sorted(entry.partitions)}
+                if not parts or any(part is not Part.NOT_HERE for part in parts.values()):
+                    yield JoinedEntry(entry, parts)
+
+    def _part(self, entry: Entry, place: TopicNumber) -> Part:
+        copy = self._copies.get(place)
+        if copy is None:
+            return Part.NOT_HERE
+        if entry.producer_id in copy.open:
+            return Part.OPEN
+        marker = copy.markers.get(entry.producer_id)
+        if marker is None or not entry.is_prepared or not _ends(marker, entry):
+            return Part.NOTHING
+        return Part.COMMITTED if marker.type == control_record.COMMIT else Part.ABORTED
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong: in the topic, with open transactions, and with how others ended."""
+        for log in self.logs:
+            yield from log.findings
+            if log.newer:
+                newer = transaction_state.newer(len(log.newer))
+                yield newer.placed(log.path, topic=TOPIC, partition=log.number)
+        for (topic, number), copy in sorted(self._copies.items()):
+            for finding in _abandoned(copy.open.values()):
+                yield finding.placed(copy.path, topic=topic, partition=number)
+        for entry in self._active:
+            if entry.is_prepared:
+                yield from self._outcomes(entry)
+
+    def _outcomes(self, entry: Entry) -> Iterator[Finding]:
+        """Yield where a marker says other than its entry."""
+        other = Part.ABORTED if entry.state == PREPARE_COMMIT else Part.COMMITTED
+        for topic, number in sorted(entry.partitions):
+            if self._part(entry, (topic, number)) is not other:
+                continue
+            copy = self._copies[topic, number]
+            marker = copy.markers[entry.producer_id]
+            name = control_record.name(marker.type)
+            finding = transaction_state.other_outcome(
+                entry.transactional_id, entry.state, name, marker.offset
+            )
+            yield finding.placed(copy.path, topic=topic, partition=number)
+
+
+def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
+    for one in transactions:
+        account = one.account
+        sure = (Relation.NOT_LISTED, Relation.NO_ENTRY)
+        if one.state is State.HANGING and account and account.relation in sure:
+            yield transaction_state.abandoned(one.first_offset, one.producer_id, _why(account))
+
+
+def _why(account: Account) -> str:
+    if account.transactional_id is None:
+        return f"no entry of {TOPIC} has this producer id"
+    entry = account.entry
+    if entry is None:
+        return f"{account.transactional_id!r}, which had this producer id, has no entry any more"
+    told = ""
+    if entry.state == COMPLETE_COMMIT:
+        told = "; its client may have been told that it is committed: to abort it loses that"
+    return (
+        f"the entry of {account.transactional_id!r} is {entry.state} with producer "
+        f"{entry.producer_id}, epoch {entry.producer_epoch}, and does not list this partition{told}"
+    )
+
+
+def advice(account: Account | None, now_ms: int) -> str | None:
+    """Return what becomes of an open transaction by itself; None where nothing does."""
+    if account is None or account.relation is not Relation.LISTED or account.entry is None:
+        return None
+    return advice_on(account.entry, now_ms)
+
+
+def advice_on(entry: Entry, now_ms: int) -> str | None:
+    """Return what its coordinator does about an entry; None where there is nothing to do."""
+    if entry.is_prepared:
+        ends = "commits" if entry.state == PREPARE_COMMIT else "aborts"
+        return f"wait: its coordinator {ends} it as soon as it runs"
+    if entry.state != ONGOING:
+        return None
+    time = entry.times_out_ms
+    if time is None:
+        return "it never times out: its client ends it (two-phase commit)"
+    if time <= now_ms:
+        return f"wait: its coordinator aborts it as soon as it runs (timeout {rfc3339(time)})"
+    return f"wait: its client ends it, or its coordinator aborts it at {rfc3339(time)}"
+
+
+def _ends(marker: Marker, entry: Entry) -> bool:
+    """Return whether a marker is of the transaction of an entry, not of one before."""
+    behind = entry.producer_epoch - marker.producer_epoch
+    if entry.transaction_version >= 2 and behind == 0:
+        return True
+    possible = behind in _MARKER_EPOCHS_V2 if entry.transaction_version >= 2 else behind == 0
+    return possible and entry.started_ms is not None and marker.timestamp >= entry.started_ms
+
+
+def _numbers(home: Path) -> set[int]:
+    """Return the partitions of the topic that the metadata of a log dir has; none if unknown."""
+    try:
+        known = image.read(home)
+    except UnreadableError:
+        return set()
+    if known.damage is not None:
+        return set()
+    return set(known.partitions.get(known.topics.get(TOPIC, ""), ()))

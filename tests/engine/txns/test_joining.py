@@ -1,0 +1,233 @@
+"""Open transactions beside the entries of their coordinators: real ones, and every odd state."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from transaction_state import FIRST, Keyed, entry, key, log, write
+
+from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
+from logtool.txns.joining import JoinedEntry, Joining, Part, advice, advice_on
+from logtool.txns.open_transactions import PartitionTransactions, State
+from logtool.txns.run import Audit
+
+BEGUN = 1_795_224_772_301
+"""When the oldest open transaction of 4.3.1/killed began, by its first record."""
+LATER = BEGUN + 3_600_000
+OPEN = {"tx.mixed": [0], "tx-interleaved_v2": [0]}
+"""What producer 1009 has open there."""
+
+
+@dataclass
+class Done:
+    """A run that has come to its end."""
+
+    joining: Joining
+    found: dict[str, PartitionTransactions]
+    """By the name of the partition dir."""
+
+
+def run(*paths: Path, now_ms: int = LATER) -> Done:
+    job = Audit(paths, now_ms)
+    found = {one.path.name: one for one in job if isinstance(one, PartitionTransactions)}
+    return Done(job.joining, found)
+
+
+def relations(job: Done) -> dict[int, set[tuple[Relation, State]]]:
+    told: dict[int, set[tuple[Relation, State]]] = {}
+    for partition in job.found.values():
+        for one in partition.open:
+            told.setdefault(one.producer_id, set()).add((one.account.relation, one.state))
+    return told
+
+
+def codes(job: Done) -> list[str]:
+    return [finding.code for finding in job.joining.findings()]
+
+
+def entries(job: Done) -> dict[str, JoinedEntry]:
+    return {one.entry.transactional_id: one for one in job.joining.joined()}
+
+
+@pytest.fixture
+def killed(copy_of) -> Path:
+    home: Path = copy_of("4.3.1/killed")
+    return home
+
+
+@pytest.fixture
+def coordinated(killed):
+    """Return a function that gives the topic these records alone, in its partition 0."""
+
+    def made(*records: Keyed, number: int = 0) -> Path:
+        for other in (0, 1):
+            write(killed, *(records if other == number else ()), number=other)
+        return killed
+
+    return made
+
+
+def test_a_real_transaction_that_is_listed_never_hangs_and_says_when_it_ends(scenario):
+    job = run(scenario("4.3.1/killed"))
+    listed = {(Relation.LISTED, State.OPEN)}
+    assert relations(job) == {1009: listed, 1010: listed}
+    assert codes(job) == []
+    found = entries(job)
+    assert {name: one.entry.state for name, one in found.items()} == {
+        "fixture-open-0": "Ongoing", "fixture-open-1": "Ongoing", "fixture-traffic": "Ongoing",
+    }  # fmt: skip
+    # What its coordinator added last, and its producer has not written to when the broker died.
+    assert found["fixture-traffic"].parts == {("tx.mixed", 0): Part.NOTHING}
+    one = job.found["tx.mixed-0"].open[0]
+    assert (one.account.transactional_id, one.account.entry.timeout_ms) == (
+        "fixture-open-0",
+        900_000,
+    )
+    assert advice(one.account, LATER) == (
+        "wait: its coordinator aborts it as soon as it runs (timeout 2026-11-21T01:47:52.303Z)"
+    )
+    assert advice(one.account, BEGUN) == (
+        "wait: its client ends it, or its coordinator aborts it at 2026-11-21T01:47:52.303Z"
+    )
+
+
+def test_what_no_entry_knows_hangs_once_it_is_old(coordinated):
+    home = coordinated()
+    assert relations(run(home))[1009] == {(Relation.NO_ENTRY, State.HANGING)}
+    job = run(home, now_ms=BEGUN + 1000)
+    assert relations(job)[1009] == {(Relation.NO_ENTRY, State.OPEN)}
+    assert codes(job) == []
+    assert codes(run(home)) == ["transaction-state/abandoned"] * 4
+
+
+def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
+    write(killed, number=0)
+    for file in (killed / "__transaction_state-1").iterdir():
+        file.unlink()
+    (killed / "__transaction_state-1").rmdir()
+    job = run(killed)
+    assert relations(job)[1009] == {(Relation.NOT_HERE, State.HANGING)}
+    assert codes(job) == []
+
+
+@pytest.mark.parametrize(
+    ("records", "why"),
+    [
+        ([entry("a", "CompleteCommit", 1009)], "is CompleteCommit with producer 1009, epoch 0"),
+        ([entry("a", "Ongoing", 1009, partitions={"other": [0]})], "does not list this partition"),
+        ([entry("a", "Ongoing", 1009, partitions=OPEN), entry("a", "Empty", 2000)],
+         "is Empty with producer 2000, epoch 0"),
+        ([entry("a", "Ongoing", 2000, previousProducerId=1009, partitions=OPEN)],
+         "is Ongoing with producer 2000"),
+        ([entry("a", "Ongoing", 1009, partitions=OPEN), (key("a"), None)], "has no entry any more"),
+    ],
+    ids=["complete", "elsewhere", "other-id", "previous-id", "tombstone"],
+)  # fmt: skip
+def test_a_transaction_that_its_entry_does_not_list_is_abandoned(coordinated, records, why):
+    job = run(coordinated(*records))
+    assert relations(job)[1009] == {(Relation.NOT_LISTED, State.HANGING)}
+    of_1009 = [f for f in job.joining.findings() if "producer 1009 from" in f.message]
+    assert [f.code for f in of_1009] == ["transaction-state/abandoned"] * 2
+    assert all(why in f.message and "'a'" in f.message for f in of_1009)
+
+
+def test_prepared_ones_say_which_markers_are_missing(coordinated):
+    # Transaction version 2: the markers will have an epoch that the records do not have yet.
+    listed = {"tx.mixed": [0], "codec-lz4": [0], "not-here": [3]}
+    home = coordinated(
+        entry("a", "PrepareCommit", 1009, 1, partitions=listed, clientTransactionVersion=2)
+    )
+    job = run(home)
+    found = entries(job)["a"]
+    assert found.parts == {
+        ("tx.mixed", 0): Part.OPEN, ("codec-lz4", 0): Part.NOTHING, ("not-here", 3): Part.NOT_HERE,
+    }  # fmt: skip
+    assert advice_on(found.entry, LATER) == "wait: its coordinator commits it as soon as it runs"
+    mixed = job.found["tx.mixed-0"].open
+    assert [one.account.relation for one in mixed if one.producer_id == 1009] == [Relation.LISTED]
+
+
+@pytest.mark.parametrize(
+    ("state", "began", "part", "found"),
+    [
+        ("PrepareAbort", 0, Part.ABORTED, []),
+        ("PrepareCommit", 0, Part.ABORTED, ["transaction-state/outcome"]),
+        ("PrepareCommit", BEGUN + 10_000, Part.NOTHING, []),
+    ],
+)
+def test_a_marker_counts_that_is_of_this_transaction(
+    coordinated, scenario, state, began, part, found
+):
+    of_traffic = run(scenario("4.3.1/killed")).found["tx.mixed-0"].markers[1011]
+    assert of_traffic.type == 0
+    home = coordinated(
+        entry("a", state, 1011, partitions={"tx.mixed": [0]}, transactionStartTimestampMs=began)
+    )
+    job = run(home)
+    assert entries(job)["a"].parts == {("tx.mixed", 0): part}
+    assert [code for code in codes(job) if code.endswith("outcome")] == found
+
+
+def test_a_two_phase_commit_never_times_out(coordinated):
+    never = entry("a", "Ongoing", 1009, partitions=OPEN, transactionTimeoutMs=2**31 - 1)
+    (one,) = run(coordinated(never)).joining.joined()
+    assert one.entry.times_out_ms is None
+    assert "never times out" in (advice_on(one.entry, LATER) or "")
+
+
+def test_of_several_copies_the_furthest_of_the_latest_epoch_counts(tmp_path):
+    older = [entry("a", "Ongoing", 1), entry("a", "CompleteCommit", 1)]
+    for name, records, epoch in (("x", older, 3), ("y", older[:1], 4), ("z", older[:0], 4)):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, *records, epoch=epoch)
+    (copy,) = read_each([tmp_path / name / "__transaction_state-0" for name in "xyz"])
+    assert copy.path.parent.name == "y"
+    assert [one.state for one in copy.entries()] == ["Ongoing"]
+
+
+def test_copies_of_a_partition_are_judged_once(killed, coordinated, tmp_path):
+    other = tmp_path / "other" / "tx.mixed-0"
+    other.mkdir(parents=True)
+    (other.parent / "meta.properties").write_text("version=1\n")
+    for file in (killed / "tx.mixed-0").glob("*.log"):
+        if int(file.stem) < 400:
+            (other / file.name).write_bytes(file.read_bytes())
+    coordinated()
+    job = run(killed, other.parent)
+    paths = [f.path for f in job.joining.findings() if f.topic == "tx.mixed"]
+    assert paths == [killed / "tx.mixed-0"] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "whole"),
+    [
+        (lambda data: data[:70] + b"\xff" + data[71:], "transaction-state/damaged", False),
+        (lambda data: data[:-1], None, True),
+        (lambda data: data + bytes(5000), None, True),
+        (lambda data: data + log([(b"\0\0", b"\0\1")])[:200], "transaction-state/record", False),
+        (lambda data: data + log([(b"\0\7x", b"\0\1x")]), "transaction-state/newer", True),
+        (lambda data: data + log([(key("c"), b"\0\x63rest")]), "transaction-state/newer", False),
+        (lambda data: data + log([(key("c"), b"\0\1rest")]), "transaction-state/record", False),
+    ],
+    ids=["crc", "torn", "zeros", "key", "new-type", "new-version", "value"],
+)  # fmt: skip
+def test_what_can_be_decoded_is_decoded_and_the_rest_is_told(tmp_path, change, code, whole):
+    path = write(tmp_path, entry("a", "Ongoing", 1), entry("b", "Ongoing", 2))
+    path.write_bytes(change(path.read_bytes()))
+    (found,) = read_each([path.parent])
+    names = {one.transactional_id for one in found.entries()}
+    assert isinstance(found, CoordinatorLog)
+    job = Done(Joining(logs=[found]), {})
+    assert codes(job) == ([code] if code else [])
+    assert found.is_whole is whole
+    assert "b" in names or change(b"x") == b""
+    assert all(f.path in (path, path.parent) for f in job.joining.findings())
+
+
+def test_version_0_has_no_earlier_ids(tmp_path):
+    path = write(tmp_path, entry("a", "Ongoing", 7, 3, version=0, partitions={"t": [1, 0]}))
+    assert path.name == FIRST
+    (found,) = read_each([path.parent])
+    (one,) = found.entries()
+    assert (one.producer_id, one.producer_epoch, one.previous_producer_id) == (7, 3, -1)
+    assert one.partitions == {("t", 0), ("t", 1)}
