@@ -72,38 +72,31 @@ def txns(
 
     Replays the state of every producer from the batches, and compares it with the producer
     snapshots and transaction indexes by the rules of verify. Consumers with read_committed get as
-    far as the last stable offset. Once everything is replicated, this is the first offset of the
-    oldest open transaction, or else the end of the log; high_watermark says how far the broker knew
-    that everything was replicated.
+    far as the last stable offset: once everything is replicated, the first offset of the oldest
+    open transaction, or else the end of the log.
 
     A transaction is hanging when its first record is older than --max-age. The default is 15
     minutes, the default of transaction.max.timeout.ms, and the 10 seconds after which a coordinator
-    looks again. A coordinator that knew of the transaction would have aborted it by then. If
-    brokers were down for as long, it may still do so when it starts. Timestamps are those that
-    clients set.
+    looks again: by then a coordinator that knew of it had aborted it, if it ran. Timestamps are
+    those that clients set.
 
     Where a log dir holds partitions of __transaction_state, each open transaction has what its
-    coordinator says: the transactional id, the state and its timeout. One that an entry lists never
-    hangs, however old it is: the coordinator aborts it after its timeout, or writes the markers of
-    a PREPARE state, as soon as it runs. At the end come the transactional ids whose transaction is
-    not over, and how many of their partitions on these disks have it open, committed, aborted, or
-    nothing of it yet, which is legal. A follower's copy of __transaction_state may be behind.
+    coordinator says. One that an entry lists never hangs: the coordinator ends it after its
+    timeout, or as PREPARE says, as soon as it runs. Then come the transactional ids whose
+    transaction is not over, and in how many partitions it is open, committed, aborted, or has left
+    nothing yet, which is legal. A follower's copy of __transaction_state may be behind.
 
-    Prints for each open transaction that no coordinator is known to end the command that aborts it
-    on a broker. That command loses the records of the transaction: run it for hanging transactions
-    only. For an ongoing one, JSON has under terminate what has its coordinator abort it at once,
-    with kafka-transactions.sh of Kafka 4.3. A table begins with the partitions that have open
-    transactions, and leaves out what has nothing to do with transactions.
+    Prints for open transactions that no coordinator is known to end the command that aborts them on
+    a broker. It loses their records: run it for hanging ones only. A table begins with the
+    partitions that have open transactions, and leaves out what has nothing to do with transactions.
 
     Examples:
       logtool txns --open /var/lib/kafka/data
-      logtool txns --all --now 2025-03-01T12:00:00Z data/orders-0
       logtool txns --json data | jq -r '.items[] | select(.state == "hanging").abort'
 
     Exit status:
       0    complete: nothing hangs, snapshots and transaction indexes agree with the log
-      1    complete: a transaction is hanging, a snapshot or an index contradicts the log, or
-           __transaction_state is damaged or contradicts a marker
+      1    complete: a transaction hangs, or files or coordinators contradict the log
       2    the command line makes no sense
       4    incomplete: some input could not be read, or nothing matched
       6    --max-duration ran out; nothing said of the rest
