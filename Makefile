@@ -54,7 +54,7 @@ messages: $(VENV)/test.stamp  ## write the tables of Kafka's messages from the j
 	PYTHONPATH=tests $(BIN)/python -m broker.message_tables
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
-	$(BIN)/python -m pytest -m "spark and not connector" -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "spark and not connector" -n 3 --dist loadfile $(PYTEST_ARGS)
 
 # pyspark 4.0 leaves it to the garbage collector to close its sockets.
 QUIET := -W "ignore:unclosed <socket:ResourceWarning"
