@@ -36,7 +36,12 @@ _FORMATS = """\
 <!-- `logtool generate` makes this page from the docstrings of the modules in formats/. -->
 
 Each section describes one file, and names the class and the release of Kafka that this knowledge
-comes from. Integers are big-endian, and signed unless a table says otherwise."""
+comes from. Integers are big-endian, and signed unless a table says otherwise.
+
+The sections whose name begins with Redpanda are about its files, where integers are little-endian.
+Batches, segments and indexes (version 4) are held against bytes that Redpanda itself wrote, all
+else against its source alone. No command reads these files yet: the modules of
+`logtool.formats.redpanda` do."""
 
 
 def made() -> dict[str, str]:
@@ -113,7 +118,10 @@ def _formats() -> str:
     lines = [_FORMATS]
     for module in _modules():
         first, _, rest = (importlib.import_module(module).__doc__ or "").strip().partition("\n")
-        heading = module.removeprefix(f"{formats.__name__}.").split(".")[-1].replace("_", " ")
+        room, _, name = module.removeprefix(f"{formats.__name__}.").rpartition(".")
+        heading = name.replace("_", " ")
+        if room == "redpanda":  # whose files have the names that Kafka's have
+            heading = f"Redpanda: {heading}"
         lines += ["", f"## {heading}", "", first.replace("``", "`"), *_markdown(rest)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -123,7 +131,7 @@ def _modules() -> list[str]:
     modules = pkgutil.walk_packages(formats.__path__, f"{formats.__name__}.")
     public = [m.name for m in modules if "._" not in m.name and not m.ispkg]
     described = [name for name in public if "Source:" in str(importlib.import_module(name).__doc__)]
-    return sorted(described, key=lambda name: (not name.endswith(".names"), name))
+    return sorted(described, key=lambda name: (name != f"{formats.__name__}.names", name))
 
 
 def _markdown(docstring: str) -> list[str]:

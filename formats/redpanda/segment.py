@@ -1,0 +1,149 @@
+"""Redpanda's segment (``<base offset>-<term>-v1.log``): batches, and zeros where it has room left.
+
+=============  ================================================================================
+batches        one behind the other, see `record_batch`
+zeros          up to the end of a file that was open: room is reserved in steps of 32 MiB
+=============  ================================================================================
+
+A broker reads a header of 61 bytes. It stops at the end of the file, at a header of zeros, at a
+wrong CRC of the header, at a body that the file does not hold, and at a wrong CRC of the batch.
+`parse` does so too, and says which of these it was; behind damage it goes on at the next batch
+whose two CRCs hold, as a broker never does. A header CRC of 0 is as good as another: only a header
+of nothing but zeros is the end. Source: ``storage/parser.cc`` (Redpanda 1c6cff34ea, 2024-12-20).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from logtool.formats.record_batch import CODEC_MASK
+from logtool.formats.redpanda import record_batch
+from logtool.formats.redpanda.record_batch import HEADER_SIZE, Batch
+
+_FIELDS = np.dtype(
+    {
+        "names": ["size", "attributes", "last_offset_delta"],
+        "formats": ["<i4", "<i2", "<i4"],
+        "offsets": [4, 21, 23],
+        "itemsize": HEADER_SIZE,
+    }
+)
+_KNOWN_ATTRIBUTES = 0x3F
+_CODECS = 5
+
+
+class Reason(StrEnum):
+    """Why bytes are no batch."""
+
+    ZEROS = "zeros"
+    """Nothing but zeros up to the end of the file: room that was not used."""
+    SHORT_HEADER = "short-header"
+    """The file ends within a header."""
+    HEADER_CRC = "header-crc"
+    SIZE = "size"
+    """The header's CRC holds, and its size is less than its own 61 bytes."""
+    SHORT_BODY = "short-body"
+    """The file ends within the batch."""
+    CRC = "crc"
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Bytes that are no batch."""
+
+    data: bytes
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What a segment holds, in the order of the file and without a byte left out."""
+
+    parts: tuple[Batch | Rest, ...]
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """Return the sound batches, those behind damage too."""
+        return tuple(part for part in self.parts if isinstance(part, Batch))
+
+    @property
+    def rests(self) -> tuple[tuple[int, Rest], ...]:
+        """Return what is no batch, each with its position in the file."""
+        return tuple((at, part) for at, part in self._placed() if isinstance(part, Rest))
+
+    def _placed(self) -> Iterator[tuple[int, Batch | Rest]]:
+        at = 0
+        for part in self.parts:
+            yield at, part
+            at += part.header.size if isinstance(part, Batch) else len(part.data)
+
+
+def parse(data: bytes) -> Segment:
+    """Split `data` into batches and what is none. Never fails."""
+    parts: list[Batch | Rest] = []
+    at = 0
+    while at < len(data):
+        batch = batch_at(data, at)
+        if isinstance(batch, Batch):
+            parts.append(batch)
+            at += batch.header.size
+            continue
+        behind = len(data) if batch is Reason.ZEROS else _next_batch(data, at + 1)
+        parts.append(Rest(data[at:behind], batch))
+        at = behind
+    return Segment(tuple(parts))
+
+
+def encode(segment: Segment) -> bytes:
+    """Return the bytes `parse` was given; the two are exact inverses."""
+    return b"".join(
+        record_batch.encode(part.header) + part.body if isinstance(part, Batch) else part.data
+        for part in segment.parts
+    )
+
+
+def build(batches: list[Batch], *, room: int = 0) -> bytes:
+    """Return a segment of `batches` with `room` zero bytes behind them."""
+    return encode(Segment((*batches, Rest(bytes(room), Reason.ZEROS))))
+
+
+def batch_at(data: bytes, at: int) -> Batch | Reason:
+    """Return the batch that begins at `at`, or why a broker's reader stops there."""
+    if len(data) - at < HEADER_SIZE:
+        return Reason.SHORT_HEADER if any(data[at:]) else Reason.ZEROS
+    if not any(data[at : at + HEADER_SIZE]):
+        return Reason.HEADER_CRC if any(data[at:]) else Reason.ZEROS
+    header = record_batch.parse(data, at)
+    if header.header_crc != record_batch.header_crc(header):
+        return Reason.HEADER_CRC
+    # Only now does the size mean anything.
+    if header.size < HEADER_SIZE:
+        return Reason.SIZE
+    if header.size > len(data) - at:
+        return Reason.SHORT_BODY
+    body = data[at + HEADER_SIZE : at + header.size]
+    if header.crc != record_batch.body_crc(header, body):
+        return Reason.CRC
+    return Batch(header, body)
+
+
+def _next_batch(data: bytes, start: int) -> int:
+    """Return where the next batch with sound CRCs begins, or the end."""
+    count = len(data) - start - HEADER_SIZE + 1
+    if count <= 0:
+        return len(data)
+    fields = np.ndarray((count,), _FIELDS, data, offset=start, strides=(1,))
+    # The body of a candidate is hashed only where the header's own CRC holds.
+    likely = (
+        (fields["size"] >= HEADER_SIZE)
+        & (fields["size"] <= len(data) - start - np.arange(count))
+        & (fields["last_offset_delta"] >= 0)
+        & ((fields["attributes"] & ~np.int16(_KNOWN_ATTRIBUTES)) == 0)
+        & ((fields["attributes"] & CODEC_MASK) < _CODECS)
+    )
+    for position in (np.flatnonzero(likely) + start).tolist():
+        if isinstance(batch_at(data, position), Batch):
+            return int(position)
+    return len(data)
