@@ -27,7 +27,7 @@ for name in settings.SETTINGS:
 os.environ[settings.FILE_VARIABLE] = ""
 
 DATA = Path(__file__).parent / "data"
-VERSIONS = sorted(path.name for path in DATA.iterdir() if path.is_dir())
+VERSIONS = sorted(path.name for path in DATA.glob("[0-9]*") if path.is_dir())
 SCENARIOS = [
     f"{version}/{path.name.removesuffix('.tar.xz')}"
     for version in VERSIONS

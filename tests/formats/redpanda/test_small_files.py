@@ -22,6 +22,7 @@ from logtool.formats.redpanda import (
     snapshot,
 )
 from logtool.formats.redpanda._xxhash64 import xxhash64
+from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.formats.redpanda.compaction_index import Entry, Flag
 from logtool.formats.redpanda.kvstore import Keyspace, LogKey, Pair
 
@@ -134,6 +135,7 @@ def test_the_index_of_redpandas_own_tests_is_read() -> None:
         6925876299231340900,
     )
     assert (index.base_timestamp, index.max_timestamp) == (5331697842032508203, 659192121601013627)
+    assert isinstance(index, BaseIndex)
     assert len(index) == 10
     assert index.entries.relative_offset[[0, -1]].tolist() == [10202204, 10205911]
     assert index.entries.position[[0, -1]].tolist() == [8178448512, 8182211059]
@@ -156,6 +158,7 @@ def test_an_index_tells_all_that_its_version_has() -> None:
 def test_an_index_of_version_3_is_read() -> None:
     data = legacy_index()
     index = base_index.parse(data)
+    assert isinstance(index, BaseIndex)
 
     assert len(data) == 53 + 16 * 2
     assert (index.checksum_holds, index.base_offset, index.max_offset) == (True, 10, 100)
