@@ -1,6 +1,6 @@
 """``logtool dump``: print what the files of a data directory hold. Writes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,6 +19,7 @@ from logtool.exits import Exit
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report, View
     from logtool.commands.printing.dump_parquet import ParquetFile
+    from logtool.commands.printing.writers import Object
     from logtool.disk.log_dir import Inputs
     from logtool.dump.log import Filter
     from logtool.dump.selecting import Content
@@ -198,6 +199,9 @@ def dump(
     given paths, compressed or not; control records are no such records. --count tells how many
     there are.
 
+    'logtool kafka-dump-log' takes the command line of kafka-dump-log.sh. Of --format kafka, too,
+    the lines are those of Kafka 4.3, whatever release wrote the log.
+
     --format parquet writes one table to --output: batches, or with --records records. Its columns
     are the fields of ndjson; keys, values and headers are binary, times are timestamps in UTC
     beside their milliseconds. It needs pip install 'kafka-logtool[parquet]'.
@@ -284,7 +288,7 @@ def _run(asked: _Asked, output_file: str | None) -> None:
         _export(report, asked.job(), job)
     else:
         _print(report, job, asked.shown, table, asked.inputs)
-    for line in dump.unknown_notes(job.unknown):
+    for line in dump.unknown_notes(job.unknown, job.unknown_tags):
         report.note(line)
     looked_for = asked.selectors.any_given and not asked.selectors.count
     dump.conclude(report, job.matched if looked_for else None)
@@ -305,6 +309,7 @@ def _view(job: "Dump", asked: _Asked, table: "ParquetFile | None") -> "View":
             raise UsageError("--count and --limit contradict each other")
         return dump_count.make(SCHEMA, verbose=settings.verbose)
     layouts = dump.Layouts(records=shown.records)
+    lines: dict[str, Callable[[Object], str | None]]
     lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
     lines |= dict.fromkeys(EXPORTS, dump_export.render)
     if table:

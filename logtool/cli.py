@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "Check log dirs, partition dirs or files; the verdict is the exit status.",
     "dump": "Print what the files of a data directory hold, record by record where they hold "
     "records.",
+    "kafka-dump-log": "Print what kafka-dump-log.sh of Kafka 4.3 prints, given its command line.",
     "dump-index": "Print offset, time and transaction indexes of files, partition dirs or log "
     "dirs.",
     "stat": "Show sizes, counts, codecs, producers, time span and rate of partitions or segments.",
@@ -61,7 +62,7 @@ COMMANDS = {
     "themselves.",
 }
 """Every command with the first line of its docstring, in the order of the help."""
-HIDDEN = ("generate",)
+HIDDEN = ("generate", "kafka-dump-log")
 
 
 class _Commands(LazyGroup):

@@ -30,15 +30,19 @@ _WORDS = {
 }
 
 
-def render(obj: Object) -> str | None:
-    """Return the lines of one object; None where Kafka's tool prints nothing on stdout."""
+def render(obj: Object, *, metadata: bool = True, contents: bool = True) -> str | None:
+    """Return the lines of one object; None where Kafka's tool prints nothing on stdout.
+
+    Records are printed without `metadata`, such as offset and timestamp, or without their
+    `contents` where so asked.
+    """
     kind = obj["type"]
     if kind == "file":
         return _file(obj)
     if kind == "batch":
         return _batch(obj) if obj["magic"] >= 2 else _legacy_batch(obj)
     if kind == "record":
-        return _record(obj)
+        return _record(obj, metadata=metadata, contents=contents)
     if kind == "entry":
         return _entry(obj)
     if obj["reason"] == "incomplete":
@@ -47,15 +51,14 @@ def render(obj: Object) -> str | None:
     return None
 
 
-def render_safely(obj: Object) -> str | None:
+def render_safely(obj: Object, *, metadata: bool = True, contents: bool = True) -> str | None:
     """Return the same for a terminal: with control characters escaped, which Kafka's tool is not.
 
     A line end in a value is escaped too.
     """
-    if obj["type"] == "file":
-        lines = render(obj)
-        return None if lines is None else "\n".join(map(text.escape, lines.split("\n")))
-    line = render(obj)
+    line = render(obj, metadata=metadata, contents=contents)
+    if line is not None and obj["type"] == "file":
+        return "\n".join(map(text.escape, line.split("\n")))
     return None if line is None else text.escape(line)
 
 
@@ -108,7 +111,15 @@ def _tail(obj: Object) -> str:
     )
 
 
-def _record(obj: Object) -> str:
+def _record(obj: Object, *, metadata: bool, contents: bool) -> str:
+    control = obj["control_record"] is not None
+    told = _contents(obj) if contents and not control else ""
+    if not metadata:
+        return f"|{told}" if told else ""
+    return _metadata(obj) + (_control(obj["control_record"]) if control else told)
+
+
+def _metadata(obj: Object) -> str:
     key, value = obj["key"], obj["value"]
     line = (
         f"| offset: {obj['offset']} {_time_type(obj)}: {_or_minus(obj['timestamp_ms'])}"
@@ -121,15 +132,16 @@ def _record(obj: Object) -> str:
     else:
         names = ",".join(_text(name) for name, _ in obj["headers"])
         line += f" sequence: {_or_minus(obj['sequence'])} headerKeys: [{names}]"
-    if obj["control_record"] is not None:
-        return line + _control(obj["control_record"])
-    if "decoded" in obj:
-        return line + _decoded(obj)
-    if key is not None:
-        line += f" key: {_text(key)}"
-    if value is not None:
-        line += f" payload: {_text(value)}"
     return line
+
+
+def _contents(obj: Object) -> str:
+    """Return what follows the metadata of a record."""
+    if "decoded" in obj:
+        return _decoded(obj)
+    key, value = obj["key"], obj["value"]
+    line = "" if key is None else f" key: {_text(key)}"
+    return line if value is None else f"{line} payload: {_text(value)}"
 
 
 def _decoded(obj: Object) -> str:

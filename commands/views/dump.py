@@ -245,11 +245,18 @@ def conclude(report: output.Report, matched: int | None = None) -> None:
     report.note(f"{state}{', '.join(parts)}{harm}", "error" if harm or state else "dim")
 
 
-def unknown_notes(unknown: Counter[tuple[str, int]]) -> Iterator[str]:
-    """Yield a line for each type of record that was printed as bytes because it is not known."""
+def unknown_notes(unknown: Counter[tuple[str, int]], tags: Counter[str]) -> Iterator[str]:
+    """Yield a line for each type of record that was printed as bytes because it is not known.
+
+    And one for each topic whose records had tagged fields that are not: these are bytes in the
+    JSON, under ``unknownTaggedFields``.
+    """
     for (topic, kind), count in sorted(unknown.items()):
         records = text.count(count, "record")
         yield (
             f"{topic}: {records} of type {kind} in a version that is not known here; "
             "what could not be decoded is printed as it is"
         )
+    for topic, count in sorted(tags.items()):
+        fields = text.count(count, "tagged field")
+        yield f"{topic}: {fields} not known here, printed as bytes (unknownTaggedFields)"

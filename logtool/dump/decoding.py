@@ -40,6 +40,8 @@ class DecodedRecord:
     """Why a broker could not read it, or None."""
     unknown_type: int | None = None
     """Its type where that, its version, or a part of it is not known: a newer release wrote it."""
+    unknown_tags: int = 0
+    """Tagged fields that no table knows: their bytes stand under ``unknownTaggedFields``."""
 
 
 def has_decoder(topic: str | None) -> TypeGuard[str]:
@@ -73,7 +75,22 @@ def decode(
             # Early-access releases laid some values out differently under the same version.
             return DecodedRecord(topic, shown_key, unknown_type=kind)
         return DecodedRecord(topic, shown_key, problem=f"byte {error.position}: {error.reason}")
-    return DecodedRecord(topic, shown_key, shown, unknown_type=kind if shown is None else None)
+    tags = _unknown_tags(shown)
+    return DecodedRecord(
+        topic, shown_key, shown, unknown_type=kind if shown is None else None, unknown_tags=tags
+    )
+
+
+def _unknown_tags(value: Any) -> int:
+    """Return how many tagged fields in a decoded value are not known."""
+    if isinstance(value, dict):
+        own = len(value.get(codec.UNKNOWN_TAGS, ()))
+        return own + sum(_unknown_tags(one) for one in value.values() if _is_nested(one))
+    return sum(map(_unknown_tags, value)) if isinstance(value, list) else 0
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _shown(found: Decoded, *, secrets: bool) -> Value | None:

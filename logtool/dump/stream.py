@@ -28,6 +28,7 @@ from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
+from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk, scan
 
 
@@ -40,6 +41,10 @@ class Dump:
     selection: Selection = field(default_factory=Selection)
     limit: int | None = None
     """Objects after which to stop; files and errors do not count."""
+    as_topic: str | None = None
+    """Of which of brokers' own topics all records are taken to be; None: by where the file lies."""
+    stop: int | None = None
+    """Bytes of a log that are read at most; a batch that they cut in two is left aside."""
     limits_records: bool = False
     """Whether batches do not count either."""
     progress: Progress = field(default_factory=Progress)
@@ -50,6 +55,8 @@ class Dump:
     """Records that were yielded."""
     unknown: Counter[tuple[str, int]] = field(default_factory=Counter)
     """By topic and type: records of brokers' own topics that a newer release wrote."""
+    unknown_tags: Counter[str] = field(default_factory=Counter)
+    """By topic: tagged fields of their records that no table knows."""
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
@@ -132,9 +139,11 @@ class Dump:
             )
             limit = self.chosen.max_batch_memory
             decodes = self.chosen.decode and self.chosen.records
-            topic = _topic(item) if decodes else None
+            topic = (self.as_topic or _topic(item)) if decodes else None
             in_blocks = self.in_blocks and self.limit is None and topic is None
-            for chunk in scan(file, base_offset=base, unpack_limit=limit):
+            for chunk in scan(file, base_offset=base, stop=self.stop, unpack_limit=limit):
+                if chunk.damage and self.stop is not None and _is_cut(chunk.damage):
+                    break
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
                 for obj in dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks):
@@ -155,6 +164,8 @@ class Dump:
         yield {**obj, "decoded": decoded}
         if decoded.unknown_type is not None:
             self.unknown[topic, decoded.unknown_type] += 1
+        if decoded.unknown_tags:
+            self.unknown_tags[topic] += decoded.unknown_tags
         if decoded.problem:
             text = f"offset {obj['offset']}: a broker cannot read this record: {decoded.problem}"
             yield error_object(Path(obj["path"]), "record", text, obj["batch_position"])
@@ -169,6 +180,11 @@ class Dump:
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
         self.progress.advance(count, path)
+
+
+def _is_cut(damage: Damage) -> bool:
+    """Return whether damage is no more than a batch of which the end was not read."""
+    return damage.reason is Reason.INCOMPLETE and not damage.resynchronised
 
 
 def _topic(item: Input) -> str | None:

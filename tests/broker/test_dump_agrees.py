@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from broker.dump import DECODERS, dump, dumpable
+from broker.install import KAFKA_4
 from broker.kafka import Broker
 from broker.topics import TOPICS
 
@@ -81,6 +82,29 @@ def compare_dumps(written: Path, log_dir: Path, kafka_version: str) -> None:
             assert found[at : at + len(text)] == text, name
 
 
+def compare_command_lines(written: Path, log_dir: Path, kafka_version: str) -> None:
+    """Give `logtool kafka-dump-log` what Kafka's tool is given, word for word."""
+    files = dumpable(written)
+    logs = [name for name in files if name.startswith(("tx.mixed-0/", "codec-zstd-0/"))]
+    indexes = [name for name in logs if name.endswith((".index", ".timeindex"))]
+    logs = [name for name in logs if name.endswith(".log")]
+    state = [name for name in files if name.startswith("__transaction_state-")][:4]
+    for names, *flags in (
+        (logs, "--print-data-log", "--skip-record-metadata"),
+        (logs, "--deep-iteration", "--max-bytes", "9000"),
+        (indexes, "--verify-index-only"),
+        (indexes, "--index-sanity-check"),
+        (state, "--transaction-log-decoder", "--skip-record-metadata"),
+    ):
+        theirs = dump(kafka_version, written, names, *flags)
+        wanted = [name for name in names if name not in theirs.failed]
+        assert wanted
+
+        done = logtool(log_dir, "kafka-dump-log", *flags, "--files", ",".join(wanted))
+
+        assert done.stdout == b"".join(theirs.stdout[name] for name in wanted), flags
+
+
 def compare_verdicts(written: Path, log_dir: Path, kafka_version: str) -> None:
     sound = logtool(log_dir, "verify", ".", "--level", "records", "-q")
     assert (sound.returncode, sound.stdout) == (0, b"")
@@ -106,4 +130,6 @@ def test_dump_and_verify_say_what_kafka_says(
 ) -> None:
     # One test, because a broker that has written all this takes half a minute.
     compare_dumps(written, log_dir, kafka_version)
+    if kafka_version == KAFKA_4:
+        compare_command_lines(written, log_dir, kafka_version)
     compare_verdicts(written, log_dir, kafka_version)

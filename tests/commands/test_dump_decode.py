@@ -9,6 +9,7 @@ from conftest import SCENARIOS
 from dumps import expected, failures
 from metadata_records import framed, text, varint
 from terminal import shown_on
+from transaction_state import entry, write
 
 from logtool.dump import decoding
 from logtool.formats.messages import codec, internal_topics, schema
@@ -139,6 +140,19 @@ def test_bytes_that_an_early_access_release_added_are_unknown_and_not_damage():
     found = decoding.decode("__consumer_offsets", b"\0\x0b\0\1g", value)
     assert found.unknown_type == 11
     assert found.problem is None
+
+
+def test_tagged_fields_of_a_newer_release_are_kept_as_bytes_and_counted(run, tmp_path):
+    known, value = entry("a", "Empty", 7)
+    newer = value[:-1] + varint(int(value[-1]) + 1) + varint(99) + varint(2) + b"\xff\0"
+    found = decoding.decode("__transaction_state", known, newer)
+    assert found.value["data"]["unknownTaggedFields"] == {"99": "/wA="}
+    assert (found.unknown_tags, found.unknown_type, found.problem) == (1, None, None)
+    path = write(tmp_path, (known, newer), (known, value), (known, newer))
+    done = run("dump", "--records", path)
+    assert done.status == 0
+    told = "__transaction_state: 2 tagged fields not known here, printed as bytes"
+    assert told in done.stderr
 
 
 def test_a_group_of_another_protocol_keeps_its_bytes():

@@ -1,0 +1,104 @@
+"""`kafka-dump-log`: the command line of Kafka's tool, and what it printed for that."""
+
+import re
+from pathlib import Path
+
+import pytest
+from dumps import expected, failures
+
+DECODERS = {
+    "__consumer_offsets": "--offsets-decoder",
+    "__transaction_state": "--transaction-log-decoder",
+    "__cluster_metadata": "--cluster-metadata-decoder",
+}
+_METADATA = re.compile(
+    r"^\| offset: \d+ \w+: -?\d+ keySize: -?\d+ valueSize: -?\d+ sequence: -?\d+ "
+    r"headerKeys: \[[\w,]*\]",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture
+def killed(scenario, monkeypatch) -> Path:
+    home: Path = scenario("4.3.1/killed")
+    monkeypatch.chdir(home)
+    return home
+
+
+def told(scenario, mode: str) -> dict[str, str]:
+    given_up = failures("4.3.1/killed", mode)
+    found = expected(scenario("4.3.1/killed.expected") / mode)
+    return {file: text for file, text in found if file not in given_up}
+
+
+@pytest.mark.parametrize(
+    ("mode", "flags"),
+    [("batches", ()), ("entries", ()), ("records", ("--deep-iteration", "--print-data-log"))],
+)
+def test_a_line_of_kafkas_tool_works_when_its_name_is_replaced(run, scenario, killed, mode, flags):
+    wanted = told(scenario, mode)
+    result = run("kafka-dump-log", "--files", ",".join(wanted), *flags)
+    assert result.status in (0, 1)
+    for file, text in wanted.items():
+        at = result.stdout.index(f"Dumping {file}\n")
+        assert result.stdout[at : at + len(text)] == text, file
+    assert len(result.stdout) == sum(map(len, wanted.values()))
+
+
+@pytest.mark.parametrize("topic", DECODERS)
+def test_records_are_decoded_as_is_asked_not_by_their_topic(run, scenario, killed, tmp_path, topic):
+    wanted = {file: text for file, text in told(scenario, "decoded").items() if topic in file}
+    file, text = max(wanted.items(), key=lambda one: len(one[1]))
+    elsewhere = tmp_path / Path(file).name
+    elsewhere.write_bytes((killed / file).read_bytes())
+    found = run("kafka-dump-log", DECODERS[topic], "--files", elsewhere).stdout
+    assert found == text.replace(f"Dumping {file}\n", f"Dumping {elsewhere}\n")
+
+
+def test_metadata_of_records_can_be_left_out(run, scenario, killed):
+    wanted = told(scenario, "records")
+    file = "codec-none-0/00000000000000000000.log"
+    lines = run("kafka-dump-log", "--skip-record-metadata", "--print-data-log", "--files", file)
+    whole = _METADATA.sub("|", wanted[file])
+    assert lines.stdout.splitlines() == whole.splitlines()
+
+
+def test_a_part_of_a_log_ends_behind_a_whole_batch(run, scenario, killed):
+    file = "codec-none-0/00000000000000000000.log"
+    whole = told(scenario, "batches")[file].splitlines()
+    size = int(whole[4].split(" position: ")[1].split()[0])
+    for more, lines in ((0, 4), (-1, 3), (1, 4)):
+        done = run("kafka-dump-log", "--files", file, "--max-bytes", size + more)
+        assert (done.status, done.lines) == (0, whole[:lines])
+
+
+def test_indexes_are_checked_as_a_broker_does_or_beside_the_log(run, copy_of, monkeypatch):
+    home = copy_of("4.3.1/clean") / "codec-none-0"
+    monkeypatch.chdir(home)
+    names = [f"{0:020d}.{suffix}" for suffix in ("index", "timeindex")]
+    done = run("kafka-dump-log", "--index-sanity-check", "--files", ",".join(names))
+    assert done.lines[-1] == f"{names[1]} passed sanity check."
+    checked = run("kafka-dump-log", "--verify-index-only", "--files", ",".join(names))
+    assert checked.lines == [f"Dumping {name}" for name in names]
+    assert (done.status, checked.status) == (0, 0)
+    index = bytearray(Path(names[1]).read_bytes())
+    index[7] ^= 1
+    Path(names[1]).write_bytes(index)
+    checked = run("kafka-dump-log", "--verify-index-only", "--files", names[1])
+    assert checked.status == 1
+    assert f"{names[1]}: entry 0 (offset" in checked.stderr
+    Path(names[1]).write_bytes(index[:-1])
+    done = run("kafka-dump-log", "--index-sanity-check", "--files", names[1])
+    assert (done.status, done.lines) == (1, [f"Dumping {names[1]}"])
+    assert f"{names[1]} failed the sanity check: " in done.stderr
+
+
+def test_what_is_no_file_of_a_log_is_said_and_a_java_class_is_refused(run, killed):
+    done = run("kafka-dump-log", "--files", "meta.properties")
+    assert (done.status, done.stdout) == (0, "Dumping meta.properties\n")
+    assert "Ignoring unknown file meta.properties" in done.stderr
+    assert run("kafka-dump-log", "--files", "none.log").status == 4
+    text = "org.apache.kafka.tools.api.LongDecoder"
+    done = run("kafka-dump-log", "--files", "none.log", "--value-decoder-class", text)
+    assert (done.status, done.stdout) == (2, "")
+    assert f"{text}: logtool runs no Java class, it prints text (UTF-8)" in done.stderr
