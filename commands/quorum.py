@@ -1,20 +1,21 @@
-"""``logtool quorum``: the controllers' copies of the metadata log. Writes nothing."""
+"""``logtool quorum``: the controllers' copies of the metadata log. Writes only with --apply."""
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config
+from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.disk.node_dir import NodeDir
-    from logtool.quorum.verdict import Quorum
+    from logtool.quorum.run import Inquiry, Order
     from logtool.quorum.voters import Voter
-    from logtool.running.run import Run
+    from logtool.running.summary import ActionSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,57 @@ class Copies(options.LocalInputs):
     ] = None
 
 
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Who is to vote, and what may be done for it."""
+
+    voters: Annotated[
+        str | None,
+        typer.Option(
+            "--voters",
+            metavar="LIST",
+            help="The voters that there are to be, as ID@HOST:PORT,... or, where meta.properties "
+            "of a voter is not among the DIRs, ID-DIRECTORYID@HOST:PORT.",
+        ),
+    ] = None
+    apply: options.Apply = False
+    accept_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-loss",
+            metavar="TOPIC-PARTITION",
+            help="Let this partition be left without a replica; repeatable.",
+        ),
+    ] = None
+    undo_dir: options.UndoDir = None
+
+    def order(self) -> "Order | None":
+        """Return what is ordered; None where the copies are only to be looked at."""
+        from logtool.disk import shell
+        from logtool.quorum.run import Order
+        from logtool.quorum.voters import parse_named
+
+        if self.voters is None:
+            if self.apply or self.accept_loss or self.undo_dir:
+                raise UsageError("--apply, --accept-loss and --undo-dir are for --voters")
+            return None
+        return Order(
+            voters=parse_named(self.voters),
+            apply=self.apply,
+            accepted=frozenset(
+                parsing.parse_topic_partition("--accept-loss", name)
+                for name in self.accept_loss or ()
+            ),
+            undo_dir=self.undo_dir,
+            command=shell.join(["logtool", *sys.argv[1:]]),
+        )
+
+
 @spread
 def quorum(
     *,
     inputs: Annotated[Copies, Without("topic", "exclude_topic", "partition")],
+    ordered: Ordered,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -52,39 +100,54 @@ def quorum(
     log, as Raft elects) and what is lost by it. Offsets are exclusive: a log end of 27 means that
     26 is the last offset. How far the controllers had agreed is on no disk. Where so many copies
     are missing that their nodes were a majority by themselves, it says that they may have agreed on
-    records that no copy here has.
+    records that no copy here has. A log counts up to its first damage, for a controller cuts off
+    the rest when it starts.
 
-    A log counts up to its first damage, for a controller cuts off the rest when it starts.
+    With --voters it says what gives the copy to keep these voters, or the same ones at other
+    addresses, and with --apply it does so: behind the end of the log comes a segment with one
+    VotersRecord in a new leader epoch, and quorum-state forgets the last election. A voter that is
+    alone then elects itself. In a static quorum (kraft.version 0) only quorum-state is written, and
+    controller.quorum.voters does the rest. It refuses where a partition would have no replica left,
+    where the copy to keep is not that of a voter, and where a log is damaged. Start the node of the
+    copy that was written first. Voters that are gone must never start again on their old
+    directories, for together they may be a majority that knows nothing of this: format those of
+    them that come back with 'kafka-storage.sh format --no-initial-controllers', and let them join
+    with 'kafka-metadata-quorum.sh add-controller'.
 
     Examples:
       logtool quorum /mnt/c1/kraft /mnt/c2/kraft /mnt/c3/kraft
       logtool quorum 1=/mnt/c1/__cluster_metadata-0 4=/mnt/broker-4/data
-      logtool quorum --broker-config controller.properties --json
+      logtool quorum --voters 1@controller-1:9093 /mnt/c1/kraft
+      logtool quorum --apply --voters 1@10.0.0.1:9093,2@10.0.0.2:9093 /mnt/c1/kraft /mnt/c2/kraft
 
     Exit status:
-      0    complete: the copies agree, and a majority of the voters is among them
+      0    complete: the copies agree, and a majority of the voters is among them; with --voters,
+           these vote already, or with --apply, it was done
       1    complete: copies diverge or are damaged, are of several clusters, or are fewer than a
-           majority
+           majority; with --voters, something is to be done
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or holds no metadata log
+      4    incomplete: some input could not be read, or holds no metadata log; nothing was written
+      5    refused: it would not be safe, or a broker holds the log dir
       6    --max-duration ran out; nothing said of the rest
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
     from logtool.commands.output import Report
     from logtool.commands.views import quorum
+    from logtool.quorum.run import Inquiry
     from logtool.running.summary import ActionSummary
 
-    settings, sources = printing.settings(), inputs.node_dirs()
+    settings, sources, order = printing.settings(), inputs.node_dirs(), ordered.order()
     given = inputs.resolved([source.path for source in sources])
-    configured = _configured(inputs)
     summary = ActionSummary()
     report = Report(settings=settings, view=quorum.make(settings), summary=summary, inputs=given)
-    with report:
-        found = _read(report, sources, running.run(report.show), configured)
-        summary.to_do = bool(found and found.is_grave)
-    if found:
-        _conclude(report, found)
+    job = Inquiry(
+        sources=sources,
+        run=running.run(report.show),
+        configured=_configured(inputs),
+        order=order,
+    )
+    _print(report, job, summary)
     raise typer.Exit(report.exit_status())
 
 
@@ -96,48 +159,25 @@ def _configured(inputs: Copies) -> "tuple[Voter, ...] | None":
     return parse_named(text, key) if text else None
 
 
-def _read(
-    report: "Report",
-    sources: "list[NodeDir]",
-    run: "Run",
-    configured: "tuple[Voter, ...] | None",
-) -> "Quorum | None":
-    """Print each copy and the verdict; None where there is no copy, or time is over."""
-    from logtool.errors import UnreadableError
-    from logtool.quorum.copy import MetadataCopy, read
-    from logtool.quorum.verdict import judge
-    from logtool.running.workers import OutOfTimeError
+def _print(report: "Report", job: "Inquiry", summary: "ActionSummary") -> None:
+    from logtool.commands.views import quorum
+    from logtool.errors import RefusedError, UnwritableError
 
-    copies: list[MetadataCopy] = []
-    summary = report.summary
-    try:
-        for item in read(sources, run):
-            if isinstance(item, UnreadableError):
-                summary.add(item)
-                report.unreadable(item)
-                continue
-            copies.append(item)
-            summary.partitions += 1
-            summary.segments += item.batches.segments
-            summary.batches += len(item.batches.batches)
-            summary.records += item.batches.records
-            summary.bytes += item.batches.bytes
-            report.item(item.as_json())
-    except OutOfTimeError:
-        summary.out_of_budget = True
-        return None
-    if not copies:
-        return None
-    found = judge(copies, configured)
-    report.item(found.as_json())
-    return found
-
-
-def _conclude(report: "Report", found: "Quorum") -> None:
-    from logtool.formats import wording
-
-    count = wording.count(len(found.copies), "copy", "copies")
-    if len(found.clusters) > 1:
-        report.note(f"the copies are of {len(found.clusters)} clusters", "error")
-    state = "a person must act before these controllers serve" if found.is_grave else "in order"
-    report.note(f"{count}: {state}", "error" if found.is_grave else "good")
+    printer = quorum.Printer(report, summary, ordered=job.order is not None)
+    with report:
+        try:
+            for item in job:
+                printer.show(item)
+        except RefusedError as error:
+            summary.refused = True
+            report.refused(error)
+        except UnwritableError as error:
+            summary.unwritten += 1
+            report.refused(error, "unwritable")
+        for place in job.undo_dirs:
+            report.item(quorum.undo_object(place))
+        summary.out_of_budget = job.out_of_time
+        if job.order and job.order.apply:
+            summary.to_do = False
+    for line, style in printer.last_lines(applied=bool(job.undo_dirs)):
+        report.note(line, style)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import starting_broker
+from logtool.commands.program import parsing, starting_broker
 from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.spread import spread
 from logtool.commands.program.strategy import Strategy
 from logtool.disk import shell
 from logtool.errors import UsageError
-from logtool.formats.java_text import parse_int, parse_long
+from logtool.formats.java_text import parse_long
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
@@ -171,7 +171,10 @@ class Consented:
 
         return Consent(
             apply=self.apply,
-            accepted=frozenset(_key("--accept-loss", name) for name in self.accept_loss or ()),
+            accepted=frozenset(
+                parsing.parse_topic_partition("--accept-loss", name)
+                for name in self.accept_loss or ()
+            ),
             mark_clean=self.mark_clean,
             undo_dir=self.undo_dir,
             command=shell.join(["logtool", *sys.argv[1:]]),
@@ -309,12 +312,4 @@ def _pair(text: str, option: str = "--from-offset") -> "tuple[TopicPartition | N
     offset = parse_long(number)
     if offset is None or offset < 0:
         raise UsageError(f"{option} {text}: expected N or TOPIC-PARTITION=N")
-    return _key(option, name) if name else None, offset
-
-
-def _key(option: str, name: str) -> "TopicPartition":
-    topic, _, number = name.rpartition("-")
-    partition = parse_int(number)
-    if not topic or partition is None or partition < 0:
-        raise UsageError(f"{option} {name}: expected TOPIC-PARTITION, such as orders-3")
-    return topic, partition
+    return parsing.parse_topic_partition(option, name) if name else None, offset

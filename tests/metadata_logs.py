@@ -11,6 +11,10 @@ from logtool.formats.record_batch import CONTROL
 from logtool.metadata.image import DIRECTORY
 from logtool.quorum.voters import Endpoint, Voter, to_record
 
+ELECTION: dict[str, object] = {
+    "leaderId": 3, "leaderEpoch": 1, "votedId": -1, "votedDirectoryId": "A" * 22, "data_version": 1,
+}  # fmt: skip
+"""What quorum-state says of an election."""
 CLUSTER = "bG9ndG9vbC10ZXN0cy0wMQ"
 
 
@@ -42,11 +46,12 @@ def control(
     )
 
 
-def voters_batch(base_offset: int, nodes: Sequence[int], epoch: int = 1) -> bytes:
+def voters_batch(base_offset: int, voters: Sequence[int | Voter], epoch: int = 1) -> bytes:
     """Return the batch with which a quorum begins: kraft.version 1 and its voters, two offsets."""
+    known = [one if isinstance(one, Voter) else voter(one) for one in voters]
     return control(
         base_offset, control_record.KRAFT_VERSION, bytes((0, 0, 0, 1, 0)),
-        to_record([voter(node) for node in nodes]), epoch=epoch,
+        to_record(known), epoch=epoch,
         kinds=(control_record.KRAFT_VOTERS,),
     )  # fmt: skip
 
@@ -74,7 +79,5 @@ def log_dir(home: Path, node: int, *batches: bytes, state: dict[str, object] | N
     )
     (inner / f"{0:020d}.log").write_bytes(b"".join(batches))
     (inner / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
-    election = {"leaderId": -1, "leaderEpoch": 1, "votedId": -1,
-                "votedDirectoryId": "A" * 22, "data_version": 1}  # fmt: skip
-    (inner / "quorum-state").write_text(json.dumps(election | (state or {})))
+    (inner / "quorum-state").write_text(json.dumps(ELECTION | (state or {})))
     return path

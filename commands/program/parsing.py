@@ -6,8 +6,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logtool.errors import LogtoolError, UsageError
+
+if TYPE_CHECKING:
+    from logtool.formats.names import TopicPartition
 
 KAFKA_VERSIONS = "3.3, 3.7, 3.9 or 4.3"
 """The releases whose start is known, in words."""
@@ -59,6 +63,17 @@ def parse_moment(option: str, text: str) -> tuple[int, str | None]:
     if not moment.is_assumed:
         return moment.first, None
     return moment.first, f"{option} {text} means {times.rfc3339(moment.first)}, in UTC"
+
+
+def parse_topic_partition(option: str, name: str) -> "TopicPartition":
+    """Return topic and number of a partition such as ``orders-3``."""
+    from logtool.formats.java_text import parse_int
+
+    topic, _, number = name.rpartition("-")
+    partition = parse_int(number)
+    if not topic or partition is None or partition < 0:
+        raise UsageError(f"{option} {name}: expected TOPIC-PARTITION, such as orders-3")
+    return topic, partition
 
 
 def parse_partitions(texts: Sequence[str]) -> tuple[int, ...]:

@@ -1,12 +1,19 @@
-"""How the copies of a metadata log look, and what they say together."""
+"""How the copies of a metadata log look, what they say together, and what other voters take."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logtool.commands import output
-from logtool.commands.output import OutputSettings, View
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
+from logtool.commands.views import actions
+from logtool.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from logtool.quorum.run import Item
+    from logtool.quorum.verdict import Quorum
+    from logtool.running.summary import ActionSummary
 
 SCHEMA = "logtool.quorum/1"
 _COPY = keep(columns(
@@ -34,7 +41,102 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
         return "\n".join(_copy(obj))
     if obj["type"] == "quorum":
         return "\n".join(_quorum(obj, settings))
-    return None
+    if obj["type"] == "rewrite":
+        return "\n".join(_rewrite(obj))
+    if obj["type"] == "action":
+        return _action(obj)
+    return actions.undo_line(obj["path"]) if obj["type"] == "undo" else None
+
+
+undo_object = actions.undo_object
+
+
+class Printer:
+    """Prints what a run yields, and in the end what it comes to."""
+
+    def __init__(self, report: Report, summary: "ActionSummary", *, ordered: bool) -> None:
+        self._report = report
+        self._summary = summary
+        self._ordered = ordered
+        self._verdict: Quorum | None = None
+        self._copies = self._changes = 0
+
+    def show(self, item: "Item") -> None:
+        """Print one copy, the verdict, what is rewritten, or what could not be read."""
+        from logtool.quorum.copy import MetadataCopy
+        from logtool.quorum.rewrite import Rewrite
+        from logtool.quorum.verdict import Quorum
+
+        summary = self._summary
+        if isinstance(item, UnreadableError):
+            summary.add(item)
+            self._report.unreadable(item)
+            return
+        self._report.item(item.as_json())
+        if isinstance(item, MetadataCopy):
+            self._copies += 1
+            summary.partitions += 1
+            summary.segments += item.batches.segments
+            summary.batches += len(item.batches.batches)
+            summary.records += item.batches.records
+            summary.bytes += item.batches.bytes
+        elif isinstance(item, Quorum):
+            self._verdict = item
+            summary.to_do = item.is_grave and not self._ordered
+        elif isinstance(item, Rewrite):
+            self._changes = len(item.actions)
+            summary.to_do |= bool(item.actions)
+            for action in item.actions:
+                self._report.item(action.as_json())
+        else:  # an earlier change that was not finished
+            summary.to_do = True
+
+    def last_lines(self, *, applied: bool) -> Iterator[tuple[str, str | None]]:
+        """Yield what it comes to, for people, with the style of each line."""
+        found = self._verdict
+        if found is None or self._summary.out_of_budget:
+            return
+        if len(found.clusters) > 1:
+            yield f"the copies are of {len(found.clusters)} clusters", "error"
+        count = f"{text.state(self._summary)}{text.count(self._copies, 'copy', 'copies')}"
+        if not self._ordered:
+            state = "a person must act before these controllers serve" if found.is_grave else (
+                "in order"
+            )  # fmt: skip
+            yield f"{count}: {state}", "error" if found.is_grave else "good"
+        elif self._summary.refused or not self._summary.complete:
+            yield f"{count}: nothing was written", "error"
+        elif applied:
+            yield f"{count}: the voters were written", "good"
+        elif self._changes:
+            yield f"{count}: nothing was written; add --apply to do it", "warning"
+        else:
+            yield f"{count}: these are the voters already; nothing to change", "good"
+
+
+def _rewrite(obj: Object) -> Iterator[str]:
+    voters = ", ".join(map(_voter, obj["voters"]))
+    where = "" if obj["offset"] is None else f" from offset {obj['offset']} on"
+    yield ""
+    yield f"voters{where} in epoch {obj['leader_epoch']}: {voters}"
+    if obj["gone"]:
+        nodes = ", ".join(map(str, obj["gone"]))
+        yield f"never start again on their old directories: the controllers of {nodes}"
+    if obj["unclean_partitions"]:
+        count = text.count(obj["unclean_partitions"], "partition")
+        yield (
+            f"{count} will have no leader until an unclean election: every replica in sync is on a "
+            "node that is gone"
+        )
+    for key, value in obj["settings"].items():
+        yield f"set on every node: {key}={text.escape(value)}"
+
+
+def _action(obj: Object) -> str:
+    place = text.escape(obj["path"])
+    place += "" if obj["position"] is None else f" @{obj['position']}"
+    size = f", {text.size(obj['length'])}" if obj["length"] else ""
+    return f"  {obj['action']:<9} {place}{size}: {text.escape(obj['reason'])}"
 
 
 def _copy(obj: Object) -> Iterator[str]:

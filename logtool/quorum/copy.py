@@ -307,8 +307,9 @@ def _snapshot(file: File) -> Snapshot:
                     raise FormatError(chunk.damage.message, chunk.damage.position, file.path)
                 types += chunk.table.control_type.tolist()
                 for row in np.flatnonzero(chunk.table.is_control).tolist():
-                    batch = chunk.batch(row)
-                    for kind, message in voters.control_records(chunk.table, row, batch):
+                    payload = chunk.batch(row)[HEADER_SIZE:]
+                    count = int(chunk.table.record_count[row])
+                    for kind, message in voters.parse_payload(payload, count):
                         if kind == control_record.KRAFT_VOTERS:
                             known = voters.of_record(message)
                         else:
@@ -339,7 +340,6 @@ def _changes(listed: Partition, copy: Copy, problems: list[str]) -> Iterator[tup
         with file.open() as log:
             data = memoryview(log.read(batch["position"], batch["size"]))[HEADER_SIZE:]
         try:
-            # Kafka never compresses a control batch.
             for kind, message in voters.parse_payload(data, batch["record_count"]):
                 yield batch["base_offset"], kind, message
         except FormatError as error:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from logtool.errors import FormatError, UsageError
-from logtool.formats import compression, control_record, record
+from logtool.formats import control_record, record
 from logtool.formats.java_text import ZERO_UUID, parse_uuid
 from logtool.formats.messages import codec, schema
-from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, BatchTable
 
 _TABLE = "control_records"
 _MESSAGES = {
@@ -90,19 +89,12 @@ def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
     return tuple(voters)
 
 
-def control_records(table: BatchTable, row: int, batch: memoryview) -> Iterator[tuple[int, Any]]:
+def parse_payload(payload: memoryview, count: int) -> Iterator[tuple[int, Any]]:
     """Yield type and message of the records of a control batch that say who votes.
 
-    FormatError where a controller could not read them.
+    FormatError where a controller could not read them. `payload` is what stands behind the header,
+    which Kafka never compresses in a control batch.
     """
-    codec_id = int(table.attributes[row]) & CODEC_MASK
-    yield from parse_payload(
-        compression.decompress(codec_id, batch[HEADER_SIZE:]), int(table.record_count[row])
-    )
-
-
-def parse_payload(payload: memoryview, count: int) -> Iterator[tuple[int, Any]]:
-    """Yield what `control_records` does, from the records themselves."""
     rows, wrong = record.parse(payload, count)
     columns = (rows.key_position, rows.key_length, rows.value_position, rows.value_length)
     for key_at, key_size, at, size in zip(*(one.tolist() for one in columns), strict=True):

@@ -59,3 +59,38 @@ def test_a_directory_without_a_metadata_log_makes_it_incomplete(run, three):
     result = run("quorum", *map(str, three))
     assert result.status == 4
     assert "holds no __cluster_metadata-0" in result.stderr
+
+
+def test_other_voters_are_shown_then_written_then_already_there(run, three):
+    line = ["quorum", "--voters", "1@127.0.0.1:9093", three[0]]
+    result = run(*line)
+    assert result.status == 1
+    assert "nothing was written; add --apply to do it" in result.stderr
+    assert "set on every node: controller.quorum.bootstrap.servers=127.0.0.1:9093" in result.stdout
+    assert "never start again on their old directories: the controllers of 2, 3" in result.stdout
+    done = run(*line, "--apply")
+    assert done.status == 0, done.stderr
+    assert "undo with: logtool undo --apply" in done.stdout
+    again = run(*line, "--apply", "-f", "ndjson")
+    assert again.status == 0
+    assert not again.of_type("action")
+    assert "these are the voters already" in again.stderr
+    assert run("quorum", three[0]).status == 0
+    assert run("verify", "--fail-on", "error", three[0]).status == 0
+
+
+def test_a_refusal_is_status_5_and_nothing_is_written(run, three):
+    result = run("quorum", "--apply", "--voters", "7@a:1", three[0])
+    assert result.status == 5
+    assert "directory id of voter 7 is not known" in result.stderr
+
+
+def test_what_may_be_done_needs_voters(run, three):
+    for words in (["--apply"], ["--undo-dir", "x"], ["--accept-loss", "orders-0"]):
+        assert run("quorum", *words, three[0]).status == 2
+
+
+def test_with_an_unreadable_copy_nothing_is_written(run, three, tmp_path):
+    result = run("quorum", "--apply", "--voters", "1@a:1", three[0], tmp_path / "missing")
+    assert result.status == 4
+    assert run("quorum", three[0]).status == 1

@@ -133,6 +133,11 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "quorum": [
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2")],
             [scenario("4.3.1/replicas") / "node-3", tmp_path / "missing"],
+            ["--voters", "1@10.0.0.1:9093", scenario("4.3.1/replicas") / "node-1"],
+            [
+                *("--apply", "--voters", "1@10.0.0.1:9093"),
+                small_log_dir(scenario("4.3.1/killed"), tmp_path / "q", "__cluster_metadata-0"),
+            ],
         ],
         "sanity": [
             ["--background-threads", "2", "--project", "segments=9", scenario("4.3.1/killed")],

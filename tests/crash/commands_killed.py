@@ -1,5 +1,6 @@
 """Every command with --apply, on a log dir of its own: what it must leave, also after a kill."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -7,10 +8,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import metadata_logs
 from changes import Tree, count, everything, failing, make_log_dir, result
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 
 from logtool import cli
+from logtool.formats import meta_properties
+from logtool.quorum.voters import Voter
 
 LOCK = ".lock"
 
@@ -51,6 +55,18 @@ def damage_checkpoints(home: Path) -> None:
         (home / name).write_bytes(b"0\n2\ncodec-none 0 999999\nsmall-segments 0 999999\n")
 
 
+def add_metadata_log(home: Path) -> None:
+    """Add the metadata log of one of three voters, with half an append at its end."""
+    meta = meta_properties.parse((home / "meta.properties").read_bytes())
+    inner = home / "__cluster_metadata-0"
+    inner.mkdir()
+    voters = (Voter(1, meta.directory_id), metadata_logs.voter(2), metadata_logs.voter(3))
+    batch = metadata_logs.voters_batch(0, voters)
+    (inner / f"{0:020d}.log").write_bytes(batch + batch[:30])
+    (inner / "leader-epoch-checkpoint").write_bytes(b"0\n1\n1 0\n")
+    (inner / "quorum-state").write_text(json.dumps(metadata_logs.ELECTION))
+
+
 def leave(home: Path) -> None:
     """Leave a log dir as it is."""
 
@@ -84,6 +100,7 @@ JOBS = {
         ("checkpoint", "set", "--apply", "--delete", _POINTS, "codec-none-0")
     ),
     "checkpoint set --delete, the file": Job(("checkpoint", "set", "--apply", "--delete", _POINTS)),
+    "quorum": Job(("quorum", "--apply", "--voters", "1@127.0.0.1:9093", "{}"), add_metadata_log),
     "undo": Job(("undo", "--apply", "{undo}"), damage_logs, _RECOVER),
 }
 

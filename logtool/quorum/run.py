@@ -1,0 +1,113 @@
+"""One run of ``logtool quorum``: the copies, the verdict, and what other voters take."""
+
+from collections.abc import Generator, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from logtool import apply
+from logtool.actions import Action
+from logtool.apply import Journal
+from logtool.disk import in_use
+from logtool.disk.node_dir import NodeDir
+from logtool.errors import RefusedError, UnreadableError
+from logtool.formats.names import TopicPartition
+from logtool.quorum.copy import MetadataCopy, read
+from logtool.quorum.rewrite import Rewrite, plan
+from logtool.quorum.verdict import Quorum, judge
+from logtool.quorum.voters import Voter
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+
+Item = MetadataCopy | UnreadableError | Quorum | Action | Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which voters there are to be, and what may be done for it."""
+
+    voters: tuple[Voter, ...]
+    apply: bool
+    accepted: Set[TopicPartition]
+    """Partitions that may be left without a replica."""
+    undo_dir: Path | None
+    command: str
+    """What is run, for whoever finds the undo directory."""
+
+
+@dataclass(slots=True)
+class Inquiry:
+    """Iterate for each copy, the verdict, and with an order what is done or would be.
+
+    RefusedError where the order is not carried out, UnwritableError where that failed.
+    """
+
+    sources: Sequence[NodeDir]
+    run: Run
+    configured: tuple[Voter, ...] | None = None
+    """The voters of a static quorum."""
+    order: Order | None = None
+    out_of_time: bool = False
+    undo_dirs: list[Path] = field(default_factory=list)
+    """Those with which the log dir can be put back, the oldest first."""
+
+    def __iter__(self) -> Iterator[Item]:
+        try:
+            found = yield from self._judged()
+            if found and self.order:
+                yield from self._ordered(found, self.order)
+        except OutOfTimeError:
+            self.out_of_time = True
+
+    def _judged(self) -> Generator[Item, None, Quorum | None]:
+        """Yield the copies and what they say together; None where one could not be read."""
+        copies, whole = [], True
+        for item in read(self.sources, self.run):
+            yield item
+            if isinstance(item, UnreadableError):
+                whole = False
+            else:
+                copies.append(item)
+        if not copies:
+            return None
+        found = judge(copies, self.configured)
+        yield found
+        return found if whole else None
+
+    def _ordered(self, found: Quorum, order: Order) -> Iterator[Item]:
+        log_dir = found.keep.path.resolve().parent
+        if not order.apply:
+            yield from apply.finish_earlier(log_dir, order.undo_dir, dry_run=True)
+            yield plan(found, order.voters, order.accepted)
+            return
+        _check_unused(found.copies)
+        if order.undo_dir:
+            apply.check_place(order.undo_dir, log_dir)
+        with apply.locked(log_dir):
+            for action in apply.finish_earlier(log_dir, order.undo_dir):
+                self.undo_dirs.append(action.path)
+                yield action
+            # Another may have changed it before it was locked.
+            copies = [one for one in read(self.sources, self.run.anew())
+                      if isinstance(one, MetadataCopy)]  # fmt: skip
+            again = judge(copies, self.configured) if copies else found
+            if len(copies) < len(found.copies) or again.keep.path != found.keep.path:
+                raise RefusedError(f"{found.keep.path}: the copies changed while they were read")
+            rewrite = plan(again, order.voters, order.accepted)
+            yield rewrite
+            changes = [action.change for action in rewrite.actions if action.change]
+            if changes:
+                place = order.undo_dir or apply.default_undo_dir(log_dir)
+                journal = Journal.begin(place, log_dir, order.command)
+                journal.stage(changes)
+                journal.commit()
+                self.undo_dirs.append(journal.undo_dir)
+                journal.carry_out()
+
+
+def _check_unused(copies: Sequence[MetadataCopy]) -> None:
+    """RefusedError where a controller or broker runs on one of the copies."""
+    for copy in copies:
+        home = copy.path.resolve().parent
+        if holder := in_use.holder(home):
+            who = f"process {holder.pid} ({holder.command})" if holder.pid else "a process"
+            raise RefusedError(f"{home}: {who} uses it; stop every controller first")
