@@ -35,7 +35,8 @@ from logtool.formats.kraft_snapshot import SnapshotState
 
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 CLUSTER_METADATA = "__cluster_metadata"
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+CONSUMER_OFFSETS = "__consumer_offsets"
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, "__transaction_state", "__share_group_state"})
 TOPIC_MAX_SIZE = 249
 NAME_MAX_SIZE = 255
 

@@ -47,6 +47,8 @@ COMMANDS = {
     "watermark simulate": "Play a scenario of replication, and show log ends and high watermarks "
     "after every event.",
     "scan": "Turn log dirs or partition dirs into Parquet tables, on Spark.",
+    "groups": "Show groups, their members, committed offsets and lag as __consumer_offsets has "
+    "them.",
     "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
     "stuck.",
     "quorum": "Say what the controllers that are left know, who votes, and which copy to keep.",

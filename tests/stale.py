@@ -24,6 +24,7 @@ FOREIGN = {
     "pip": {"--find-links", "--no-deps", "--prefix", "--require-hashes", "--upgrade", "--user"},
     "spark-submit": {"--conf", "--master", "--packages", "--py-files"},
     "kafka-dump-log.sh": {"--deep-iteration", "--print-data-log"},
+    "kafka-consumer-groups.sh": {"--from-file", "--reset-offsets"},
 }
 """Options of other programs that are spoken of."""
 

@@ -17,7 +17,8 @@ READING = {
     ("rebuild-index",): (), ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
     ("checkpoint", "rebuild"): (), ("lookup",): ("--offset", "0"),
 }  # fmt: skip
-"""The commands that look at paths, with the options that they need; scan needs Spark."""
+"""The commands that look at paths, with the options that they need; scan needs Spark, and `groups`
+looks at one topic, whatever the selection."""
 SELECTING = [name for name in READING if name != ("lookup",)]
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """Those that take --files-from."""

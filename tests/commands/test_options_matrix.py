@@ -29,6 +29,7 @@ ONE_BY_ONE = {
     "dump-index": "prints in the order of the files, at the pace of its reader",
     "lookup": "reads one partition up to one record",
     "sanity": "measures times, which other threads or a limit would change",
+    "groups": "replays one partition after the other, so that memory stays flat",
     "scan": "Spark divides the work: --master and --conf",
 }
 ALL_OR_NONE = {"checkpoint rebuild": "a checkpoint is mended from all logs that it is about"}
@@ -51,7 +52,8 @@ NO_VERDICT = {
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
     **dict.fromkeys(
-        ("doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
+        ("groups",
+         "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "checkpoint show", "checkpoint lint",
          "checkpoint rebuild"),
         SUMS,
@@ -61,7 +63,8 @@ NO_ROWS_TO_CUT = {
 }  # fmt: skip
 ORDERED = {
     **dict.fromkeys(
-        ("doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
+        ("groups",
+         "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild"),
         "rows stand in the order of the paths, or the worst first",
@@ -69,7 +72,8 @@ ORDERED = {
 }  # fmt: skip
 WHOLE = {
     **dict.fromkeys(
-        ("doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
+        ("groups",
+         "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild"),
         "judges whole segments: what stands before a place decides what is right there",
@@ -77,7 +81,8 @@ WHOLE = {
 }  # fmt: skip
 NO_START = {
     **dict.fromkeys(
-        ("verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
+        ("groups",
+         "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
          "quorum"),
         "says nothing that differs from release to release",
@@ -85,10 +90,12 @@ NO_START = {
 }  # fmt: skip
 WITHOUT = {
     "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE},
-    "--max-rate": {**NO_LOG, **SMALL, **ONE_BY_ONE},
+    "--max-rate": {
+        **NO_LOG, **SMALL, **{name: why for name, why in ONE_BY_ONE.items() if name != "groups"},
+    },
     "--max-duration": {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
-        **{name: why for name, why in ONE_BY_ONE.items() if name != "sanity"},
+        **{name: why for name, why in ONE_BY_ONE.items() if name not in ("sanity", "groups")},
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},
     "--limit": {**NO_LOG, **NO_ROWS_TO_CUT},

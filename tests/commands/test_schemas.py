@@ -3,6 +3,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from group_records import OffsetsLog, data_log
 from jsonschema import Draft202012Validator
 from transaction_state import entry, write
 from verification import small_log_dir
@@ -15,6 +16,7 @@ from logtool.commands.views import (
     doctor,
     findings,
     gaps,
+    groups,
     lookup,
     quorum,
     sanity,
@@ -44,6 +46,7 @@ SCHEMAS = {
     "diff": diff.SCHEMA,
     "gaps": gaps.SCHEMA,
     "watermark": watermark.SCHEMA,
+    "groups": groups.SCHEMA,
 }
 HERE = [name for name in SCHEMAS if name != "scan"]
 """Those that print without Spark; tests/pipeline/test_cli.py has the other."""
@@ -170,6 +173,13 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             [partition],
             [tmp_path / "missing"],
         ],
+        "groups": [
+            [scenario("4.3.1/running"), tmp_path / "missing"],
+            ["--group", "group-t*", "--history", "group_next", scenario("4.3.1/running")],
+            ["--restore-plan", scenario("4.3.1/running")],
+            ["--sizes", scenario("4.3.1/java-clients")],
+            [_groups(tmp_path / "groups")],
+        ],
         "watermark": [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],
             [scenario("4.3.1/torn"), tmp_path / "missing"],
@@ -184,6 +194,22 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             yield from run(*words).objects
 
     return printed
+
+
+def _groups(home):
+    """Return a log dir with a member, a pending commit and a finding."""
+    log = OffsetsLog()
+    member = {
+        "memberId": "m", "clientId": "c", "clientHost": "/h", "sessionTimeout": 1,
+        "subscription": b"", "assignment": b"",
+    }  # fmt: skip
+    group = {"protocolType": "consumer", "generation": 1, "protocol": "range", "leader": "m"}
+    log.add(2, {"group": "g"}, {**group, "members": [member]}, version=3)
+    log.commit("g", "t", 0, 5)
+    log.commit("g", "t", 0, 6, producer_id=7)
+    log.write(home)
+    data_log(home, "t-0", 3)
+    return home
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -25,7 +25,9 @@ IMPOSSIBLE = {
     "offset-index/later-before",
     "time-index/wrong-offset",
 }
-COMMANDS = {"verify", "dump", "dump-index", "explain", "plan", "txns", "watermark"}
+COMMANDS = {
+    "verify", "dump", "dump-index", "explain", "groups", "plan", "txns", "watermark",
+}  # fmt: skip
 
 Function = tuple[str, str]
 """(module, name)."""

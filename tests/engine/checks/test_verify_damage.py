@@ -931,9 +931,11 @@ NOT_IN_THE_TABLE = {
     "host/open-files", "host/maps", "host/maps-when-read", "host/producer-memory",
     "transaction-state/abandoned", "transaction-state/damaged", "transaction-state/newer",
     "transaction-state/outcome", "transaction-state/record",
+    "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
+    "group/unreadable-record", "group/missing-records",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
-test_host_limits), and of `logtool txns` (see test_joining)."""
+test_host_limits), of `logtool txns` (see test_joining) and of groups (see test_groups)."""
 
 
 @dataclass(frozen=True)

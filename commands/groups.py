@@ -1,0 +1,155 @@
+"""``logtool groups``: groups, their members and committed offsets."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program import parsing
+from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
+from logtool.findings import Severity
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.commands.views.groups import Printer
+    from logtool.groups.run import Groups
+
+GroupGlobs = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="GLOB", help="Take only the groups that match; repeatable."),
+]
+History = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="GROUP",
+        help="Print what happened to one group, record by record in the order of the log.",
+    ),
+]
+Sizes = Annotated[
+    bool,
+    typer.Option(
+        "--sizes",
+        help="Print what each group takes up in the topic, the largest first, and how much of it "
+        "newer records have superseded.",
+    ),
+]
+RestorePlan = Annotated[
+    bool,
+    typer.Option(
+        "--restore-plan",
+        help="Print the commands of Kafka that commit the offsets again, one for each group.",
+    ),
+]
+Retention = Annotated[
+    str,
+    typer.Option(
+        "--offsets-retention",
+        metavar="TIME",
+        help="offsets.retention.minutes of the broker, as a time such as 12h or 30d.",
+        show_default=True,
+    ),
+]
+Now = Annotated[
+    str | None,
+    typer.Option(
+        "--now",
+        metavar="TIME",
+        help="What has expired is counted to TIME: milliseconds, a time such as "
+        "2026-11-22T10:30:00Z (UTC without a zone), a date or -2h; by default to this moment.",
+    ),
+]
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        help="What the printed commands connect to; this one connects to nothing.",
+        show_default=True,
+    ),
+]
+
+
+@spread
+def groups(
+    *,
+    inputs: options.Inputs,
+    group: GroupGlobs = None,
+    history: History = None,
+    sizes: Sizes = False,
+    restore_plan: RestorePlan = False,
+    offsets_retention: Retention = "7d",
+    now: Now = None,
+    bootstrap_server: Bootstrap = "localhost:9092",
+    fail_on: options.FailOn = Severity.WARNING,
+    running: Annotated[options.Running, Without("jobs")],
+    printing: options.Printing,
+) -> None:
+    """Show groups, their members, committed offsets and lag as __consumer_offsets has them.
+
+    Reads the partitions of __consumer_offsets in the log dirs, or partition dirs of it, and replays
+    them as their coordinator does: the last commit of a partition counts, a tombstone removes it,
+    and a commit in a transaction counts once the transaction is committed. Lag is counted to the
+    log end and to the last stable offset of the partitions that lie in the same log dirs. --topic,
+    --exclude-topic and --partition choose among the partitions that offsets are committed for.
+
+    Of several copies of a partition, the one with the newest leader epoch, and then with the larger
+    log end, is taken. Findings are offsets that the log does not have any more, or not yet again;
+    offsets that were committed for a deleted topic, and that its successor of the same name would
+    get; and records that cannot be read. An offset expires after --offsets-retention: counted from
+    when a classic group became empty, from its commit in all other groups, and not at all while a
+    member subscribes to its topic. A member is named where the log tells who owned the partition
+    when its offset was committed.
+
+    --restore-plan leaves out offsets of deleted topics. Its commands need groups without members.
+
+    Examples:
+      logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
+      logtool groups --restore-plan --bootstrap-server b1:9092 data > restore.sh
+      logtool groups --history billing --format csv data
+
+    Exit status:
+      0    complete: nothing found at or above --fail-on
+      1    complete: something found at or above it
+      2    the command line makes no sense
+      4    incomplete: some input could not be read, or nothing matched
+      6    --max-duration ran out; nothing said of the rest
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.commands.output import Report
+    from logtool.commands.views import groups as views
+    from logtool.groups.run import Groups
+    from logtool.running.summary import Summary
+
+    if sum((history is not None, sizes, restore_plan)) > 1:
+        raise UsageError("--history, --sizes and --restore-plan are answers of their own: give one")
+    settings, summary, given = printing.settings(), Summary(), inputs.resolved()
+    now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
+    report = Report(settings=settings, view=views.make(settings), summary=summary, inputs=given)
+    retention = parsing.parse_duration("--offsets-retention", offsets_retention)
+    job = Groups(
+        paths=given.paths, groups=tuple(group or ()), selection=given.selection,
+        history_of=history, retention_ms=round(retention * 1000),
+        run=running.run(report.show), summary=summary,
+    )  # fmt: skip
+    kind = views.Restoring if restore_plan else views.Sizes if sizes else views.Printer
+    printer = kind(report, now_ms, bootstrap_server)
+    if told:
+        report.note(told, "dim")
+    _print(report, job, printer)
+    raise typer.Exit(report.exit_status(fail_on))
+
+
+def _print(report: "Report", job: "Groups", printer: "Printer") -> None:
+    from logtool.errors import UnreadableError
+
+    with report:
+        for item in job:
+            if isinstance(item, UnreadableError):
+                report.unreadable(item)
+            else:
+                printer.show(item)
+        printer.finish()
+    report.note(*printer.last_line())

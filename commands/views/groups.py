@@ -1,0 +1,398 @@
+"""How groups, their offsets and what happened to them look, and the last line about them."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from logtool.commands import output
+from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.dump.values import or_null
+from logtool.findings import Finding
+from logtool.times import rfc3339
+
+if TYPE_CHECKING:
+    from logtool.groups.history import Event
+    from logtool.groups.judging import CommittedOffset, GroupState, PendingCommit
+    from logtool.groups.membership import Member
+    from logtool.groups.run import Item, OffsetsPartition
+
+SCHEMA = "logtool.groups/1"
+_ROWS = columns(
+    "type", "group", "group_type", "state", "members", "epoch", "topic", "partition", "offset",
+    "log_start_offset", "log_end_offset", "last_stable_offset", "lag", "stable_lag", "place",
+    "topic_is", "member", "commit_ms", "committed", "expires_ms", "expired", "pending",
+    "producer_id", "metadata", "leader_epoch", "topic_id", "record_offset", "event", "time",
+    "records", "bytes", "superseded_records", "superseded_bytes", "command",
+)  # fmt: skip
+_OFFSET = keep((
+    *columns("topic", "partition", "offset", "log_end_offset", "lag", "stable_lag"),
+    Column("note", lambda obj: _note(obj)),
+    *columns("committed"),
+    Column("expires", lambda obj: _expiry(obj)),
+    *columns("member", "metadata"),
+), "topic", "partition", "offset", "lag", "note")  # fmt: skip
+_MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
+_EVENT = keep(columns(
+    "record_offset", "time", "event", "topic", "partition", "offset", "member", "producer_id",
+    "state", "members", "epoch",
+), "record_offset", "event", "topic", "partition", "offset")  # fmt: skip
+_SIZE = keep((
+    *columns("group", "group_type", "state", "records", "bytes", "superseded_records"),
+    Column("superseded", lambda obj: text.share(obj["superseded_bytes"], obj["bytes"])),
+    *columns("offsets_partition"),
+), "group", "records", "bytes", "superseded")  # fmt: skip
+_NOTES = {
+    "below-start": "BELOW LOG START", "beyond-end": "BEYOND LOG END", "other": "OTHER TOPIC ID",
+    "gone": "TOPIC IS GONE",
+}  # fmt: skip
+
+
+def make(settings: OutputSettings) -> View:
+    """Return the view of `groups`."""
+
+    def layout(obj: Object) -> Columns | str | None:
+        match obj["type"]:
+            case "partition":
+                return _copies(obj) if obj["other_copies"] or settings.verbose else None
+            case "group":
+                return _SIZE if obj["only_sizes"] else _heading(obj)
+            case "offset":
+                return _OFFSET
+            case "member":
+                return _MEMBER if settings.verbose else None
+            case "pending":
+                return _pending_line(obj)
+            case "event":
+                return _EVENT
+            case "restore":
+                return text.escape(obj["command"])
+            case "finding":
+                return _finding(obj, settings)
+        return None
+
+    return View(
+        schema=SCHEMA,
+        columns=_ROWS,
+        layout=layout,
+        row_types=frozenset({"group", "offset", "pending", "event", "restore"}),
+    )
+
+
+class Printer:
+    """Prints group after group, and counts."""
+
+    def __init__(self, report: Report, now_ms: int, bootstrap: str) -> None:
+        self.report = report
+        self.bootstrap = bootstrap
+        self._now_ms = now_ms
+        self._in_table = report.settings.format in ("table", "markdown")
+        self.states: Counter[str] = Counter()
+        self.offsets = self.pending = self.events = 0
+        self.unknown = 0
+
+    def show(self, item: "Item") -> None:
+        """Print what a run yields."""
+        from logtool.groups.judging import GroupState
+        from logtool.groups.run import OffsetsPartition
+
+        if isinstance(item, Finding):
+            self.report.item(item.as_json())
+        elif isinstance(item, OffsetsPartition):
+            self.unknown += item.loaded.unknown_records
+            self.partition(item)
+        elif isinstance(item, GroupState):
+            self.states[item.state] += 1
+            self.offsets += len(item.offsets)
+            self.pending += len(item.pending)
+            self.group(item)
+        elif not isinstance(item, Exception):
+            self.events += 1
+            self.report.item(_event(item))
+
+    def partition(self, item: "OffsetsPartition") -> None:
+        """Print a partition of the topic that was read."""
+        self.report.item(_partition(item))
+
+    def group(self, state: "GroupState") -> None:
+        """Print one group: a table leaves out what is deleted."""
+        if state.state == "Dead" and self._in_table and not self.report.settings.verbose:
+            return
+        self.report.item(group_object(state))
+        for member in state.members:
+            self.report.item(_member(state, member))
+        for one in state.offsets:
+            self.report.item(_offset(state, one, self._now_ms))
+        for waiting in state.pending:
+            self.report.item(_pending(state, waiting))
+
+    def finish(self) -> None:
+        """Print what was held back."""
+
+    def last_line(self) -> tuple[str, str]:
+        """Return what is said in the end, for people, and its style."""
+        summary = self.report.summary
+        alive = sum(count for state, count in self.states.items() if state != "Dead")
+        parts = [text.count(alive, "group"), text.count(self.offsets, "committed offset")]
+        if self.events:
+            parts = [text.count(self.events, "event")]
+        if self.pending:
+            parts.append(f"{text.count(self.pending, 'commit')} in open transactions")
+        if self.unknown:
+            parts.append(f"{text.count(self.unknown, 'record')} of unknown type")
+        findings = sum(summary.codes.values())
+        parts += [text.count(findings, "finding")] if findings else []
+        good = summary.complete and not findings
+        return text.state(summary) + ", ".join(parts), "good" if good else "warning"
+
+
+class Sizes(Printer):
+    """Prints what the groups take up, the largest first."""
+
+    def __init__(self, report: Report, now_ms: int, bootstrap: str) -> None:
+        super().__init__(report, now_ms, bootstrap)
+        self._held: list[dict[str, Any]] = []
+
+    def group(self, state: "GroupState") -> None:
+        """Keep what is printed of a group."""
+        self._held.append({**group_object(state), "only_sizes": True})
+
+    def finish(self) -> None:
+        """Print the groups."""
+        for obj in sorted(self._held, key=lambda one: (-one["bytes"], one["group"])):
+            self.report.item(obj)
+
+
+class Restoring(Printer):
+    """Prints the commands that commit the offsets again."""
+
+    def __init__(self, report: Report, now_ms: int, bootstrap: str) -> None:
+        super().__init__(report, now_ms, bootstrap)
+        self._number = self._left_out = self._in_use = 0
+
+    def show(self, item: "Item") -> None:
+        """Print what a run yields; a table is for a shell, and has commands alone."""
+        if self._in_table and isinstance(item, Finding):
+            self.report.note(f"{item.severity} {item.code}  {item.path}  {item.message}", "warning")
+        else:
+            super().show(item)
+
+    def partition(self, item: "OffsetsPartition") -> None:
+        """Print a partition where that is not for a shell."""
+        if not self._in_table:
+            super().partition(item)
+
+    def group(self, state: "GroupState") -> None:
+        """Print the command of a group, if it has any offset to restore."""
+        from logtool.groups import restoring
+
+        restore = restoring.plan(state, self.bootstrap, self._number + 1)
+        self._left_out += restore.left_out
+        if restore.command is None:
+            return
+        self._number += 1
+        self._in_use += bool(state.members)
+        self.report.item(
+            {
+                "type": "restore",
+                "group": restore.group,
+                "group_type": state.type,
+                "state": state.state,
+                "members": len(state.members),
+                "offsets": len(restore.offsets),
+                "left_out": restore.left_out,
+                "command": restore.command,
+            }
+        )
+
+    def last_line(self) -> tuple[str, str]:
+        """Return what the commands do not do."""
+        line, style = super().last_line()
+        if self._left_out:
+            count = text.count(self._left_out, "offset")
+            line += f"; {count} of deleted topics left out"
+        if self._in_use:
+            line += f"; stop the members of {text.count(self._in_use, 'group')} first"
+        return line, style
+
+
+def group_object(state: "GroupState") -> dict[str, Any]:
+    """Return the JSON object of a group."""
+    membership = state.membership
+    sizes = state.sizes
+    return {
+        "type": "group",
+        "group": state.name,
+        "group_type": state.type,
+        "state": state.state,
+        "members": len(state.members),
+        "epoch": membership.epoch if membership else None,
+        "protocol_type": membership.protocol_type if membership else None,
+        "protocol": membership.protocol if membership else None,
+        "leader": membership.leader if membership else None,
+        "state_ms": membership.state_timestamp if membership else None,
+        "state_since": rfc3339(membership.state_timestamp) if membership else None,
+        "offsets_partition": state.offsets_partition,
+        "offsets": len(state.offsets),
+        "pending": len(state.pending),
+        "records": sizes.records,
+        "bytes": sizes.bytes,
+        "superseded_records": sizes.superseded_records,
+        "superseded_bytes": sizes.superseded_bytes,
+        "only_sizes": False,
+    }
+
+
+def _partition(item: "OffsetsPartition") -> dict[str, Any]:
+    loaded = item.loaded
+    return {
+        "type": "partition",
+        "path": str(loaded.listed.path),
+        "topic": loaded.listed.topic,
+        "partition": loaded.listed.number,
+        "first_offset": loaded.first_offset,
+        "log_end_offset": loaded.end_offset,
+        "leader_epoch": or_null(loaded.leader_epoch),
+        "records": loaded.records,
+        "bytes": loaded.bytes,
+        "keys": len(loaded.slots),
+        "unknown_records": loaded.unknown_records,
+        "unreadable_records": loaded.wrong_records,
+        "other_copies": [
+            {
+                "path": str(one.listed.path),
+                "log_end_offset": one.extent.log_end,
+                "leader_epoch": or_null(one.extent.leader_epoch),
+            }
+            for one in item.others
+        ],
+    }
+
+
+def _member(state: "GroupState", member: "Member") -> dict[str, Any]:
+    names = state.topic_names
+    assigned = sorted((names.get(topic, topic), number) for topic, number in member.assigned)
+    return {
+        "type": "member",
+        "group": state.name,
+        "member": member.member_id,
+        "instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "rack_id": member.rack_id,
+        "epoch": or_null(member.epoch),
+        "topics": None if member.topics is None else list(member.topics),
+        "regular_expression": member.regular_expression,
+        "assigned": [f"{topic}-{number}" for topic, number in assigned],
+    }
+
+
+def _offset(state: "GroupState", one: "CommittedOffset", now_ms: int) -> dict[str, Any]:
+    extent = one.extent
+    return {
+        "type": "offset",
+        "group": state.name,
+        "topic": one.topic,
+        "partition": one.partition,
+        "offset": one.offset,
+        "log_start_offset": extent.log_start if extent else None,
+        "log_end_offset": extent.log_end if extent else None,
+        "last_stable_offset": extent.last_stable if extent else None,
+        "lag": one.lag,
+        "stable_lag": one.stable_lag,
+        "place": one.place,
+        "topic_id": one.topic_id,
+        "topic_is": one.topic_is,
+        "member": one.member,
+        "commit_ms": one.commit_ms,
+        "committed": rfc3339(one.commit_ms),
+        "expires_ms": one.expires_ms,
+        "expires": rfc3339(one.expires_ms),
+        "expired": one.expires_ms is not None and one.expires_ms <= now_ms and not one.pending,
+        "pending": one.pending,
+        "metadata": one.metadata,
+        "leader_epoch": one.leader_epoch,
+        "record_offset": one.record_offset,
+    }
+
+
+def _pending(state: "GroupState", one: "PendingCommit") -> dict[str, Any]:
+    return {
+        "type": "pending",
+        "group": state.name,
+        "topic": one.topic,
+        "partition": one.partition,
+        "offset": one.offset,
+        "producer_id": one.producer_id,
+        "commit_ms": one.commit_ms,
+        "committed": rfc3339(one.commit_ms),
+        "metadata": one.metadata,
+        "record_offset": one.record_offset,
+    }
+
+
+def _event(event: "Event") -> dict[str, Any]:
+    return {
+        "type": "event",
+        "record_offset": event.record_offset,
+        "time_ms": event.time_ms,
+        "time": rfc3339(event.time_ms),
+        "event": event.what,
+        "deleted": event.deleted,
+        "topic": event.topic,
+        "partition": event.partition,
+        "offset": event.offset,
+        "member": event.member,
+        "producer_id": event.producer_id,
+        "state": event.state,
+        "members": event.members,
+        "epoch": event.epoch,
+    }
+
+
+def _heading(obj: Object) -> str:
+    parts = [obj["group_type"], obj["state"], text.count(obj["members"], "member")]
+    if obj["epoch"] is not None:
+        word = "generation" if obj["group_type"] == "classic" else "epoch"
+        parts.append(f"{word} {obj['epoch']}")
+    if obj["protocol"]:
+        parts.append(obj["protocol"])
+    if obj["state_since"]:
+        parts.append(f"since {obj['state_since']}")
+    parts.append(f"in __consumer_offsets-{obj['offsets_partition']}")
+    return f"{text.escape(obj['group'])}: {text.escape(', '.join(parts))}"
+
+
+def _copies(obj: Object) -> str:
+    line = f"{text.escape(obj['path'])}: {text.count(obj['records'], 'record')} read"
+    if obj["other_copies"]:
+        others = ", ".join(
+            f"{one['path']} (epoch {one['leader_epoch']}, end {one['log_end_offset']})"
+            for one in obj["other_copies"]
+        )
+        mine = f"epoch {obj['leader_epoch']}, end {obj['log_end_offset']}"
+        line += f" ({mine}), not {text.escape(others)}"
+    return line
+
+
+def _pending_line(obj: Object) -> str:
+    where = f"{obj['topic']}-{obj['partition']}"
+    return (
+        f"  in an open transaction of producer {obj['producer_id']}: offset {obj['offset']} of "
+        f"{text.escape(where)}, since {obj['committed']}"
+    )
+
+
+def _note(obj: Object) -> str | None:
+    notes = [_NOTES[key] for key in (obj["topic_is"], obj["place"]) if key in _NOTES]
+    return ", ".join(notes) or None
+
+
+def _expiry(obj: Object) -> str | None:
+    return "EXPIRED" if obj["expired"] else obj["expires"]
+
+
+def _finding(obj: Object, settings: OutputSettings) -> str:
+    severity = obj["severity"]
+    label = output.paint_stdout(severity.upper(), severity, settings.color)
+    return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"

@@ -1,0 +1,64 @@
+"""Rules for ``__consumer_offsets``: what its coordinator can read, and what its offsets lead to.
+
+A consumer whose committed offset is outside of the log gets OFFSET_OUT_OF_RANGE for its first
+fetch and goes by its ``auto.offset.reset``. A record that cannot be read ends the load of its
+partition, and the groups there have no coordinator (``CoordinatorLoaderImpl``, Kafka 4.3).
+"""
+
+from logtool.findings import Finding
+from logtool.formats import wording
+
+
+def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
+    """Return that the log begins behind a committed offset; `place` is topic and partition."""
+    lost = wording.offsets(offset, log_start - 1)
+    return Finding(
+        "group/offset-below-start",
+        f"group {name} has committed {offset} of {place}, but the log starts at {log_start}: "
+        f"the group has not read {lost}, and cannot any more",
+        first_offset=offset,
+        last_offset=log_start - 1,
+    )
+
+
+def beyond_end(name: str, place: str, offset: int, log_end: int) -> Finding:
+    """Return that the log ends before a committed offset."""
+    return Finding(
+        "group/offset-beyond-end",
+        f"group {name} has committed {offset} of {place}, but the log ends at {log_end}: the "
+        "log has lost records that the group has read",
+        first_offset=log_end,
+        last_offset=offset - 1,
+    )
+
+
+def other_topic(name: str, place: str, offset: int, committed: str, today: str | None) -> Finding:
+    """Return that an offset was committed for a topic of the same name that is no more."""
+    now = f"today's has the id {today}" if today else "there is none of that name today"
+    return Finding(
+        "group/other-topic-id",
+        f"group {name} has committed {offset} of {place} for the topic with the id {committed}; "
+        f"{now}",
+        first_offset=offset,
+    )
+
+
+def unreadable_record(reason: str, first: int | None, last: int | None) -> Finding:
+    """Return that a record cannot be read by its coordinator."""
+    where = "" if first is None or last is None else f"{wording.offsets(first, last)}: "
+    return Finding(
+        "group/unreadable-record",
+        f"{where}a coordinator cannot read this: {reason}",
+        first_offset=first,
+        last_offset=last,
+    )
+
+
+def missing_records(reason: str, position: int | None, length: int | None) -> Finding:
+    """Return that a stretch of the log holds no sound batch: what was committed there is gone."""
+    return Finding(
+        "group/missing-records",
+        f"{reason}; what was committed in these bytes is missing here",
+        position=position,
+        length=length,
+    )

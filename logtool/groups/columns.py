@@ -1,0 +1,241 @@
+"""What is committed by the records of one ``__consumer_offsets`` partition, in columns.
+
+Every key has a slot, whatever its type. Which commit counts does not depend on the order in which
+transactions end: of the commits of a key that took effect it is the one with the largest record
+offset, unless a tombstone lies behind it. So plain commits and tombstones are applied chunk by
+chunk, and those of transactions when their marker was read, where nothing newer is there.
+Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (Kafka 3.9 and 4.3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+NONE = -1
+_FIRST_ROOM = 1024
+_GROWTH = 1.5
+_DTYPES = {
+    "key_end": np.int64,
+    "records": np.int32,
+    "size": np.int64,
+    "last_size": np.int32,
+    "seen": np.int64,
+    "record_offset": np.int64,
+    "live": np.int8,
+    "offset": np.int64,
+    "leader_epoch": np.int32,
+    "commit_timestamp": np.int64,
+    "topic_id": np.int32,
+}
+
+
+@dataclass(slots=True)
+class CommitRows:
+    """Commits and tombstones of offsets: columns of one length, in the order of the log."""
+
+    slot: Column
+    record_offset: Column
+    live: Column
+    """1 for a commit, 0 for a tombstone."""
+    offset: Column
+    leader_epoch: Column
+    """-1 none."""
+    commit_timestamp: Column
+    """Milliseconds."""
+    expire_timestamp: Column
+    """Milliseconds; -1 none."""
+    topic_id: Column
+    """Number of the id in `Slots.topic_ids`, -1 none."""
+    metadata: Sequence[bytes]
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    def __getitem__(self, which: Column) -> Self:
+        """Return the rows that a mask or an index array selects."""
+        rows = np.flatnonzero(which) if which.dtype == np.bool_ else which
+        chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in NUMBERS}
+        return type(self)(**chosen, metadata=[self.metadata[row] for row in rows.tolist()])
+
+
+NUMBERS = tuple(field.name for field in fields(CommitRows) if field.name != "metadata")
+"""The columns of `CommitRows` that are numbers."""
+
+
+def concat(parts: Sequence[CommitRows]) -> CommitRows:
+    """Return the rows of all parts in order."""
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in NUMBERS
+    }
+    return CommitRows(**joined, metadata=[text for part in parts for text in part.metadata])
+
+
+class Slots:
+    """The keys of one partition's records, and what the last of them committed."""
+
+    key_end: Column
+    """Where the key of each slot ends in `keys`; it begins where that before ends."""
+    records: Column
+    """Records with that key."""
+    size: Column
+    """Bytes of these records."""
+    last_size: Column
+    """Of the last of them."""
+    seen: Column
+    """Offset of the last record with a value."""
+    record_offset: Column
+    """Offset of the commit or tombstone that counts; -1 none."""
+    live: Column
+    """1 where there is a committed offset."""
+    offset: Column
+    leader_epoch: Column
+    commit_timestamp: Column
+    topic_id: Column
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.keys = bytearray()
+        self.expire_timestamps: dict[int, int] = {}
+        """Milliseconds by slot, where a commit has its own (value version 1)."""
+        self.metadata: dict[int, bytes] = {}
+        """By slot, where there is any."""
+        self.topic_ids: list[str] = []
+        """As Kafka prints them."""
+        self._id_numbers: dict[str, int] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._last_row = np.empty(0, np.int32)
+        self._make_room(_FIRST_ROOM)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def key(self, slot: int) -> bytes:
+        """Return the bytes of a key."""
+        start = int(self.key_end[slot - 1]) if slot else 0
+        return bytes(self.keys[start : int(self.key_end[slot])])
+
+    def intern(self, keys: Sequence[bytes]) -> Column:
+        """Return the slot of each key, a new one where it was not there."""
+        numbers = self._numbers
+        found = np.empty(len(keys), np.int64)
+        for row, key in enumerate(keys):
+            slot = numbers.get(key)
+            if slot is None:
+                slot = numbers[key] = self._add(key)
+            found[row] = slot
+        return found
+
+    def number_of(self, topic_id: str) -> int:
+        """Return the number of a topic id, a new one where it was not there."""
+        number = self._id_numbers.get(topic_id)
+        if number is None:
+            number = self._id_numbers[topic_id] = len(self.topic_ids)
+            self.topic_ids.append(topic_id)
+        return number
+
+    def count_records(self, slot: Column, size: Column, offset: Column, has_value: Column) -> None:
+        """Count records of any type: their slots, bytes, offsets and whether they have a value."""
+        np.add.at(self.records, slot, 1)
+        np.add.at(self.size, slot, size)
+        self.last_size[slot] = size  # of equal slots the last counts
+        self.seen[slot[has_value]] = offset[has_value]
+
+    def last_of_each(self, slot: Column) -> Column:
+        """Return the rows that are the last of their slot, in order."""
+        numbers = np.arange(len(slot), dtype=np.int32)
+        self._last_row[slot] = numbers
+        return np.flatnonzero(self._last_row[slot] == numbers)
+
+    def apply(self, rows: CommitRows) -> None:
+        """Let commits and tombstones take effect, where nothing newer is there."""
+        rows = rows[self.last_of_each(rows.slot)]
+        rows = rows[rows.record_offset > self.record_offset[rows.slot]]
+        slot = rows.slot
+        for name in (
+            "record_offset", "live", "offset", "leader_epoch", "commit_timestamp", "topic_id",
+        ):  # fmt: skip
+            getattr(self, name)[slot] = getattr(rows, name)
+        if self.metadata or any(rows.metadata):
+            for number, text in zip(slot.tolist(), rows.metadata, strict=True):
+                if text:
+                    self.metadata[number] = text
+                else:
+                    self.metadata.pop(number, None)
+        if self.expire_timestamps or (len(rows) and int(rows.expire_timestamp.max()) != NONE):
+            for number, time in zip(slot.tolist(), rows.expire_timestamp.tolist(), strict=True):
+                if time != NONE:
+                    self.expire_timestamps[number] = time
+                else:
+                    self.expire_timestamps.pop(number, None)
+
+    def _add(self, key: bytes) -> int:
+        slot = self.count
+        if slot == len(self.key_end):
+            self._make_room(int(slot * _GROWTH))
+        self.keys += key
+        self.key_end[slot] = len(self.keys)
+        self.count += 1
+        return slot
+
+    def _make_room(self, room: int) -> None:
+        for name, dtype in _DTYPES.items():
+            empty = NONE if name in ("seen", "record_offset", "topic_id") else 0
+            column = np.full(room, empty, dtype)
+            if self.count:
+                column[: self.count] = getattr(self, name)[: self.count]
+            setattr(self, name, column)
+        self._last_row = np.empty(room, np.int32)
+
+
+class Pending:
+    """Commits of transactions that have no marker yet."""
+
+    def __init__(self) -> None:
+        self.rows: CommitRows | None = None
+        self.producer_id = np.empty(0, np.int64)
+        """Of each row."""
+
+    def add(self, rows: CommitRows, producer_id: Column) -> None:
+        """Take commits of open transactions, behind those that are here."""
+        if not len(rows):
+            return
+        self.rows = rows if self.rows is None else concat([self.rows, rows])
+        self.producer_id = np.concatenate([self.producer_id, producer_id])
+
+    def end(self, markers: Sequence[tuple[int, int, bool]], slots: Slots) -> None:
+        """End transactions, in order: offset of the marker, producer id, whether it commits."""
+        if self.rows is None:
+            return
+        by_producer: dict[int, list[tuple[int, bool]]] = {}
+        for offset, producer_id, commits in markers:
+            by_producer.setdefault(producer_id, []).append((offset, commits))
+        ended: Column = np.zeros(len(self.rows), np.bool_)
+        committed: Column = ended.copy()
+        for producer_id in np.intersect1d(self.producer_id, list(by_producer)).tolist():
+            mine = np.flatnonzero(self.producer_id == producer_id)
+            offsets = np.array([offset for offset, _ in by_producer[producer_id]], np.int64)
+            commit = np.array([commits for _, commits in by_producer[producer_id]], np.bool_)
+            at = np.searchsorted(offsets, self.rows.record_offset[mine])
+            has_marker = at < len(offsets)
+            ended[mine] = has_marker
+            committed[mine[has_marker]] = commit[at[has_marker]]
+        if not ended.any():
+            return
+        slots.apply(self.rows[committed])
+        left = np.flatnonzero(~ended)
+        self.rows = self.rows[left] if len(left) else None
+        self.producer_id = self.producer_id[left]
+
+    def drop_superseded(self, slots: Slots) -> None:
+        """Forget commits of keys that a tombstone has removed since."""
+        if self.rows is None:
+            return
+        slot = self.rows.slot
+        gone = (slots.live[slot] == 0) & (slots.record_offset[slot] > self.rows.record_offset)
+        if gone.any():
+            self.rows = self.rows[~gone] if not gone.all() else None
+            self.producer_id = self.producer_id[~gone]

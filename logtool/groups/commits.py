@@ -1,0 +1,255 @@
+"""Records of ``__consumer_offsets`` as they come from a log: commits of offsets, and others.
+
+A commit is a record of key type 1, or 0 before Kafka 0.9; its value has the versions of
+``OffsetCommitValue`` (Kafka 4.3: 0 to 4). All other types go to whoever replays groups.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from logtool.dump.blocks import NOWHERE, Block, cut
+from logtool.errors import FormatError
+from logtool.formats import compression, java_text, legacy_batch, record
+from logtool.formats.messages import internal_topics
+from logtool.formats.messages.codec import Value
+from logtool.formats.names import CONSUMER_OFFSETS
+from logtool.formats.record_batch import HEADER_SIZE, MAGIC
+from logtool.groups.columns import NONE, NUMBERS, Column, CommitRows, Slots
+from logtool.segment.walk import Chunk
+
+COMMIT_TYPES = (0, 1)
+_KEY_HEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records of batches that hold data as int64 columns, and the bytes of their positions."""
+
+    data: memoryview
+    offset: Column
+    timestamp: Column
+    """Milliseconds; -1 none."""
+    producer_id: Column
+    """-1 for what is in no transaction."""
+    size: Column
+    key_position: Column
+    key_length: Column
+    """-1 is null."""
+    value_position: Column
+    value_length: Column
+    """-1 is null."""
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def key(self, row: int) -> bytes | None:
+        """Return the key of a record."""
+        return _content(self.data, self.key_position[row], self.key_length[row])
+
+    def value(self, row: int) -> bytes | None:
+        """Return the value of a record."""
+        return _content(self.data, self.value_position[row], self.value_length[row])
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A batch, or a record in it, that cannot be read, and why."""
+
+    position: int
+    """Byte of the batch in the log."""
+    size: int
+    first_offset: int
+    last_offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A record of another type than a commit, taken apart."""
+
+    row: int
+    type: int
+    key: Value
+    value: Value | None
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was in some records."""
+
+    commits: CommitRows
+    producer_id: Column
+    """Of each of the commits; -1 for a tombstone too, which counts at once."""
+    others: list[GroupRecord] = field(default_factory=list)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+    """Row and reason of each record that a coordinator could not read."""
+    unknown: int = 0
+    """Records of types or versions that are not known."""
+
+
+def read_records(chunk: Chunk, limit: int) -> Iterator[RecordColumns | Unread]:
+    """Yield the records of the data batches of a chunk, in order; `limit` as of `compression`."""
+    rows = np.flatnonzero(~chunk.table.is_control)
+    for some, block in cut(NOWHERE, chunk, rows, records=True, unpack_limit=limit):
+        if block is not None:
+            yield _of_block(block)
+            continue
+        for row in some.tolist():
+            yield from _of_batch(chunk, row, limit)
+
+
+def take(records: RecordColumns, slots: Slots) -> Taken:
+    """Take records apart, give each key its slot, and count it there."""
+    keys = [records.key(row) for row in range(len(records))]
+    usable = np.array([key is not None and len(key) >= _KEY_HEAD for key in keys], np.bool_)
+    slot = np.full(len(keys), NONE, np.int64)
+    slot[usable] = slots.intern([key for key in keys if key is not None and len(key) >= _KEY_HEAD])
+    has_value = records.value_length[usable] >= 0
+    slots.count_records(slot[usable], records.size[usable], records.offset[usable], has_value)
+    taken = Taken(commits=empty_rows(), producer_id=np.empty(0, np.int64))
+    made: list[tuple[int, ...]] = []
+    texts: list[bytes] = []
+    for row, key in enumerate(keys):
+        try:
+            found = _decode(row, key, records.value(row))
+        except FormatError as error:
+            taken.wrong.append((row, error.reason))
+            continue
+        if found is None:
+            taken.unknown += 1
+        elif found.type in COMMIT_TYPES:
+            numbers, text = _commit(found.value, slots)
+            made.append((row, *numbers))
+            texts.append(text)
+        else:
+            taken.others.append(found)
+    if made:
+        row_of, *numbers_of = np.array(made, np.int64).T
+        columns = [slot[row_of], records.offset[row_of], *numbers_of]
+        taken.commits = _rows(columns, texts)
+        is_commit = taken.commits.live == 1
+        taken.producer_id = np.where(is_commit, records.producer_id[row_of], NONE)
+    return taken
+
+
+def empty_rows() -> CommitRows:
+    """Return no commits."""
+    return _rows([np.empty(0, np.int64) for _ in NUMBERS], [])
+
+
+def _rows(columns: Sequence[Column], metadata: list[bytes]) -> CommitRows:
+    numbers: dict[str, Any] = dict(zip(NUMBERS, columns, strict=True))
+    return CommitRows(**numbers, metadata=metadata)
+
+
+def _decode(row: int, key: bytes | None, value: bytes | None) -> GroupRecord | None:
+    """Take one record apart; None where its type or version is not known, FormatError where bad."""
+    of_key = internal_topics.decode_key(CONSUMER_OFFSETS, key)
+    if of_key.data is None:
+        return None
+    if value is None:
+        return GroupRecord(row, of_key.type, of_key.data, None)
+    try:
+        of_value = internal_topics.decode_value(CONSUMER_OFFSETS, of_key.type, value)
+    except FormatError as error:
+        if " after the end of " in error.reason:
+            return None  # early-access releases laid some values out differently
+        raise
+    if of_value.data is None:
+        return None
+    return GroupRecord(row, of_key.type, of_key.data, of_value.data)
+
+
+def _commit(value: Value | None, slots: Slots) -> tuple[tuple[int, ...], bytes]:
+    """Return live, offset, leader epoch, both times, number of the topic id; and the metadata."""
+    if value is None:
+        return (0, NONE, NONE, NONE, NONE, NONE), b""
+    topic_id = value.get("topicId", java_text.ZERO_UUID)
+    number = NONE if topic_id == java_text.ZERO_UUID else slots.number_of(topic_id)
+    numbers = (
+        1,
+        value["offset"],
+        value.get("leaderEpoch", NONE),
+        value["commitTimestamp"],
+        value.get("expireTimestamp", NONE),
+        number,
+    )
+    return numbers, value["metadata"].encode()
+
+
+def _of_block(block: Block) -> RecordColumns:
+    records = block.records
+    assert records
+    table = records.table
+    return RecordColumns(
+        data=records.data,
+        offset=records.offset,
+        timestamp=records.timestamp,
+        producer_id=np.repeat(block.batches.producer_id, records.counts),
+        size=table.size,
+        key_position=table.key_position,
+        key_length=table.key_length,
+        value_position=table.value_position,
+        value_length=table.value_length,
+    )
+
+
+def _of_batch(chunk: Chunk, row: int, limit: int) -> Iterator[RecordColumns | Unread]:
+    """Yield the records of a batch that is in no block."""
+    table, batch = chunk.table, chunk.batch(row)
+    place = (
+        int(table.position[row]), int(table.size[row]),
+        int(table.base_offset[row]), int(table.last_offset[row]),
+    )  # fmt: skip
+    if len(batch) < table.size[row]:
+        yield Unread(*place, reason="the batch is too large to be read")
+        return
+    try:
+        if table.magic[row] < MAGIC:
+            yield _of_messages(list(legacy_batch.parse_messages(batch, limit)))
+            return
+        payload = compression.decompress(int(table.codec[row]), batch[HEADER_SIZE:], limit)
+        for found, damage in record.parse_slices(payload, int(table.record_count[row])):
+            count = len(found)
+            yield RecordColumns(
+                data=payload,
+                offset=table.base_offset[row] + found.offset_delta,
+                timestamp=table.base_timestamp[row] + found.timestamp_delta,
+                producer_id=np.full(count, table.producer_id[row]),
+                size=found.size,
+                key_position=found.key_position,
+                key_length=found.key_length,
+                value_position=found.value_position,
+                value_length=found.value_length,
+            )
+            if damage:
+                raise damage
+    except FormatError as error:
+        yield Unread(*place, reason=error.reason)
+
+
+def _of_messages(messages: Sequence[legacy_batch.Message]) -> RecordColumns:
+    """Return messages of magic 0 and 1 in the same columns."""
+    contents = [text for one in messages for text in (one.key, one.value)]
+    lengths = np.array([NONE if text is None else len(text) for text in contents], np.int64)
+    ends = np.cumsum(np.maximum(lengths, 0))
+    starts = (ends - np.maximum(lengths, 0)).reshape(-1, 2)
+    pairs = lengths.reshape(-1, 2)
+    return RecordColumns(
+        data=memoryview(b"".join(text or b"" for text in contents)),
+        offset=np.array([one.offset for one in messages], np.int64),
+        timestamp=np.array([one.timestamp for one in messages], np.int64),
+        producer_id=np.full(len(messages), NONE, np.int64),
+        size=np.maximum(pairs, 0).sum(axis=1),
+        key_position=starts[:, 0],
+        key_length=pairs[:, 0],
+        value_position=starts[:, 1],
+        value_length=pairs[:, 1],
+    )
+
+
+def _content(data: memoryview, position: int, length: int) -> bytes | None:
+    return None if length < 0 else bytes(data[position : position + length])

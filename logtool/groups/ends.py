@@ -1,0 +1,154 @@
+"""Where the partitions on these disks begin and end, and whose topic they are today.
+
+A log end is that of the sound batches. The last stable offset is that once everything is
+replicated: the first offset of the oldest transaction without a marker, else the log end. The
+newest producer snapshot stands for what is before it, as it does when a broker loads a log.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.checks import root, small_files
+from logtool.disk import files, partition
+from logtool.disk.log_dir import DataDir
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.formats import partition_metadata
+from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.groups.columns import NONE
+from logtool.loading.producers import decode
+from logtool.metadata import image as metadata_image
+from logtool.metadata.image import MetadataImage
+from logtool.segment import producer_state, walk
+from logtool.segment.producer_state import ProducerState
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """One copy of a partition, as far as a consumer's offset is concerned."""
+
+    path: Path
+    topic_id: str | None
+    """As partition.metadata says; None where nothing can be read there."""
+    log_start: int
+    log_end: int
+    last_stable: int
+    leader_epoch: int
+    """The last one; -1 none."""
+
+
+class Ends:
+    """The partitions of log dirs, measured when they are asked for."""
+
+    def __init__(self, homes: Sequence[DataDir], on_bytes: Callable[[int], None]) -> None:
+        self._on_bytes = on_bytes
+        self._homes = homes
+        self._places: dict[TopicPartition, list[tuple[Path, DataDir]]] = {}
+        for home in homes:
+            for path, directory in home.partitions:
+                if directory.kind is DirectoryKind.LIVE:
+                    key = (directory.topic, directory.partition)
+                    self._places.setdefault(key, []).append((path, home))
+        self._known: dict[TopicPartition, Extent | None] = {}
+        self._starts: dict[Path, dict[TopicPartition, int]] = {}
+        self.problems: list[UnreadableError] = []
+        """What could not be read, until somebody takes it."""
+        images = [one for one in map(self._read_image, homes) if one]
+        self._image = max(images, key=lambda one: one.offset, default=None)
+        """What the newest metadata log here says."""
+        topics = self._image.topics if self._image else {}
+        self.topic_names = {topic_id: name for name, topic_id in topics.items()}
+
+    def extent(self, topic: str, number: int) -> Extent | None:
+        """Return the copy of a partition that is furthest; None where there is none here."""
+        key = (topic, number)
+        if key not in self._known:
+            found = [
+                one
+                for path, home in self._places.get(key, ())
+                if (one := self._measured(path, home, key))
+            ]
+            best = max(found, key=lambda one: (one.leader_epoch, one.log_end), default=None)
+            self._known[key] = best
+        return self._known[key]
+
+    def topic_id(self, topic: str) -> str | None:
+        """Return today's id of a topic by the newest metadata log here; None without one."""
+        return self._image.topics.get(topic) if self._image else None
+
+    def is_gone(self, topic: str) -> bool:
+        """Return whether a metadata log here says that there is no such topic."""
+        image = self._image
+        return image is not None and image.damage is None and topic not in image.topics
+
+    def _read_image(self, home: DataDir) -> MetadataImage | None:
+        if not files.has_dir(home.path / metadata_image.DIRECTORY):
+            return None
+        try:
+            return metadata_image.read(home.path)
+        except UnreadableError as error:
+            self.problems.append(error)
+            return None
+
+    def _measured(self, path: Path, home: DataDir, key: TopicPartition) -> Extent | None:
+        try:
+            return measure(partition.read(path), self._start(home).get(key, 0), self._on_bytes)
+        except UnreadableError as error:
+            self.problems.append(error)
+            return None
+
+    def _start(self, home: DataDir) -> dict[TopicPartition, int]:
+        """Return the log start offsets that a log dir has checkpointed."""
+        if home.path not in self._starts:
+            file = home.files.get(FileKind.LOG_START_CHECKPOINT)
+            rows = root.by_key(small_files.check_file(file)[0]) if file else {}
+            self._starts[home.path] = {key: row.offset for key, row in rows.items()}
+        return self._starts[home.path]
+
+
+def measure(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> Extent:
+    """Read where a log begins and ends; `start` is its row in the checkpoint, 0 without one."""
+    first = listed.segments[0].base_offset if listed.segments else 0
+    since, state = _newest_snapshot(listed)
+    end, epoch = first, NONE
+    for segment in listed.segments:
+        end = max(end, segment.base_offset)
+        if segment.next_base_offset is not None and segment.next_base_offset <= since:
+            continue
+        with segment.log.open() as log:
+            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+                if chunk.damage:
+                    continue
+                table = chunk.table
+                on_bytes(int(table.size.sum()))
+                state.apply(producer_state.significant(table[table.base_offset >= since]))
+                end = max(end, int(table.last_offset.max()) + 1)
+                epoch = max(epoch, int(table.leader_epoch[-1]))
+    log_start = max(first, start)
+    stable = max(log_start, min(state.oldest_open(none=end), end))
+    return Extent(
+        path=listed.path,
+        topic_id=topic_id_of(listed),
+        log_start=log_start,
+        log_end=max(end, log_start),
+        last_stable=stable,
+        leader_epoch=epoch,
+    )
+
+
+def topic_id_of(listed: Partition) -> str | None:
+    """Return the topic id in partition.metadata, if there is one."""
+    file = listed.fixed.get(FileKind.PARTITION_METADATA)
+    return partition_metadata.parse(files.read_small(file.path)).topic_id if file else None
+
+
+def _newest_snapshot(listed: Partition) -> tuple[int, ProducerState]:
+    """Return the newest sound producer snapshot of the last segment or before, and its offset."""
+    last = listed.segments[-1].base_offset if listed.segments else 0
+    for file in reversed(listed.snapshots):
+        offset = file.name.offset or 0
+        producers = decode(files.read_small(file.path)) if offset <= last else None
+        if producers is not None:
+            return offset, ProducerState(producers)
+    return 0, ProducerState()

@@ -1,0 +1,167 @@
+"""What happened to one group, record by record in the order of the log."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from logtool.disk.partition import Partition
+from logtool.errors import FormatError
+from logtool.formats import compression
+from logtool.formats.messages import internal_topics
+from logtool.formats.messages.codec import Value
+from logtool.formats.names import CONSUMER_OFFSETS
+from logtool.groups.columns import NONE
+from logtool.groups.commits import COMMIT_TYPES, RecordColumns, Unread, read_records
+from logtool.groups.loading import markers
+from logtool.groups.membership import Memberships
+from logtool.segment.walk import scan
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One record of a group, or the end of a transaction in which it has committed."""
+
+    record_offset: int
+    time_ms: int | None
+    what: str
+    """`commit`, `transactional-commit`, `delete-offset`, `committed`, `aborted`, or the name of
+    the record, such as ``GroupMetadata``."""
+    state: str | None
+    """Of the group after it; None where no record of a group's own was read yet."""
+    members: int
+    epoch: int | None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    member: str | None = None
+    """For a commit who owned the partition, else the member that the record is about."""
+    producer_id: int | None = None
+    deleted: bool = False
+    """Whether the record is a tombstone."""
+
+
+def of_group(listed: Partition, group: str, on_bytes: Callable[[int], None]) -> Iterator[Event]:
+    """Yield the events of a group in one copy of its partition of ``__consumer_offsets``."""
+    replay = _Replay(group)
+    for segment in listed.segments:
+        with segment.log.open() as log:
+            for chunk in scan(log, base_offset=segment.base_offset):
+                if chunk.damage:
+                    continue
+                on_bytes(int(chunk.table.size.sum()))
+                ends = markers(chunk.table)
+                for part in read_records(chunk, compression.DEFAULT_LIMIT):
+                    if isinstance(part, Unread):
+                        continue
+                    for row in range(len(part)):
+                        while ends and ends[0][0] < part.offset[row]:
+                            yield from replay.end(*ends.pop(0))
+                        yield from replay.record(part, row)
+                for one in ends:
+                    yield from replay.end(*one)
+
+
+class _Replay:
+    """The group as it was after each record."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        raw = group.encode("utf-8", "replace")
+        self._head = len(raw).to_bytes(2, "big") + raw
+        self._memberships = Memberships()
+        self._open: set[int] = set()
+
+    def record(self, records: RecordColumns, row: int) -> Iterator[Event]:
+        """Yield the event of a record, if it is one of the group."""
+        key = records.key(row)
+        if key is None or key[2 : 2 + len(self._head)] != self._head:
+            return
+        try:
+            of_key = internal_topics.decode_key(CONSUMER_OFFSETS, key)
+            raw = records.value(row)
+            of_value = (
+                None
+                if raw is None
+                else internal_topics.decode_value(CONSUMER_OFFSETS, of_key.type, raw)
+            )
+        except FormatError:
+            return
+        if of_key.data is None or (of_value and of_value.data is None) or of_key.message is None:
+            return
+        value = of_value.data if of_value else None
+        offset = int(records.offset[row])
+        time_ms = int(records.timestamp[row])
+        if of_key.type in COMMIT_TYPES:
+            yield self._commit(records, row, of_key.data, value, time_ms)
+            return
+        self._memberships.replay(of_key.type, of_key.data, value, offset)
+        yield self._event(
+            offset,
+            time_ms,
+            of_key.message.name.removesuffix("Key"),
+            member=of_key.data.get("memberId"),
+            deleted=value is None,
+        )
+
+    def _commit(
+        self,
+        records: RecordColumns,
+        row: int,
+        key: Value,
+        value: Value | None,
+        time_ms: int,
+    ) -> Event:
+        offset, producer_id = int(records.offset[row]), int(records.producer_id[row])
+        in_transaction = producer_id != NONE and value is not None
+        what = "transactional-commit" if in_transaction else "commit"
+        if in_transaction:
+            self._open.add(producer_id)
+        membership = self._memberships.groups.get(self._group)
+        topics = (key["topic"], (value or {}).get("topicId"))
+        places = [(topic, key["partition"]) for topic in topics if topic]
+        return self._event(
+            offset,
+            time_ms if value is None else value["commitTimestamp"],
+            what if value is not None else "delete-offset",
+            topic=key["topic"],
+            partition=key["partition"],
+            offset=None if value is None else value["offset"],
+            member=membership.owner(places, offset) if membership else None,
+            producer_id=producer_id if in_transaction else None,
+            deleted=value is None,
+        )
+
+    def end(self, offset: int, producer_id: int, commits: bool) -> Iterator[Event]:
+        """Yield the end of a transaction in which the group has committed."""
+        if producer_id in self._open:
+            self._open.discard(producer_id)
+            what = "committed" if commits else "aborted"
+            yield self._event(offset, None, what, producer_id=producer_id)
+
+    def _event(
+        self,
+        record_offset: int,
+        time_ms: int | None,
+        what: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        member: str | None = None,
+        producer_id: int | None = None,
+        deleted: bool = False,
+    ) -> Event:
+        membership = self._memberships.groups.get(self._group)
+        return Event(
+            record_offset=record_offset,
+            time_ms=None if time_ms == NONE else time_ms,
+            what=what,
+            state=membership.state if membership else None,
+            members=len(membership.members) if membership else 0,
+            epoch=membership.epoch if membership else None,
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            member=member,
+            producer_id=producer_id,
+            deleted=deleted,
+        )

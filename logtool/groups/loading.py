@@ -1,0 +1,160 @@
+"""One partition of ``__consumer_offsets`` as its coordinator loads it: all records, in order.
+
+A coordinator stops at a record that it cannot read, and no group of the partition can be used.
+Here such a record is told, and the rest is loaded. Source: ``CoordinatorLoaderImpl`` (Kafka 4.3).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from logtool.disk.partition import Partition
+from logtool.formats import compression, control_record
+from logtool.formats.record_batch import BatchTable
+from logtool.groups.columns import NONE, Pending, Slots
+from logtool.groups.commits import RecordColumns, Taken, Unread, read_records, take
+from logtool.groups.membership import Memberships
+from logtool.segment.damage import Damage, Reason
+from logtool.segment.walk import Chunk, scan
+
+Marker = tuple[int, int, bool]
+"""Record offset, producer id, and whether the transaction is committed."""
+_MOST_TOLD = 20
+"""Records that cannot be read which are told one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Something that a coordinator could not read."""
+
+    path: Path
+    segment: int
+    reason: str
+    position: int | None = None
+    length: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What one copy of a partition of the topic holds."""
+
+    listed: Partition
+    slots: Slots = field(default_factory=Slots)
+    memberships: Memberships = field(default_factory=Memberships)
+    pending: Pending = field(default_factory=Pending)
+    damage: list[Wrong] = field(default_factory=list)
+    wrong: list[Wrong] = field(default_factory=list)
+    """The first records that cannot be read; `wrong_records` counts all."""
+    wrong_records: int = 0
+    unknown_records: int = 0
+    records: int = 0
+    batches: int = 0
+    bytes: int = 0
+    first_offset: int = 0
+    end_offset: int = 0
+    leader_epoch: int = NONE
+    """The last one."""
+    newest_ms: int = NONE
+    """The largest timestamp of a batch."""
+
+    @property
+    def number(self) -> int:
+        """Return the number of the partition."""
+        return self.listed.number or 0
+
+
+def load(
+    listed: Partition, on_bytes: Callable[[int], None], limit: int = compression.DEFAULT_LIMIT
+) -> Loaded:
+    """Read a partition directory; UnreadableError where a file cannot be read."""
+    loaded = Loaded(listed)
+    loaded.first_offset = listed.segments[0].base_offset if listed.segments else 0
+    loaded.end_offset = loaded.first_offset
+    for segment in listed.segments:
+        loaded.end_offset = max(loaded.end_offset, segment.base_offset)
+        with segment.log.open() as log:
+            for chunk in scan(log, base_offset=segment.base_offset):
+                torn = chunk.damage and segment.is_active and is_torn(chunk.damage)
+                if chunk.damage and not torn:
+                    loaded.damage.append(_damage(chunk, segment.log.path, segment.base_offset))
+                elif not chunk.damage:
+                    _replay(loaded, chunk, segment.log.path, segment.base_offset, limit)
+                    on_bytes(int(chunk.table.size.sum()))
+    return loaded
+
+
+def is_torn(damage: Damage) -> bool:
+    """Return whether the end of an active segment is merely not written whole."""
+    return damage.reason in (Reason.INCOMPLETE, Reason.ZEROS) and not damage.resynchronised
+
+
+def markers(table: BatchTable) -> list[Marker]:
+    """Return the markers of transactions among batches, in order."""
+    ends = (control_record.ABORT, control_record.COMMIT)
+    rows = np.flatnonzero(table.is_control & np.isin(table.control_type, ends))
+    columns = (table.last_offset[rows], table.producer_id[rows], table.control_type[rows])
+    commit = control_record.COMMIT
+    return [
+        (offset, producer_id, kind == commit)
+        for offset, producer_id, kind in zip(*(one.tolist() for one in columns), strict=True)
+    ]
+
+
+def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> None:
+    table = chunk.table
+    loaded.batches += len(table)
+    loaded.bytes += int(table.size.sum())
+    loaded.end_offset = max(loaded.end_offset, int(table.last_offset.max()) + 1)
+    loaded.leader_epoch = max(loaded.leader_epoch, int(table.leader_epoch[-1]))
+    loaded.newest_ms = max(loaded.newest_ms, int(table.max_timestamp.max()))
+    for part in read_records(chunk, limit):
+        if isinstance(part, Unread):
+            place = Wrong(
+                path, base, part.reason, part.position, part.size, part.first_offset,
+                part.last_offset,
+            )  # fmt: skip
+            _note(loaded, place)
+            continue
+        loaded.records += len(part)
+        taken = take(part, loaded.slots)
+        _replay_taken(loaded, part, taken, path, base)
+    ended = markers(table)
+    if ended:
+        loaded.pending.end(ended, loaded.slots)
+
+
+def _replay_taken(
+    loaded: Loaded, records: RecordColumns, taken: Taken, path: Path, base: int
+) -> None:
+    commits, producer_id = taken.commits, taken.producer_id
+    if len(commits):
+        at_once = producer_id == NONE
+        if at_once.all():
+            loaded.slots.apply(commits)
+        else:
+            loaded.slots.apply(commits[at_once])
+            loaded.pending.add(commits[~at_once], producer_id[~at_once])
+        loaded.pending.drop_superseded(loaded.slots)
+    for one in taken.others:
+        offset = int(records.offset[one.row])
+        loaded.memberships.replay(one.type, one.key, one.value, offset)
+    loaded.unknown_records += taken.unknown
+    for row, reason in taken.wrong:
+        offset = int(records.offset[row])
+        _note(loaded, Wrong(path, base, reason, first_offset=offset, last_offset=offset))
+
+
+def _note(loaded: Loaded, wrong: Wrong) -> None:
+    loaded.wrong_records += 1
+    if len(loaded.wrong) < _MOST_TOLD:
+        loaded.wrong.append(wrong)
+
+
+def _damage(chunk: Chunk, path: Path, base: int) -> Wrong:
+    assert chunk.damage
+    damage = chunk.damage
+    return Wrong(path, base, damage.message, damage.position, damage.length)

@@ -1,0 +1,235 @@
+"""Groups and their committed offsets over paths, partition by partition of the topic.
+
+Of several copies of one partition the one with the newest leader epoch, and then with the larger
+log end, is taken: what it has is what the others are to have. Where it is damaged, one that is as
+far and is not damaged is taken instead.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from logtool.checks import committed_offsets
+from logtool.disk import log_dir, partition
+from logtool.disk.log_dir import DataDir, PathKind, Selection
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.names import (
+    CONSUMER_OFFSETS,
+    DirectoryKind,
+    PartitionDirectory,
+)
+from logtool.groups import ends as group_ends
+from logtool.groups import history
+from logtool.groups.ends import Ends, Extent
+from logtool.groups.history import Event
+from logtool.groups.judging import RETENTION_MS, GroupState, judge
+from logtool.groups.loading import Loaded, Wrong, load
+from logtool.running.run import Run
+from logtool.running.summary import Summary
+from logtool.running.workers import OutOfTimeError
+from logtool.startup.opened import log_dir_of
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One copy of a partition of ``__consumer_offsets``."""
+
+    listed: Partition
+    extent: Extent
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Return what the copies of a partition are compared by."""
+        return self.extent.leader_epoch, self.extent.log_end
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsPartition:
+    """One partition of the topic that was read, and the copies that were not."""
+
+    loaded: Loaded
+    others: tuple[Copy, ...]
+
+
+Item = OffsetsPartition | GroupState | Event | Finding | UnreadableError
+
+
+@dataclass(slots=True)
+class Groups:
+    """One run over paths: iterate for each partition of the topic, its groups and its findings.
+
+    Log dirs and partition dirs of ``__consumer_offsets`` are taken; of the latter the log dir
+    around them tells of the partitions that offsets are committed for.
+    """
+
+    paths: Sequence[Path]
+    groups: Sequence[str] = ()
+    """Globs of the groups that are meant; all without one."""
+    selection: Selection = field(default_factory=Selection)
+    """Of the topics and partitions that offsets are committed for."""
+    history_of: str | None = None
+    """A group of which to yield the events, and nothing else."""
+    retention_ms: int = RETENTION_MS
+    run: Run = field(default_factory=Run)
+    summary: Summary = field(default_factory=Summary)
+
+    def __iter__(self) -> Iterator[Item]:
+        for item in self._all():
+            if isinstance(item, Finding | UnreadableError):
+                self.summary.add(item)
+            yield item
+
+    def _all(self) -> Iterator[Item]:
+        found: dict[int, list[Partition]] = {}
+        homes: dict[Path, DataDir] = {}
+        for path in self.paths:
+            try:
+                self._open(path, found, homes)
+            except UnreadableError as error:
+                yield error
+        ends = Ends(list(homes.values()), self._spend)
+        yield from _taken(ends.problems)
+        self.run.bytes_total = sum(
+            segment.log.size for ones in found.values() for one in ones for segment in one.segments
+        )
+        try:
+            for number in sorted(found):
+                yield from self._partition(found[number], ends)
+        except OutOfTimeError:
+            self.summary.out_of_budget = True
+
+    def _open(
+        self, path: Path, found: dict[int, list[Partition]], homes: dict[Path, DataDir]
+    ) -> None:
+        kind = log_dir.classify(path)
+        if kind is PathKind.FILE:
+            raise UnreadableError(path, "expected a log dir or a partition dir")
+        whole = kind is PathKind.LOG_DIR
+        try:
+            home = log_dir.read(path if whole else log_dir_of(path)[0])
+        except UnreadableError:
+            if whole:
+                raise
+            home = None
+        if home and home.path not in homes:
+            homes[home.path] = home
+        folders = (
+            [
+                folder
+                for folder, directory in home.partitions
+                if directory.kind is DirectoryKind.LIVE and directory.topic == CONSUMER_OFFSETS
+            ]
+            if whole and home
+            else [path]
+        )
+        for folder in folders:
+            listed = partition.read(folder)
+            if listed.topic == CONSUMER_OFFSETS and listed.number is not None:
+                copies = found.setdefault(listed.number, [])
+                if all(one.path != listed.path for one in copies):
+                    copies.append(listed)
+
+    def _partition(self, copies: list[Partition], ends: Ends) -> Iterator[Item]:
+        ranked: list[Copy] = []
+        for listed in copies:
+            try:
+                extent = group_ends.measure(listed, 0, lambda _: None) if len(copies) > 1 else None
+                ranked.append(Copy(listed, extent or _unmeasured(listed)))
+            except UnreadableError as error:
+                yield error
+        ranked.sort(key=lambda one: one.rank, reverse=True)
+        if not ranked:
+            return
+        self.summary.partitions += 1
+        if self.history_of is not None:
+            self.run.path = ranked[0].listed.path
+            yield from history.of_group(ranked[0].listed, self.history_of, self._spend)
+            return
+        loaded = None
+        for copy in ranked:
+            if loaded and (copy.rank < ranked[0].rank or not loaded.damage):
+                break
+            self.run.path = copy.listed.path
+            try:
+                read = load(copy.listed, self._spend)
+            except UnreadableError as error:
+                yield error
+                continue
+            loaded = read if loaded is None or not read.damage else loaded
+        if loaded is None:
+            return
+        self._count(loaded)
+        others = tuple(one for one in ranked if one.listed.path != loaded.listed.path)
+        yield OffsetsPartition(loaded, others)
+        yield from _findings(loaded)
+        for state in judge(loaded, ends, self._takes_group, self._takes, self.retention_ms):
+            yield state
+            for one in state.offsets:
+                for finding in one.findings(state.name):
+                    where = one.extent.path if one.extent else loaded.listed.path
+                    yield finding.placed(where, topic=one.topic, partition=one.partition)
+            yield from _taken(ends.problems)
+
+    def _takes_group(self, name: str) -> bool:
+        return not self.groups or any(fnmatchcase(name, glob) for glob in self.groups)
+
+    def _takes(self, topic: str, number: int) -> bool:
+        if self.selection == Selection():
+            return True
+        directory = PartitionDirectory(
+            name=f"{topic}-{number}",
+            kind=DirectoryKind.LIVE,
+            topic=topic,
+            partition=number,
+            unique_id=None,
+            exact=True,
+        )
+        return self.selection.takes(directory)
+
+    def _count(self, loaded: Loaded) -> None:
+        summary = self.summary
+        summary.segments += len(loaded.listed.segments)
+        summary.batches += loaded.batches
+        summary.records += loaded.records
+        summary.bytes += loaded.bytes
+
+    def _spend(self, size: int) -> None:
+        self.run.advance(size)
+        self.run.budget.pace.spend(size)
+
+
+def _unmeasured(listed: Partition) -> Extent:
+    """Return the extent of the only copy, which need not be compared."""
+    return Extent(
+        path=listed.path, topic_id=None, log_start=0, log_end=0, last_stable=0, leader_epoch=-1
+    )
+
+
+def _findings(loaded: Loaded) -> Iterator[Finding]:
+    listed = loaded.listed
+    rules: tuple[tuple[list[Wrong], Callable[[Wrong], Finding]], ...] = (
+        (
+            loaded.damage,
+            lambda one: committed_offsets.missing_records(one.reason, one.position, one.length),
+        ),
+        (
+            loaded.wrong,
+            lambda one: committed_offsets.unreadable_record(
+                one.reason, one.first_offset, one.last_offset
+            ),
+        ),
+    )
+    for wrong, rule in rules:
+        for one in wrong:
+            yield rule(one).placed(
+                one.path, topic=listed.topic, partition=listed.number, segment=one.segment
+            )
+
+
+def _taken(problems: list[UnreadableError]) -> Iterator[UnreadableError]:
+    """Yield what is in a list, and empty it."""
+    while problems:
+        yield problems.pop(0)

@@ -1,0 +1,142 @@
+"""What logtool says of groups on the disks of a killed broker is what the broker said before."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker.install import VERSIONS, java_command, major
+from broker.kafka import Broker, run_tool
+from broker.topics import Topic
+
+pytestmark = pytest.mark.broker
+
+LOGTOOL = Path(sys.executable).parent / "logtool"
+READ = Topic("groups.input", "read by groups of every kind", partitions=2)
+TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+OFFSETS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID")
+
+
+def groups(*arguments: object) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [LOGTOOL, "groups", "--json", *map(str, arguments)], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    items: list[dict[str, Any]] = json.loads(done.stdout)["items"]
+    return items
+
+
+def rows(told: str) -> list[dict[str, str]]:
+    """Return the tables that Kafka's tool printed, a dictionary for each row."""
+    found: list[dict[str, str]] = []
+    head: list[str] = []
+    for line in told.splitlines():
+        words = line.split()
+        if words[:1] == ["GROUP"]:
+            head = words
+        elif head and len(words) >= 3:
+            found.append(dict(zip(head, words, strict=False)))
+    return found
+
+
+def write(broker: Broker) -> list[Any]:
+    """Leave groups of every kind; return the clients that are to stay as they are."""
+    from broker import workloads
+    from confluent_kafka import TopicPartition
+
+    workloads.create_topics(broker.bootstrap, broker.version, [READ])
+    writer = workloads.Writer(broker.bootstrap)
+    for partition in range(2):
+        content = workloads.messages(f"p{partition}", 200, workloads.EPOCH_MS)
+        writer.batches(READ.name, content, (20,), partition)
+    workloads.write_groups(broker.bootstrap, broker.version)
+    clients: list[Any] = []
+    for protocol in ("classic", "consumer")[: major(broker.version) - 2]:
+        reader = workloads.consumer(broker.bootstrap, f"stays-{protocol}", protocol)
+        reader.subscribe([READ.name])
+        deadline = time.monotonic() + 60
+        while not reader.consume(30, timeout=1.0):
+            assert time.monotonic() < deadline
+        reader.commit(asynchronous=False)
+        clients.append(reader)
+    alone = workloads.consumer(broker.bootstrap, "only-commits", "classic")
+    place = TopicPartition(READ.name, 1, 7, metadata="by hand")
+    alone.commit(offsets=[place], asynchronous=False)
+    left_open = workloads.transactional(broker.bootstrap, "left-open")
+    left_open.producer.begin_transaction()
+    left_open.producer.send_offsets_to_transaction(
+        [TopicPartition(READ.name, 0, 77)], alone.consumer_group_metadata(), 30
+    )
+    return [*clients, alone, left_open]
+
+
+def tool(broker: Broker, *arguments: str) -> str:
+    return run_tool(broker.version, TOOL, "--bootstrap-server", broker.bootstrap, *arguments)
+
+
+def restore(broker: Broker, log_dir: Path, work: Path) -> str:
+    """Run what --restore-plan prints for a group without members; return what Kafka says."""
+    given = ["--group", "only-commits", "--bootstrap-server", broker.bootstrap, "--restore-plan"]
+    (plan,) = [one for one in groups(*given, log_dir) if one["type"] == "restore"]
+    java = java_command(broker.version, TOOL, heap="256m", level="WARN")
+    command = plan["command"].replace("kafka-consumer-groups.sh", shlex.join(java))
+    done = subprocess.run(["bash", "-c", command], cwd=work, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+def compare_offsets(wanted: list[dict[str, str]], items: list[dict[str, Any]]) -> None:
+    members = {(one["group"], name): one["member"] for one in items if one["type"] == "member"
+               for name in one["assigned"]}  # fmt: skip
+    found = {}
+    for one in items:
+        if one["type"] == "offset":
+            owner = members.get((one["group"], f"{one['topic']}-{one['partition']}"), "-")
+            numbers = (one["offset"], one["log_end_offset"], one["lag"])
+            place = (one["group"], one["topic"], str(one["partition"]))
+            found[place] = (*map(str, numbers), owner)
+    told = [tuple(row.get(name, "-") for name in OFFSETS) for row in wanted]
+    assert found == {row[:3]: row[3:] for row in told if row[3] != "-"}
+    assert len(found) >= 8
+
+
+# The oldest release takes as long again, and has classic groups alone.
+@pytest.mark.parametrize("kafka_version", VERSIONS[:1], indirect=True)
+def test_groups_are_those_that_the_broker_had(
+    broker: Broker, log_dir: Path, tmp_path: Path
+) -> None:
+    broker.start()
+    clients = write(broker)
+    restored = restore(broker, log_dir, tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        listing = pool.submit(tool, broker, "--list", "--type", "--state")
+        told = pool.submit(tool, broker, "--describe", "--all-groups", "--offsets")
+        listed, described = rows(listing.result()), rows(told.result())
+    broker.kill()
+    items = groups(log_dir)
+
+    states = {
+        one["group"]: (one["group_type"], one["state"])
+        for one in items
+        if one["type"] == "group" and one["state"] != "Dead"
+    }
+    wanted = {row["GROUP"]: (row["TYPE"].lower(), row["STATE"]) for row in listed}
+    assert states == wanted
+    assert states["stays-classic"] == ("classic", "Stable")
+    compare_offsets(described, items)
+    (pending,) = [one for one in items if one["type"] == "pending"]
+    assert (pending["group"], pending["offset"]) == ("only-commits", 77)
+    (by_hand,) = [
+        one for one in items if one["type"] == "offset" and one["group"] == pending["group"]
+    ]
+    assert (by_hand["offset"], by_hand["metadata"]) == (7, "")  # restored without metadata
+    assert [line.split()[-1] for line in restored.splitlines() if READ.name in line] == ["7"]
+    events = [one["event"] for one in groups("--history", "group-tx", log_dir)]
+    assert events.count("committed") == events.count("aborted") == 1
+    del clients  # not before: a client that goes leaves its group

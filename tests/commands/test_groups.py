@@ -1,0 +1,228 @@
+import csv
+import io
+import subprocess
+
+import pytest
+from group_records import FIRST_MS, OffsetsLog, data_log
+
+OLD, NEW = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+DAY_MS = 86_400_000
+EMPTY = {"protocolType": "consumer", "generation": 3, "protocol": None, "leader": None}
+
+
+@pytest.fixture
+def running(scenario):
+    return scenario("4.3.1/running")
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A log dir with a group for each thing that may be wrong."""
+    log = OffsetsLog()
+    log.commit("behind", "orders", 0, 40, topicId=NEW)
+    log.commit("far", "orders", 0, 150, topicId=NEW)
+    log.commit("moved", "orders", 0, 60, topicId=OLD)
+    log.commit("fine", "orders", 0, 60, topicId=NEW)
+    log.commit("fine", "nowhere", 3, 7)
+    log.commit("fine", "orders", 0, 70, producer_id=7)
+    log.commit("fine", "orders", 0, 99, producer_id=8)
+    log.end_transaction(8, commit=False)
+    data_log(tmp_path, "orders-0", 100, first=50, topic_id=NEW)
+    log.write(tmp_path)
+    return tmp_path
+
+
+def offsets(found):
+    return {(one["group"], one["topic"], one["partition"]): one for one in found.of_type("offset")}
+
+
+def test_groups_of_a_broker_with_their_offsets(run, running):
+    found = run("groups", "-f", "ndjson", running)
+    assert found.status == 0
+    states = {one["group"]: (one["group_type"], one["state"]) for one in found.of_type("group")}
+    assert states == {
+        "group-classic": ("classic", "Empty"),
+        "group-tx": ("classic", "Empty"),
+        "group.gone": ("classic", "Dead"),
+        "group_next": ("consumer", "Empty"),
+    }
+    of_group = offsets(found)
+    assert len(of_group) == 6
+    read = of_group["group_next", "groups.input", 1]
+    assert (read["offset"], read["lag"], read["topic_is"]) == (200, 0, "same")
+    assert read["member"] == "cBjuZVKUTD6mqxe3aatyiw"
+    # The transaction that was aborted committed 42 again.
+    assert of_group["group-tx", "groups.input", 0]["record_offset"] == 22
+    assert of_group["group-tx", "groups.input", 0]["lag"] == 158
+
+
+def test_a_person_sees_groups_and_not_those_that_are_deleted(run, running):
+    found = run("groups", running)
+    assert "group-classic: classic, Empty, 0 members, generation 2, since" in found.lines[0]
+    assert "group.gone" not in found.stdout
+    assert found.stderr.splitlines()[-1] == "3 groups, 6 committed offsets"
+
+
+def test_a_share_group_has_state_and_no_offsets(run, scenario):
+    (group,) = run("groups", "-f", "ndjson", scenario("4.3.1/java-clients")).of_type("group")
+    assert (group["group_type"], group["state"], group["offsets"]) == ("share", "Empty", 0)
+
+
+def test_offsets_that_lead_nowhere_are_findings(run, home):
+    found = run("groups", "-f", "ndjson", home)
+    assert found.status == 1
+    assert [one["code"] for one in found.of_type("finding")] == [
+        "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
+    ]  # fmt: skip
+    places = {key: (one["place"], one["topic_is"]) for key, one in offsets(found).items()}
+    assert places == {
+        ("behind", "orders", 0): ("below-start", "same"),
+        ("far", "orders", 0): ("beyond-end", "same"),
+        ("moved", "orders", 0): ("in", "other"),
+        ("fine", "orders", 0): ("in", "same"),
+        ("fine", "nowhere", 3): ("unknown", "unknown"),
+    }
+    assert run("groups", "--group", "fine", home).status == 0
+    assert run("groups", "--fail-on", "error", home).status == 0
+
+
+def test_a_commit_in_an_open_transaction_is_named_and_does_not_count(run, home):
+    found = run("groups", "-f", "ndjson", "--group", "fine", home)
+    one = offsets(found)["fine", "orders", 0]
+    assert (one["offset"], one["lag"], one["pending"]) == (60, 40, True)
+    (pending,) = found.of_type("pending")
+    assert (pending["producer_id"], pending["offset"], pending["record_offset"]) == (7, 70, 5)
+    assert "open transaction of producer 7: offset 70 of orders-0" in run("groups", home).stdout
+
+
+def test_the_last_stable_offset_is_that_before_an_open_transaction(run, scenario, tmp_path):
+    home = tmp_path / "data"
+    home.mkdir()
+    log = OffsetsLog()
+    log.commit("g", "tx.mixed", 0, 300)
+    log.write(home)
+    (home / "tx.mixed-0").mkdir()
+    for file in (scenario("4.3.1/killed") / "tx.mixed-0").iterdir():
+        (home / "tx.mixed-0" / file.name).write_bytes(file.read_bytes())
+    (one,) = run("groups", "-f", "ndjson", home).of_type("offset")
+    assert (one["last_stable_offset"], one["stable_lag"]) == (336, 36)
+    assert one["log_end_offset"] > 336
+
+
+@pytest.mark.parametrize(
+    ("value", "expires_ms"),
+    [
+        ({"currentStateTimestamp": FIRST_MS + DAY_MS}, FIRST_MS + 8 * DAY_MS),
+        ({"currentStateTimestamp": -1}, FIRST_MS + 7 * DAY_MS),
+        ({"protocolType": "", "currentStateTimestamp": FIRST_MS + DAY_MS}, FIRST_MS + 7 * DAY_MS),
+    ],
+    ids=["empty since", "empty, old record", "only commits"],
+)
+def test_when_offsets_of_a_classic_group_expire(run, tmp_path, value, expires_ms):
+    log = OffsetsLog()
+    log.commit("g", "t", 0, 5)
+    log.add(2, {"group": "g"}, {**EMPTY, **value, "members": []}, version=3)
+    log.write(tmp_path)
+    (one,) = run("groups", "-f", "ndjson", tmp_path / "__consumer_offsets-0").of_type("offset")
+    assert one["expires_ms"] == expires_ms
+    for now, expired in ((expires_ms - 1, False), (expires_ms, True)):
+        found = run("groups", "-f", "ndjson", "--now", now, tmp_path / "__consumer_offsets-0")
+        assert found.of_type("offset")[0]["expired"] is expired
+
+
+def test_history_of_a_group(run, running):
+    events = run("groups", "-f", "ndjson", "--history", "group-tx", running).of_type("event")
+    assert [(one["record_offset"], one["event"]) for one in events] == [
+        (22, "transactional-commit"), (23, "transactional-commit"), (24, "committed"),
+        (25, "transactional-commit"), (26, "transactional-commit"), (27, "aborted"),
+    ]  # fmt: skip
+    lines = run("groups", "-f", "csv", "--history", "group.gone", running).stdout
+    rows = list(csv.DictReader(io.StringIO(lines)))
+    assert [row["event"] for row in rows[-3:]] == [
+        "delete-offset",
+        "delete-offset",
+        "GroupMetadata",
+    ]
+    assert [row["state"] for row in rows[:3]] == ["Empty", "Stable", "Stable"]
+
+
+def test_sizes_begin_with_the_group_that_takes_most(run, running):
+    groups = run("groups", "-f", "ndjson", "--sizes", running).of_type("group")
+    assert [one["group"] for one in groups][:2] == ["group_next", "group.gone"]
+    gone = groups[1]
+    assert (gone["records"], gone["superseded_records"]) == (14, 11)
+    assert 0 < gone["superseded_bytes"] < gone["bytes"]
+    assert "1.0 of 1.1 KiB" in run("groups", "--sizes", running).stdout
+
+
+def test_the_commands_that_restore_can_be_run(run, home, tmp_path):
+    found = run("groups", "--restore-plan", "--bootstrap-server", "b1:9093", home)
+    lines = [line for line in found.lines if line]
+    assert [line.split("--group ")[1].split()[0] for line in lines] == [
+        "behind", "far", "fine",
+    ]  # fmt: skip
+    assert "1 offset of deleted topics left out" in found.stderr
+    command = lines[-1].replace("kafka-consumer-groups.sh", "echo")
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (
+        "--bootstrap-server b1:9093 --group fine --reset-offsets --from-file offsets-3.csv "
+        "--execute\n"
+    )
+    assert (tmp_path / "offsets-3.csv").read_text() == "nowhere,3,7\norders,0,60\n"
+
+
+def test_damage_is_told_and_the_rest_is_shown(run, home):
+    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[70] ^= 1  # in the first batch
+    log.write_bytes(data)
+    found = run("groups", "-f", "ndjson", home)
+    assert found.status == 1
+    first = found.of_type("finding")[0]
+    assert (first["code"], first["position"]) == ("group/missing-records", 0)
+    assert {one["group"] for one in found.of_type("group")} == {"far", "fine", "moved"}
+
+
+def test_a_record_that_no_coordinator_can_read_is_a_finding(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "t", 0, 5)
+    log.raw(b"\0\1\0\1g", b"\0\0")
+    found = run("groups", "-f", "ndjson", log.write(tmp_path))
+    (finding,) = found.of_type("finding")
+    assert (found.status, finding["code"], finding["first_offset"]) == (
+        1, "group/unreadable-record", 1,
+    )  # fmt: skip
+    assert len(found.of_type("offset")) == 1
+
+
+def test_of_several_copies_the_furthest_without_damage_is_taken(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "t", 0, 5)
+    behind = log.write(tmp_path / "one")
+    log.commit("g", "t", 0, 6)
+    ahead = [log.write(tmp_path / name) for name in ("two", "three")]
+    for home in (behind, *ahead):
+        (home.parent / "meta.properties").write_text("version=1\n")
+    found = run("groups", "-f", "ndjson", tmp_path / "one", tmp_path / "two", tmp_path / "three")
+    (used,) = found.of_type("partition")
+    assert used["path"] == str(ahead[0])
+    assert [one["log_end_offset"] for one in used["other_copies"]] == [2, 1]
+    data = bytearray((ahead[0] / f"{0:020d}.log").read_bytes())
+    data[70] ^= 1
+    (ahead[0] / f"{0:020d}.log").write_bytes(data)
+    found = run("groups", "-f", "ndjson", tmp_path / "one", tmp_path / "two", tmp_path / "three")
+    assert found.of_type("partition")[0]["path"] == str(ahead[1])
+    assert [one["offset"] for one in found.of_type("offset")] == [6]
+    assert found.status == 0
+
+
+def test_topics_and_partitions_choose_offsets(run, running):
+    found = run("groups", "-f", "ndjson", "--partition", "1", running)
+    assert {one["partition"] for one in found.of_type("offset")} == {1}
+    assert not run("groups", "-f", "ndjson", "--topic", "x*", running).of_type("offset")
+
+
+def test_answers_of_their_own_are_not_given_together(run, running):
+    assert run("groups", "--sizes", "--restore-plan", running).status == 2
