@@ -188,6 +188,10 @@ def dump(
     quorum-state and the marker of a clean shutdown. It prints all files of a directory in order;
     with --records or a filter, only its logs.
 
+    Of Redpanda it takes segments and base indexes: by their names, or all in a partition's folder
+    or in a data directory. It prints their batches and entries with terms and Raft offsets; it
+    prints no records, and translates no offset. A segment is held in memory.
+
     Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
 
     Records of __consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata
@@ -275,6 +279,9 @@ def _run(asked: _Asked, output_file: str | None) -> None:
     from logtool.commands.views import dump
 
     job, table = asked.job(), None
+    form = asked.settings.format
+    if form in (DumpFormat.KAFKA, DumpFormat.PARQUET) and job.has_redpanda():
+        raise UsageError(f"--format {form} has no form for the files of Redpanda")
     if output_file is not None:
         target = options.local_path(output_file)
         table = _parquet_file(target, asked.inputs.paths, records=asked.shown.records)

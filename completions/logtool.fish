@@ -522,7 +522,7 @@ complete -c logtool -n '__fish_seen_subcommand_from explain' -l wide -l no-wide 
 complete -c logtool -n '__fish_seen_subcommand_from explain' -l summary-to-stdout -d 'Print totals, the verdict and the commands to run next behind the table, so that \'> report.txt\' keeps them, and not on standard error.'
 complete -c logtool -n '__fish_seen_subcommand_from explain' -s h -l help -d 'Show the help and exit.'
 
-complete -c logtool -n '__fish_seen_subcommand_from schema' -f -a 'segments batches records gaps producers transactions findings replicas kafka history file offset-index time-index transaction-index producer-snapshot leader-epoch-checkpoint partition-metadata meta-properties clean-shutdown quorum-state offset-checkpoint'
+complete -c logtool -n '__fish_seen_subcommand_from schema' -f -a 'segments batches records gaps producers transactions findings replicas kafka history file offset-index time-index transaction-index producer-snapshot leader-epoch-checkpoint partition-metadata meta-properties clean-shutdown quorum-state redpanda-segment redpanda-base-index offset-checkpoint'
 complete -c logtool -n '__fish_seen_subcommand_from schema' -s f -l format -x -a 'table json ndjson csv tsv markdown json-schema spark-ddl' -d 'How standard output looks; json-schema is the schema of a row as JSON, spark-ddl the columns in Spark\'s SQL.'
 complete -c logtool -n '__fish_seen_subcommand_from schema' -l csv-safe -d 'In CSV and TSV, put an apostrophe before a text that a spreadsheet would run as a formula: one that begins with =, +, -, @, a tab or a carriage return.'
 complete -c logtool -n '__fish_seen_subcommand_from schema' -l json -d 'The same as --format json.'

@@ -64,6 +64,9 @@ class FileKind(StrEnum):
     REPLICATION_CHECKPOINT = "replication-offset-checkpoint"
     LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
     CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
+    REDPANDA_SEGMENT = "redpanda-segment"
+    """Named otherwise, see `logtool.formats.redpanda.names`; so is the next."""
+    REDPANDA_BASE_INDEX = "redpanda-base-index"
     UNKNOWN = ""
 
 

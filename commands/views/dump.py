@@ -102,6 +102,14 @@ RECORD: Columns = (
     Column("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
     Column("headers", _headers),
 )
+REDPANDA_BATCH: Columns = (
+    *columns("position", "size", "batch_type", "term", "raft_base_offset", "raft_last_offset"),
+    Column("records", lambda o: o["record_count"]),
+    *columns("codec", "max_timestamp"),
+    Column("producer", lambda o: o["producer_id"]),
+    Column("sequence", lambda o: o["base_sequence"]),
+    Column("flags", _flags),
+)
 BATCH_CSV: Columns = columns("type", *_names("batches"))
 RECORD_CSV: Columns = (
     *columns("type", *(name for name in _names("records") if name not in _CONTENT)),
@@ -152,6 +160,8 @@ class Layouts:
             return text.escape(batch_line(obj)) if self._records else BATCH
         if kind == "record":
             return RECORD
+        if kind == "entry" and obj["kind"] == "redpanda-segment":
+            return REDPANDA_BATCH
         if kind == "entry":
             return self._entries.get(obj["kind"], self._checkpoint)
         if kind == "file":

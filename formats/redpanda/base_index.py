@@ -228,6 +228,12 @@ def timestamps(index: BaseIndex) -> list[int]:
     return [index.base_timestamp + time - added for time in index.entries.relative_time.tolist()]
 
 
+def entry_position(index: BaseIndex, number: int) -> int:
+    """Return the byte in the file where the relative offset of an entry stands."""
+    front = _LEGACY.size if index.compat_version is None else _ENVELOPE.size + UINT32.size
+    return front + _HEAD.size + UINT32.size + number * UINT32.size
+
+
 def _parse_envelope(data: bytes) -> BaseIndex:
     reader = Reader(data)
     version, compat_version, size = reader.numbers(_ENVELOPE)

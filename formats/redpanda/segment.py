@@ -82,18 +82,7 @@ class Segment:
 
 def parse(data: bytes) -> Segment:
     """Split `data` into batches and what is none. Never fails."""
-    parts: list[Batch | Rest] = []
-    at = 0
-    while at < len(data):
-        batch = batch_at(data, at)
-        if isinstance(batch, Batch):
-            parts.append(batch)
-            at += batch.header.size
-            continue
-        behind = len(data) if batch is Reason.ZEROS else _next_batch(data, at + 1)
-        parts.append(Rest(data[at:behind], batch))
-        at = behind
-    return Segment(tuple(parts))
+    return Segment(tuple(parts(data)))
 
 
 def encode(segment: Segment) -> bytes:
@@ -109,12 +98,26 @@ def build(batches: list[Batch], *, room: int = 0) -> bytes:
     return encode(Segment((*batches, Rest(bytes(room), Reason.ZEROS))))
 
 
+def parts(data: bytes) -> Iterator[Batch | Rest]:
+    """Yield what `data` holds, one part behind the other."""
+    at = 0
+    while at < len(data):
+        batch = batch_at(data, at)
+        if isinstance(batch, Batch):
+            yield batch
+            at += batch.header.size
+            continue
+        behind = len(data) if batch is Reason.ZEROS else _next_batch(data, at + 1)
+        yield Rest(data[at:behind], batch)
+        at = behind
+
+
 def batch_at(data: bytes, at: int) -> Batch | Reason:
     """Return the batch that begins at `at`, or why a broker's reader stops there."""
     if len(data) - at < HEADER_SIZE:
-        return Reason.SHORT_HEADER if any(data[at:]) else Reason.ZEROS
+        return Reason.ZEROS if _zeros(data, at) else Reason.SHORT_HEADER
     if not any(data[at : at + HEADER_SIZE]):
-        return Reason.HEADER_CRC if any(data[at:]) else Reason.ZEROS
+        return Reason.ZEROS if _zeros(data, at) else Reason.HEADER_CRC
     header = record_batch.parse(data, at)
     if header.header_crc != record_batch.header_crc(header):
         return Reason.HEADER_CRC
@@ -127,6 +130,10 @@ def batch_at(data: bytes, at: int) -> Batch | Reason:
     if header.crc != record_batch.body_crc(header, body):
         return Reason.CRC
     return Batch(header, body)
+
+
+def _zeros(data: bytes, at: int) -> bool:
+    return data.count(0, at) == len(data) - at
 
 
 def _next_batch(data: bytes, start: int) -> int:

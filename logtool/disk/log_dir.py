@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
-from logtool.disk import files, partition, shell
+from logtool.disk import files, partition, redpanda_dir, shell
 from logtool.disk.partition import File
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
@@ -31,6 +31,7 @@ OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
 """Partition directories that a broker writes to; their rows bear the plain name."""
 
 
+_OF_REDPANDA = "nothing matched: it is of Redpanda, whose files only logtool dump reads"
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 
@@ -152,6 +153,8 @@ class DataDir:
 def classify(path: Path) -> PathKind:
     """Return what `path` is; NothingMatchedError when it is nothing that Kafka writes."""
     if not files.leads_to_dir(path):
+        if redpanda_dir.place(path):
+            raise NothingMatchedError(path, _OF_REDPANDA)
         return PathKind.FILE
     entries = files.list_dir(path)
     if _holds_partition_files([e.name for e in entries]):
@@ -171,6 +174,8 @@ def classify(path: Path) -> PathKind:
     directory = names.parse_directory(name)
     if isinstance(directory, PartitionDirectory) and directory.exact:
         return PathKind.PARTITION_DIR
+    if redpanda_dir.is_one([entry.name for entry in entries]):
+        raise NothingMatchedError(path, _OF_REDPANDA)
     what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
     text = f"nothing matched: it {what}; expected a log dir, a partition dir or a file"
     raise NothingMatchedError(path, text)

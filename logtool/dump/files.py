@@ -4,12 +4,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.redpanda_dir import Place
 from logtool.dump.values import Range
-from logtool.errors import UnreadableError
+from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
-from logtool.formats.names import FileKind, FileName, PartitionDirectory
+from logtool.formats.names import (
+    DirectoryKind,
+    FileKind,
+    FileName,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+from logtool.formats.redpanda import names as redpanda_names
 
 LOG_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
 """Files that hold batches."""
@@ -56,7 +65,16 @@ def log_beside(index: Input) -> Path:
 def _expand(
     path: Path, selection: Selection, unreadable: list[UnreadableError], logs_with: Range | None
 ) -> Iterable[Input]:
-    kind = log_dir.classify(path)
+    try:
+        kind = log_dir.classify(path)
+    except NothingMatchedError:
+        found = redpanda_dir.places(path)
+        if not found:
+            raise
+        meant = [place for place in found if _is_meant(place, selection, logs_with)]
+        if not meant:
+            raise NothingMatchedError(path, f"nothing matched {selection}") from None
+        return [_of_redpanda(place) for place in meant]
     if kind is PathKind.FILE:
         return [_single(path)]
     if kind is PathKind.PARTITION_DIR:
@@ -129,3 +147,37 @@ def _single(path: Path) -> Input:
             path=path, name=name, size=size, topic=directory.topic, partition=directory.partition
         )
     return Input(path=path, name=name, size=size, topic=None, partition=None)
+
+
+def _is_meant(place: Place, selection: Selection, logs_with: Range | None) -> bool:
+    """Return whether a file of a directory is asked for; of ranges each batch is asked itself."""
+    if logs_with is not None and place.name.kind is redpanda_names.FileKind.BASE_INDEX:
+        return False
+    directory = PartitionDirectory(
+        name=place.path.parent.name,
+        kind=DirectoryKind.LIVE,
+        topic=place.topic or "",
+        partition=-1 if place.partition is None else place.partition,
+        unique_id=None,
+        exact=True,
+    )
+    return selection.takes(directory)
+
+
+def _of_redpanda(place: Place) -> Input:
+    is_index = place.name.kind is redpanda_names.FileKind.BASE_INDEX
+    name = FileName(
+        name=place.path.name,
+        kind=FileKind.REDPANDA_BASE_INDEX if is_index else FileKind.REDPANDA_SEGMENT,
+        state=FileState.LIVE,
+        reception=Reception.IGNORED,
+        offset=place.name.base_offset,
+        epoch=place.name.term,
+    )
+    return Input(
+        path=place.path,
+        name=name,
+        size=files.size_at(place.path),
+        topic=place.topic,
+        partition=place.partition,
+    )

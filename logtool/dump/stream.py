@@ -14,6 +14,7 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import Selection
+from logtool.dump import redpanda
 from logtool.dump.blocks import Block, Origin
 from logtool.dump.decoding import decode, has_decoder
 from logtool.dump.entries import read_index
@@ -96,6 +97,10 @@ class Dump:
         """Return the kinds of the files that will be dumped, each once."""
         return list(dict.fromkeys(item.name.kind for item in self._inputs))
 
+    def has_redpanda(self) -> bool:
+        """Return whether files of Redpanda will be dumped."""
+        return any(kind in redpanda.KINDS for kind in self.kinds())
+
     def logs(self) -> list[Input]:
         """Return the files that hold batches and will be dumped."""
         return [item for item in self._inputs if item.name.kind in LOG_KINDS]
@@ -113,6 +118,9 @@ class Dump:
         if item.name.kind in LOG_KINDS:
             yield from self._log(item)
             return
+        if item.name.kind in redpanda.KINDS:
+            yield from self._redpanda(item)
+            return
         if self.chosen.content != ANY_CONTENT:
             return  # an entry is no record
         data = files.read_small(item.path)
@@ -122,6 +130,22 @@ class Dump:
             if _entry_wanted(item.name.kind, fields, self.chosen):
                 yield entry(item.path, item.name.kind, fields)
         yield from problems(item.path, content.findings)
+        self._advance(item.path, len(data))
+
+    def _redpanda(self, item: Input) -> Iterator[Object]:
+        if self.chosen.records:
+            text = "is a file of Redpanda, of which logtool prints batches and no records"
+            raise UnreadableError(item.path, text)
+        data = files.read_small(item.path, redpanda.LARGEST)
+        content = redpanda.read(item.path, item.name, data)
+        self.summary.segments += item.name.kind is FileKind.REDPANDA_SEGMENT
+        yield file_object(item, len(data), None) | {"entries": content.count}
+        for obj in content.objects:
+            if obj["type"] == "entry" and item.name.kind is FileKind.REDPANDA_SEGMENT:
+                self.summary.batches += 1
+                self.summary.records += max(obj["record_count"], 0)
+            if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
+                yield obj
         self._advance(item.path, len(data))
 
     def _log(self, item: Input) -> Iterator[Object | Block]:

@@ -1,0 +1,216 @@
+"""`dump` of what Redpanda wrote: batches of segments and entries of base indexes."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logtool.formats.redpanda import base_index, record_batch, segment
+from logtool.formats.redpanda.base_index import Entries
+
+DATA = Path(__file__).parents[1] / "data" / "redpanda"
+SEGMENT = (DATA / "test_segment.bin").read_bytes()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """Return a data directory with two segments, whose names do not sort by offset."""
+    partition = tmp_path / "data" / "kafka" / "orders" / "3_17"
+    partition.mkdir(parents=True)
+    (tmp_path / "data" / "redpanda" / "controller" / "0_0").mkdir(parents=True)
+    (tmp_path / "data" / "pid.lock").write_text("4711\n")
+    (partition / "4-1-v1.log").write_bytes(SEGMENT)
+    shutil.copy(DATA / "3676-7429-77-1-v1.log.1", partition / "3676-2-v1.log")
+    (partition / "4-1-v1.base_index").write_bytes(an_index(4))
+    (partition / "4-1-v1.log.staging").write_bytes(b"garbage")
+    (partition / "snapshot").write_bytes(b"")
+    return tmp_path / "data"
+
+
+def an_index(base_offset: int) -> bytes:
+    entries = Entries(
+        relative_offset=np.array([0, 4], "<u4"),
+        relative_time=np.array([2**31, 2**31 + 5046], "<u4"),
+        position=np.array([0, 695], "<u8"),
+    )
+    index = base_index.build(
+        entries,
+        base_offset=base_offset,
+        max_offset=8,
+        base_timestamp=1667070813398,
+        max_timestamp=1667070818444,
+    )
+    return base_index.encode(index)
+
+
+@pytest.fixture
+def objects(run):
+    """Return a function: the objects that `dump` prints, without the summary."""
+
+    def dumped(*arguments, status=0):
+        result = run("dump", "-f", "ndjson", *arguments)
+        assert result.status == status, result.stderr
+        return result.objects[:-1]
+
+    return dumped
+
+
+def of(kind, found):
+    return [obj for obj in found if obj["type"] == kind]
+
+
+def test_a_data_directory_is_printed_in_the_order_of_the_log(objects, data_dir):
+    found = objects(data_dir)
+
+    heads = of("file", found)
+    assert [Path(head["path"]).name for head in heads] == [
+        "4-1-v1.log",
+        "4-1-v1.base_index",
+        "3676-2-v1.log",
+    ]
+    assert {(h["topic"], h["partition"]) for h in heads} == {("orders", 3)}
+    assert [(h["base_offset"], h["epoch"], h["entries"]) for h in heads] == [
+        (4, 1, None),
+        (4, 1, 2),
+        (3676, 2, None),
+    ]
+    batches = [o for o in of("entry", found) if o["kind"] == "redpanda-segment"]
+    assert [(b["position"], b["size"], b["batch_type"], b["term"]) for b in batches] == [
+        (0, 176, "raft_configuration", 1),
+        (176, 173, "raft_data", 1),
+        (349, 173, "raft_data", 1),
+        (522, 173, "raft_data", 1),
+        (695, 173, "raft_data", 1),
+        (0, 77, "raft_data", 2),
+    ]
+    assert [(b["raft_base_offset"], b["raft_last_offset"]) for b in batches] == [
+        *((offset, offset) for offset in range(4, 9)),
+        (7164, 7429),
+    ]
+    assert [b["producer_id"] for b in batches] == [None, 6001, 6002, 6003, 6004, 2]
+    assert batches[-1]["timestamp_type"] == "LogAppendTime"
+    assert of("error", found) == []
+
+
+def test_an_index_is_printed_with_the_offsets_and_times_it_means(objects, data_dir):
+    path = data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.base_index"
+
+    _, first, second = objects(path)
+
+    assert (first["raft_offset"], first["log_position"], first["position"]) == (4, 0, 50)
+    assert (second["raft_offset"], second["log_position"], second["position"]) == (8, 695, 54)
+    assert second["timestamp_ms"] == 1667070818444
+    assert (second["base_offset"], second["max_offset"], second["version"]) == (4, 8, 9)
+
+
+def test_damage_is_told_in_its_place_and_zeros_are_none(objects, tmp_path):
+    path = tmp_path / "4-1-v1.log"
+    path.write_bytes(SEGMENT[:450] + bytes([SEGMENT[450] ^ 1]) + SEGMENT[451:])
+
+    found = objects(path, status=1)
+
+    assert [obj["type"] for obj in found] == ["file", "entry", "entry", "error", "entry", "entry"]
+    (error,) = of("error", found)
+    assert (error["reason"], error["position"], error["length"]) == ("crc", 349, 173)
+    assert error["message"] == "the CRC of the batch does not match; 173 bytes are no batch"
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda data: b"", "version"),
+        (lambda data: b"\2" + data[1:], "version"),
+        (lambda data: data[:30], "version"),
+        (lambda data: data[:20] + b"\1" + data[21:], "crc"),
+    ],
+)
+def test_a_damaged_index_is_told(objects, tmp_path, damage, reason):
+    path = tmp_path / "4-1-v1.base_index"
+    path.write_bytes(damage(an_index(4)))
+
+    (error,) = of("error", objects(path, status=1))
+
+    assert error["reason"] == reason
+
+
+def test_indexes_of_unequal_length_are_told(objects, tmp_path):
+    entries = Entries(
+        relative_offset=np.array([0, 4], "<u4"),
+        relative_time=np.array([0], "<u4"),
+        position=np.array([0, 695, 900], "<u8"),
+    )
+    index = base_index.build(
+        entries, base_offset=4, max_offset=8, base_timestamp=0, max_timestamp=0
+    )
+    path = tmp_path / "4-1-v1.base_index"
+    path.write_bytes(base_index.encode(index))
+
+    found = objects(path, status=1)
+
+    assert [obj["type"] for obj in found] == ["file", "error", "entry"]
+    assert "found 1 to 3 entries" in found[1]["message"]
+
+
+def test_ranges_and_producers_choose_batches(objects, data_dir):
+    def bases(*arguments):
+        found = of("entry", objects(*arguments, data_dir))
+        assert {obj["kind"] for obj in found} == {"redpanda-segment"}
+        return [obj["raft_base_offset"] for obj in found]
+
+    assert bases("--offset", "7..7200") == [7, 8, 7164]
+    assert bases("--timestamp", "..1667070817000") == [4, 5]
+    assert bases("--producer", "6002") == [6]
+    assert bases("--limit", "2", "--topic", "orders", "--offset", "0..") == [4, 5]
+
+
+def test_batches_of_unknown_types_are_printed_with_their_number(objects, tmp_path):
+    ghost = record_batch.build(b"", base_offset=4, type=7, record_count=1)
+    later = record_batch.build(b"", base_offset=5, type=99, record_count=-5)
+    path = tmp_path / "4-1-v1.log"
+    path.write_bytes(segment.build([ghost, later], room=4096))
+
+    _, *found = objects(path)
+
+    assert [obj["batch_type"] for obj in found] == ["ghost_batch", "99"]
+
+
+def test_a_table_shows_terms_and_raft_offsets(run, data_dir):
+    result = run("dump", data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.log")
+
+    assert result.status == 0
+    head, titles, _, first, *_ = result.stdout.splitlines()
+    assert head.endswith("4-1-v1.log (redpanda-segment, 4,096 bytes)")
+    assert titles.split()[2:6] == ["batch_type", "term", "raft_base_offset", "raft_last_offset"]
+    assert first.split()[:6] == ["0", "176", "raft_configuration", "1", "4", "4"]
+
+
+def test_csv_has_a_row_for_each_batch(run, data_dir):
+    result = run("dump", "-f", "csv", data_dir)
+
+    assert result.status == 0
+    assert len(result.stdout.splitlines()) == 1 + 6 + 2
+
+
+def test_what_is_not_printed_is_refused(run, data_dir):
+    records = run("dump", "--records", data_dir)
+    assert records.status == 4
+    assert "is a file of Redpanda, of which logtool prints batches and no records" in records.stderr
+    kafka = run("dump", "-f", "kafka", data_dir)
+    assert kafka.status == 2
+    assert "--format kafka has no form for the files of Redpanda" in kafka.stderr
+    topic = run("dump", "--topic", "payments", data_dir)
+    assert topic.status == 4
+    assert "nothing matched --topic payments" in topic.stderr
+
+
+@pytest.mark.parametrize("command", ["verify", "stat", "plan", "gaps"])
+def test_other_commands_say_that_they_do_not_read_it(run, data_dir, command):
+    partition = data_dir / "kafka" / "orders" / "3_17"
+    for path in (data_dir, partition, partition / "4-1-v1.log"):
+        if command == "plan" and path.is_file():
+            continue
+        result = run(command, path)
+
+        assert result.status == 4, (command, path)
+        assert "it is of Redpanda, whose files only logtool dump reads" in result.stderr
