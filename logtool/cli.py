@@ -49,6 +49,8 @@ COMMANDS = {
     "scan": "Turn log dirs or partition dirs into Parquet tables, on Spark.",
     "groups": "Show groups, their members, committed offsets and lag as __consumer_offsets has "
     "them.",
+    "metadata": "Show the metadata log of a KRaft cluster: topics, brokers, settings, and how they "
+    "changed.",
     "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
     "stuck.",
     "quorum": "Say what the controllers that are left know, who votes, and which copy to keep.",

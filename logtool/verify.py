@@ -10,6 +10,7 @@ from logtool.checks import (
     era,
     identity,
     inventory,
+    metadata_records,
     root,
     small_files,
     timestamps,
@@ -162,6 +163,9 @@ class Verification:
             self._topic_ids |= {member.path: topic_ids for member in broker.members}
             for verdict in broker.verdicts:
                 self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
+            if broker.metadata_log and broker.image:
+                faults = metadata_records.check(broker.image)
+                self._verdicts.setdefault(broker.metadata_log.path, []).extend(faults)
 
     def _file(self, path: Path) -> Iterator[Item]:
         facts = PartitionFacts()

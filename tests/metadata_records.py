@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from logtool.formats import record, record_batch
+from logtool.formats import control_record, record, record_batch
+from logtool.metadata.image import DIRECTORY
 
 _RECORD = re.compile(r"^\| offset: (\d+) .* payload: (\{.*\})$")
 
@@ -94,3 +95,34 @@ def batch(base_offset: int, *values: bytes, **fields: Any) -> bytes:
         payload, base_offset=base_offset, last_offset_delta=len(values) - 1,
         record_count=len(values), leader_epoch=1, **fields,
     )  # fmt: skip
+
+
+def log_dir_of(tmp_path: Path, *batches_of_values: Sequence[bytes]) -> Path:
+    """Write a metadata log with these batches of record values."""
+    home = tmp_path / DIRECTORY
+    home.mkdir()
+    data, offset = b"", 0
+    for values in batches_of_values:
+        data += batch(offset, *values)
+        offset += len(values)
+    (home / f"{0:020d}.log").write_bytes(data)
+    return home
+
+
+def snapshot(home: Path, offset: int, *values: bytes, epoch: int = 1, footer: bool = True) -> Path:
+    """Write a snapshot that holds these record values."""
+    control = record_batch.CONTROL
+    types = (control_record.SNAPSHOT_HEADER, control_record.SNAPSHOT_FOOTER)
+    head, foot = (
+        record.encode([record.Record(0, 0, control_record.KEY.pack(0, kind), b"\0\0\0")])
+        for kind in types
+    )
+    common: dict[str, int] = {"last_offset_delta": 0, "record_count": 1, "leader_epoch": epoch}
+    last = len(values) + 1
+    data = record_batch.encode(head, base_offset=0, attributes=control, **common)
+    data += batch(1, *values) if values else b""
+    if footer:
+        data += record_batch.encode(foot, base_offset=last, attributes=control, **common)
+    path = home / f"{offset:020d}-{epoch:010d}.checkpoint"
+    path.write_bytes(data)
+    return path

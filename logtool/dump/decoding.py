@@ -5,27 +5,13 @@ Source: ``DumpLogSegments`` (its five decoders), ``RecordRedactor``, ``BrokerSec
 """
 
 import base64
-import re
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from logtool.errors import FormatError
-from logtool.formats.messages import codec, internal_topics, schema
+from logtool.formats.messages import codec, internal_topics, schema, secrets
 from logtool.formats.messages.codec import Value
 from logtool.formats.messages.internal_topics import FRAMED_TABLES, TABLES, Decoded
-
-REDACTED = "(redacted)"
-_SECRETS = {
-    "UserScramCredentialRecord": ("salt", "storedKey", "serverKey"),
-    "DelegationTokenRecord": ("tokenId",),
-    "RemoveDelegationTokenRecord": ("tokenId",),
-}
-"""Fields that would let somebody else in, by message."""
-_SECRET_CONFIG = re.compile(
-    r"password|passwd|secret|jaas|credential|token|keystore\.(key|certificate)|truststore\.cert",
-    re.IGNORECASE,
-)
-"""Settings whose values are not shown: those of type PASSWORD, and what plugins call so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +92,11 @@ def _shown(found: Decoded, *, secrets: bool) -> Value | None:
 
 
 def _redact(name: str, data: Value) -> None:
-    for secret in _SECRETS.get(name, ()):
-        data[secret] = REDACTED
+    for secret in secrets.FIELDS.get(name, ()):
+        data[secret] = secrets.REDACTED
     hidden = name == "ConfigRecord" and data["value"] is not None
-    if hidden and _SECRET_CONFIG.search(data["name"]):
-        data["value"] = REDACTED
+    if hidden and secrets.is_secret_config(data["name"]):
+        data["value"] = secrets.REDACTED
 
 
 def _member(member: Value) -> Value:

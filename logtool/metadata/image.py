@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from logtool.disk import files, partition
+from logtool.disk import files, log_dir, partition
+from logtool.disk.log_dir import PathKind
 from logtool.disk.partition import File, Partition
-from logtool.errors import FormatError, UnreadableError
+from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, kraft_snapshot, wording
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.metadata import reading
@@ -21,7 +22,7 @@ from logtool.metadata.reading import Control, Entry
 from logtool.metadata.replay import Replay, Watcher
 from logtool.metadata.state import MetadataImage, Problem
 
-__all__ = ["DIRECTORY", "MetadataImage", "Problem", "Until", "read", "read_snapshot"]
+__all__ = ["DIRECTORY", "MetadataImage", "Problem", "Until", "read", "read_any", "read_snapshot"]
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 
 
@@ -58,7 +59,9 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
     log = partition.read(inner if files.has_dir(inner) else metadata_dir)
     newest_first = sorted(log.kraft_snapshots, key=_place, reverse=True)
     replay = _snapshot(newest_first if watcher is None else _oldest_first(newest_first, log), until)
-    replay.watcher = watcher
+    if watcher:
+        replay.watcher = watcher
+        watcher.begin(replay.image)
     image = replay.image
     try:
         for segment in log.segments:
@@ -71,13 +74,35 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
     return image
 
 
+def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> MetadataImage:
+    """Read what a path has of a metadata log: a snapshot, the dir of the log, or its log dir.
+
+    UnreadableError where it cannot be read, NothingMatchedError where there is none.
+    """
+    if log_dir.classify(path) is PathKind.FILE:
+        if until != END:
+            text = "is one snapshot; give the directory of the log to go back in it"
+            raise UnreadableError(path, text)
+        return read_snapshot(path)
+    inner = path / DIRECTORY
+    log = partition.read(inner if files.has_dir(inner) else path)
+    if not log.segments and not log.kraft_snapshots:
+        raise NothingMatchedError(path, "holds no metadata log")
+    return read(path, until, watcher)
+
+
 def read_snapshot(path: Path) -> MetadataImage:
-    """Read one ``.checkpoint``; FormatError where it is not whole, and UnreadableError."""
+    """Read one ``.checkpoint``; where it is not whole, `damage` says so. UnreadableError."""
     name = kraft_snapshot.parse(path.name)
+    if name is None:
+        raise NothingMatchedError(path, "is no snapshot of a metadata log (.checkpoint)")
     replay = Replay()
-    _apply_snapshot(replay, path, END)
     image = replay.image
-    image.offset = image.snapshot_offset = (name.end_offset if name else None) or 0
+    try:
+        _apply_snapshot(replay, path, END)
+    except FormatError as error:
+        image.damage = str(error)
+    image.offset = image.snapshot_offset = name.end_offset or 0
     image.snapshot = path
     return image
 

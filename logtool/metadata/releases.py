@@ -16,6 +16,27 @@ _NEWEST_FEATURE = {
 """The highest ``metadata.version`` that a broker of each release offers (``MetadataVersion``)."""
 
 
+_BEFORE_FIRST = ((3, 0), (3, 1), (3, 2))
+"""Releases with one level each, from 1 on, before those that are known."""
+
+
+def feature_name(level: int) -> str:
+    """Return how Kafka calls a ``metadata.version``, such as ``4.3-IV0``; the number if unknown.
+
+    Source: ``MetadataVersion``.
+    """
+    if level == 1:
+        return "3.0-IV1"
+    if 1 < level <= len(_BEFORE_FIRST):
+        return f"{text(_BEFORE_FIRST[level - 1])}-IV0"
+    last = len(_BEFORE_FIRST)
+    for release, newest in _NEWEST_FEATURE.items():
+        if last < level <= newest:
+            return f"{text(release)}-IV{level - last - 1}"
+        last = newest
+    return str(level)
+
+
 def text(release: tuple[int, int]) -> str:
     """Return a release as it is written: ``3.9``."""
     return ".".join(map(str, release))

@@ -41,6 +41,9 @@ _LISTS = ("endPoints", "features")
 class Watcher(Protocol):
     """Who is told of each record as it is applied."""
 
+    def begin(self, image: MetadataImage) -> None:
+        """Take the image that will change."""
+
     def before(self, entry: Entry) -> None:
         """Look at the image before."""
 
@@ -76,18 +79,17 @@ class Replay:
         elif kind is not Transaction.BEGIN and not begun:
             word = "ends" if kind is Transaction.END else "is aborted"
             problem = f"a transaction {word}, but none has begun"
+        if not problem:
+            pending, self._pending = self._pending or [], [] if kind is Transaction.BEGIN else None
+            self.image.open_transaction = entry.offset if kind is Transaction.BEGIN else None
+            for one in pending if kind is Transaction.END else ():
+                self.apply(one)
         if self.watcher:
             self.watcher.before(entry)
         if problem:
             self._note(entry, problem)
         if self.watcher:
             self.watcher.after(entry, problem)
-        if problem:
-            return
-        pending, self._pending = self._pending or [], [] if kind is Transaction.BEGIN else None
-        self.image.open_transaction = entry.offset if kind is Transaction.BEGIN else None
-        for one in pending if kind is Transaction.END else ():
-            self.apply(one)
 
     def apply(self, entry: Entry) -> None:
         """Apply a record at once."""

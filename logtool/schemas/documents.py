@@ -55,6 +55,7 @@ DEFINITIONS: Final[Mapping[str, Mapping[str, tuple[str, Table]]]] = {
         **{name: _ENTRIES[name] for name in _INDEXES},
     },
     "gaps": {"finding": ("finding", tables.FINDING)},
+    "metadata": {"finding": ("finding", tables.FINDING)},
     "stat": {"finding": ("finding", tables.FINDING)},
     "verify": {"finding": ("finding", tables.FINDING)},
 }

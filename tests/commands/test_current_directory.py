@@ -10,6 +10,7 @@ GROUPS = {"checkpoint": ("show", "lint", "rebuild", "set")}
 NOT_FOR_A_LOG_DIR = {
     "checkpoint set": "changes one file, which is named",
     "diff": "compares at least two",
+    "metadata": "reads the metadata log, which no other partition dir holds",
     "undo": "takes an undo directory, which lies outside of every log dir",
     "watermark simulate": "plays a scenario",
     "explain": "explains a code",

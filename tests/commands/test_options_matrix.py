@@ -20,7 +20,9 @@ NO_LOG = {
     "undo": "puts back the files of one undo directory, all or none",
 }
 """Commands for which none of these options makes sense."""
+METADATA = ("metadata show", "metadata at", "metadata log", "metadata diff")
 SMALL = {
+    **dict.fromkeys(METADATA, "reads the metadata log, each record after those before it"),
     "checkpoint show": "reads small files, and of logs what is not flushed",
     "checkpoint lint": "reads small files and the ends of logs",
 }
@@ -48,6 +50,7 @@ NO_VERDICT = {
     "scan": "writes findings as a table",
     "txns": "the verdict is whether a transaction hangs",
     "checkpoint show": "prints what is there; --max-unflushed has a verdict",
+    **dict.fromkeys(METADATA, "the verdict is whether the log can be applied, or what differs"),
 }
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
@@ -55,7 +58,7 @@ NO_ROWS_TO_CUT = {
         ("groups",
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "checkpoint show", "checkpoint lint",
-         "checkpoint rebuild"),
+         "checkpoint rebuild", *METADATA),
         SUMS,
     ),
     "verify": "--max-findings N",
@@ -66,7 +69,7 @@ ORDERED = {
         ("groups",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "checkpoint show",
-         "checkpoint lint", "checkpoint rebuild"),
+         "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
 }  # fmt: skip
@@ -75,7 +78,7 @@ WHOLE = {
         ("groups",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "checkpoint show",
-         "checkpoint lint", "checkpoint rebuild"),
+         "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
 }  # fmt: skip
@@ -84,7 +87,7 @@ NO_START = {
         ("groups",
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
-         "quorum"),
+         "quorum", *METADATA),
         "says nothing that differs from release to release",
     ),
 }  # fmt: skip
@@ -101,7 +104,9 @@ WITHOUT = {
     "--limit": {**NO_LOG, **NO_ROWS_TO_CUT},
     "--sort": {**NO_LOG, **ORDERED},
     "--offset": {**NO_LOG, **WHOLE},
-    "--timestamp": {**NO_LOG, **WHOLE},
+    "--timestamp": {
+        **NO_LOG, **WHOLE, "metadata diff": "two times may have no record between them",
+    },
     "--progress": {
         **NO_LOG, **SMALL, "sanity": "drawing would change the times measured",
         "checkpoint rebuild": "shows the difference that it makes, at once",
@@ -117,7 +122,10 @@ WITHOUT = {
         "lookup": "looks into one partition",
         "diff": "compares the log dirs of several brokers, and the file names those of one",
     },
-    "--partition": {**NO_LOG, "quorum": "looks at one partition, the metadata log"},
+    "--partition": {
+        **NO_LOG, "quorum": "looks at one partition, the metadata log",
+        **dict.fromkeys(METADATA, "the metadata log has one partition"),
+    },
     "--kafka-version": {**NO_LOG, **NO_START},
     "--json": {"completion": "prints what a shell reads", "man": "prints what man reads"},
 }  # fmt: skip

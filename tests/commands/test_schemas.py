@@ -1,6 +1,7 @@
 import json
 from importlib.resources import files
 
+import metadata_records
 import numpy as np
 import pytest
 from group_records import OffsetsLog, data_log
@@ -18,6 +19,7 @@ from logtool.commands.views import (
     gaps,
     groups,
     lookup,
+    metadata,
     quorum,
     sanity,
     scan,
@@ -45,12 +47,13 @@ SCHEMAS = {
     "stat": stat.SCHEMA,
     "diff": diff.SCHEMA,
     "gaps": gaps.SCHEMA,
+    "metadata": metadata.SCHEMA,
     "watermark": watermark.SCHEMA,
     "groups": groups.SCHEMA,
 }
 HERE = [name for name in SCHEMAS if name != "scan"]
 """Those that print without Spark; tests/pipeline/test_cli.py has the other."""
-GROUPS = ("checkpoint",)
+GROUPS = ("checkpoint", "metadata")
 """Those that stand before another word."""
 FILES = {"recover": "plan"}
 """Schemas that have the name of another command."""
@@ -94,6 +97,15 @@ def _contradicted(log_dir):
     nobody = producer_snapshot.build(np.empty(0, producer_snapshot.ENTRY))
     max(folder.glob("*.snapshot")).write_bytes(producer_snapshot.encode(nobody))
     return folder
+
+
+def contradicting(tmp_path):
+    """Return a metadata log whose record cannot be applied."""
+    home = tmp_path / "__cluster_metadata-0"
+    home.mkdir()
+    log = metadata_records.batch(0, metadata_records.remove_topic("J8aAPcfLQt2bqs1JT_rMgQ"))
+    (home / f"{0:020d}.log").write_bytes(log)
+    return home
 
 
 @pytest.fixture
@@ -157,6 +169,13 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
             ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
             ["show", tmp_path / "missing"],
+        ],
+        "metadata": [
+            ["show", scenario("4.3.1/clean")],
+            ["log", "--topic", "doomed*", scenario("4.3.1/clean")],
+            ["diff", "--offset", "100..250", scenario("4.3.1/clean")],
+            ["show", contradicting(tmp_path)],
+            ["at", "--offset", "9", tmp_path / "missing"],
         ],
         "diff": [
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2", "node-3")],

@@ -26,7 +26,8 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "verify", "dump", "dump-index", "explain", "groups", "plan", "txns", "watermark",
+    "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "txns",
+    "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]

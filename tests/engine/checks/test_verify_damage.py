@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import metadata_records
 import numpy as np
 import pytest
 from crc32c import crc32c
@@ -703,6 +704,9 @@ NAMES = [
         create("__cluster_metadata-0/00000000000000000009-0000000001-77.checkpoint.part", b"x"),
         [("partition/leftover-temporary",
           "00000000000000000009-0000000001-77.checkpoint.part", None)]),
+    Row("a record of the metadata log that cannot be applied", CONTROLLER,
+        behind(lambda offset: new_batch(offset, metadata_records.remove_topic(UUID))),
+        [("metadata/does-not-apply", "0.log", batch(-1))]),
     Row("a file that stops the broker", PLAIN, create("partition/copy.log", b"x"),
         [("partition/stops-broker", "copy.log", None)]),
     Row("a name that Kafka can read", PLAIN, create("partition/+7.log", b"x"),

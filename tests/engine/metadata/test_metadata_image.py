@@ -8,11 +8,12 @@ from conftest import SCENARIOS
 from damage import damage_file, flip
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from metadata_records import log_dir_of, snapshot
 from verification import batches, log_dirs
 
 from logtool.disk import log_dir as log_dir_rules
 from logtool.errors import UnreadableError
-from logtool.formats import control_record, meta_properties, partition_metadata, record_batch
+from logtool.formats import meta_properties, partition_metadata
 from logtool.formats.names import DirectoryKind
 from logtool.metadata import image as metadata_image
 
@@ -44,37 +45,6 @@ def cut_at(log, offset):
     behind = table.position[table.base_offset >= offset]
     if len(behind):
         log.write_bytes(log.read_bytes()[: int(behind[0])])
-
-
-def log_dir_of(tmp_path, *batches_of_values):
-    """Write a metadata log with these batches of record values."""
-    home = tmp_path / metadata_image.DIRECTORY
-    home.mkdir()
-    data, offset = b"", 0
-    for values in batches_of_values:
-        data += made.batch(offset, *values)
-        offset += len(values)
-    (home / LOG).write_bytes(data)
-    return home
-
-
-def snapshot(home, offset, *values, epoch=1, footer=True):
-    """Write a snapshot that holds these record values."""
-    control = made.record_batch.CONTROL
-    types = (control_record.SNAPSHOT_HEADER, control_record.SNAPSHOT_FOOTER)
-    head, foot = (
-        made.record.encode([made.record.Record(0, 0, control_record.KEY.pack(0, kind), b"\0\0\0")])
-        for kind in types
-    )
-    common = {"last_offset_delta": 0, "record_count": 1, "leader_epoch": epoch}
-    last = len(values) + 1
-    data = record_batch.encode(head, base_offset=0, attributes=control, **common)
-    data += made.batch(1, *values) if values else b""
-    if footer:
-        data += record_batch.encode(foot, base_offset=last, attributes=control, **common)
-    path = home / f"{offset:020d}-{epoch:010d}.checkpoint"
-    path.write_bytes(data)
-    return path
 
 
 def comparable(image):

@@ -1,0 +1,329 @@
+"""``logtool metadata``: what the metadata log of a KRaft cluster says. Writes nothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program import parsing
+from logtool.commands.program.lazy_group import help_text, new_app
+from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.commands.views.metadata import Printer
+    from logtool.metadata.image import Until
+    from logtool.metadata.state import MetadataImage
+
+LARGEST = 2**63 - 1
+"""Offsets have 64 bits."""
+
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic",
+        metavar="GLOB",
+        help="Show only what is of the topics that match, by name or by id; repeatable.",
+    ),
+]
+ShowSecrets = Annotated[
+    bool,
+    typer.Option(
+        "--show-secrets",
+        help="Show what is left out otherwise: salts and keys of SCRAM, ids of delegation tokens, "
+        "values of sensitive settings.",
+    ),
+]
+Offset = Annotated[
+    int | None,
+    typer.Option(
+        "--offset",
+        metavar="N",
+        min=0,
+        max=LARGEST,
+        help="Show what was known once the record at this offset was applied.",
+    ),
+]
+Timestamp = Annotated[
+    str | None,
+    typer.Option(
+        "--timestamp",
+        metavar="T",
+        help="Show what was known at this time: milliseconds, a time such as 2026-11-22T10:30:00Z "
+        "(UTC without a zone), a date, -2h (also s, m, d, w), now, today or yesterday.",
+    ),
+]
+Offsets = Annotated[
+    str | None,
+    typer.Option(
+        "--offset",
+        metavar="A..B",
+        help="Compare what one PATH says at two offsets: once the record at A was applied, and "
+        "once that at B was.",
+    ),
+]
+Given = Annotated[options.Inputs, Without("topic", "exclude_topic", "partition")]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of an image is meant, and how much of it may be seen."""
+
+    topic: Topics = None
+    show_secrets: ShowSecrets = False
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return the globs and ids."""
+        return tuple(self.topic or ())
+
+
+def metadata() -> None:
+    """Show the metadata log of a KRaft cluster: topics, brokers, settings, and how they changed.
+
+    It lies in __cluster_metadata-0 of one log dir of each node, with snapshots of it. Every command
+    takes that directory, a log dir that holds it, or a snapshot (.checkpoint).
+    """
+
+
+@spread
+def show(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> None:
+    """Print what a metadata log says at its end: topics, partitions, brokers and settings.
+
+    The image is what the newest whole snapshot and the log behind it add up to: the voters of the
+    quorum, features, controllers, brokers (fenced, with their log dirs, which of them are
+    cordoned), topics with ids, partitions with leader, ISR and eligible leader replicas, settings,
+    quotas, ACLs, users with SCRAM credentials, delegation tokens, and the next free producer id.
+
+    How far the log is committed is not on disk: what lies behind the newest snapshot may be records
+    that the controllers never agreed on, unless there is one controller only. A record that a
+    broker could not apply is a finding, which names its file and byte.
+
+    Secrets are left out unless --show-secrets is given.
+
+    Examples:
+      logtool metadata show /var/lib/kafka/data
+      logtool metadata show --topic orders /var/lib/kafka/data
+      logtool metadata show --json data/__cluster_metadata-0/*-0000000003.checkpoint
+
+    Exit status:
+      0    everything was printed
+      1    a record cannot be applied, records are missing, or the log is damaged
+      2    the command line makes no sense
+      4    some input could not be read, or nothing matched
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.metadata.image import END
+
+    _show(inputs, chosen, printing, END, None)
+
+
+@spread
+def at(
+    *,
+    inputs: Given,
+    offset: Offset = None,
+    timestamp: Timestamp = None,
+    chosen: Chosen,
+    printing: options.StillPrinting,
+) -> None:
+    """Print what a metadata log said at an offset or a time.
+
+    Prints what 'logtool metadata show' would have printed then. What is older than the oldest
+    snapshot cannot be told, unless the log reaches back to offset 0.
+
+    Examples:
+      logtool metadata at --offset 4711 /var/lib/kafka/data
+      logtool metadata at --timestamp -2h --topic orders /var/lib/kafka/data
+
+    Exit status:
+      0    everything was printed
+      1    a record cannot be applied, records are missing, or the log is damaged
+      2    the command line makes no sense
+      4    some input could not be read, or nothing matched
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.metadata.image import Until
+
+    if (offset is None) == (timestamp is None):
+        raise UsageError("give one of --offset and --timestamp")
+    told, time_ms = None, None
+    if timestamp is not None:
+        time_ms, told = parsing.parse_moment("--timestamp", timestamp)
+    _show(inputs, chosen, printing, Until(offset, time_ms), told)
+
+
+def _show(
+    inputs: options.Inputs,
+    chosen: Chosen,
+    printing: options.StillPrinting,
+    until: "Until",
+    told: str | None,
+) -> None:
+    """Print the image of each path; ends the command."""
+    from logtool.metadata.image import read_any
+
+    def print_one(path: Path, printer: "Printer") -> None:
+        image = read_any(path, until)
+        printer.image(path, image, until)
+        printer.entities(image)
+        printer.findings(image)
+
+    _run(inputs, chosen, printing, print_one, told)
+
+
+@spread
+def log(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> None:
+    """Print what each record of a metadata log changed, in order.
+
+    For each record: its offset, leader epoch and time, what it is about, and each field with what
+    it was before. Records of a transaction come when it ends, with their own offsets; those of one
+    that was aborted do not come. NoOpRecords, which controllers write all the time, are left out.
+
+    With --topic, prints the history of a topic: its creation, its settings, every change of its
+    partitions and its deletion, also of one that is no more. Give its id for one of several topics
+    that had the same name.
+
+    The history begins with the oldest record that can be applied. Where that stands behind a
+    snapshot, a note says so.
+
+    Examples:
+      logtool metadata log /var/lib/kafka/data
+      logtool metadata log --topic orders -f ndjson /var/lib/kafka/data
+      logtool metadata log --topic J8aAPcfLQt2bqs1JT_rMgQ /var/lib/kafka/data
+
+    Exit status:
+      0    everything was printed
+      1    a record cannot be applied, records are missing, or the log is damaged
+      2    the command line makes no sense
+      4    some input could not be read, or nothing matched
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.metadata.entities import View
+    from logtool.metadata.history import History
+    from logtool.metadata.image import END, read_any
+
+    def print_one(path: Path, printer: "Printer") -> None:
+        view = View(show_secrets=chosen.show_secrets)
+        history = History(printer.event, chosen.topics, view)
+        image = read_any(path, END, history)
+        printer.begun(path, image)
+        printer.findings(image)
+
+    _run(inputs, chosen, printing, print_one, None)
+
+
+@spread
+def diff(
+    *, inputs: Given, offset: Offsets = None, chosen: Chosen, printing: options.StillPrinting
+) -> None:
+    """Print what differs between two metadata logs, two snapshots, or two offsets of one log.
+
+    Give two paths, or one path with --offset A..B. What is only in the first is 'removed', what is
+    only in the second is 'added'; of what is in both, the fields that differ are shown.
+
+    Examples:
+      logtool metadata diff /mnt/controller-1/data /mnt/controller-2/data
+      logtool metadata diff --offset 4711..4805 /var/lib/kafka/data
+      logtool metadata diff old.checkpoint new.checkpoint --topic orders
+
+    Exit status:
+      0    they are the same
+      1    they differ, or one of them is damaged
+      2    the command line makes no sense
+      4    some input could not be read
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.commands.views.metadata import difference
+    from logtool.metadata.image import END, Until, read_any
+
+    paths = inputs.given()
+    ends = [END, END]
+    if offset is not None:
+        from logtool.dump.values import parse_offsets
+
+        wanted = parse_offsets(offset)
+        if wanted.first is None or wanted.last is None or ".." not in offset:
+            raise UsageError(f"--offset {offset}: expected A..B")
+        ends = [Until(wanted.first), Until(wanted.last)]
+        paths *= 2
+    if len(paths) != 2 or (offset is not None and paths[0] != paths[1]):
+        raise UsageError("give two paths, or one path with --offset A..B")
+
+    def work(printer: "Printer", report: "Report") -> None:
+        images: list[MetadataImage] = []
+        for path, until in zip(paths, ends, strict=True):
+            image = read_any(path, until)
+            printer.image(path, image, until)
+            printer.findings(image)
+            images.append(image)
+        for obj in difference(images[0], images[1], printer.view, chosen.topics):
+            printer.differs(obj)
+        report.summary.partitions += 1
+
+    _report(inputs, chosen, printing, work, None)
+
+
+def _run(
+    inputs: options.Inputs,
+    chosen: Chosen,
+    printing: options.StillPrinting,
+    print_one: "Callable[[Path, Printer], None]",
+    told: str | None,
+) -> None:
+    """Print something of each path; ends the command."""
+    from logtool.errors import NothingMatchedError, UnreadableError
+
+    def work(printer: "Printer", report: "Report") -> None:
+        without: list[UnreadableError] = []
+        for path in inputs.given():
+            try:
+                print_one(path, printer)
+                report.summary.partitions += 1
+            except NothingMatchedError as error:
+                without.append(error)
+            except UnreadableError as error:
+                report.summary.add(error)
+                report.unreadable(error)
+        # Of the log dirs of a node only one holds the log.
+        for lacking in () if report.summary.partitions else without:
+            report.summary.add(lacking)
+            report.unreadable(lacking)
+
+    _report(inputs, chosen, printing, work, told)
+
+
+def _report(
+    inputs: options.Inputs,
+    chosen: Chosen,
+    printing: options.StillPrinting,
+    work: "Callable[[Printer, Report], None]",
+    told: str | None,
+) -> None:
+    from logtool.commands.output import Report
+    from logtool.commands.views import metadata as views
+    from logtool.metadata.entities import View
+    from logtool.running.summary import ActionSummary
+
+    settings = printing.settings()
+    summary = ActionSummary()
+    report = Report(settings=settings, view=views.make(), summary=summary, inputs=inputs.resolved())
+    with report:
+        if told:
+            report.note(told, "dim")
+        view = View(show_secrets=chosen.show_secrets)
+        work(views.Printer(report, summary, view, chosen.topics), report)
+    raise typer.Exit(report.exit_status())
+
+
+app = new_app(help=help_text(metadata))
+for _name, _function in (("show", show), ("log", log), ("at", at), ("diff", diff)):
+    app.command(_name, help=help_text(_function))(_function)

@@ -1,0 +1,24 @@
+"""What in brokers' own records would let somebody else in, and is not shown unless it is asked for.
+
+Source: ``RecordRedactor``, ``BrokerSecurityConfigs`` (Kafka 4.3).
+"""
+
+import re
+
+REDACTED = "(redacted)"
+FIELDS = {
+    "UserScramCredentialRecord": ("salt", "storedKey", "serverKey"),
+    "DelegationTokenRecord": ("tokenId",),
+    "RemoveDelegationTokenRecord": ("tokenId",),
+}
+"""Fields that are secret, by message."""
+_CONFIG = re.compile(
+    r"password|passwd|secret|jaas|credential|token|keystore\.(key|certificate)|truststore\.cert",
+    re.IGNORECASE,
+)
+"""Settings whose values are not shown: those of type PASSWORD, and what plugins call so."""
+
+
+def is_secret_config(name: str) -> bool:
+    """Return whether the value of a setting with this name is secret."""
+    return _CONFIG.search(name) is not None

@@ -1,0 +1,167 @@
+"""What each record of the metadata log changed, told while the log is applied."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from logtool.formats import control_record
+from logtool.formats.messages import schema
+from logtool.formats.messages.cluster_metadata import (
+    OtherRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    Transaction,
+)
+from logtool.metadata.entities import Change, Entity, Key, View, changes, of_record
+from logtool.metadata.reading import Control, Entry
+from logtool.metadata.state import MetadataImage
+from logtool.times import rfc3339
+
+_NO_OP, _CLEAR_ELR = 20, 28
+_QUORUM = Key("quorum", None)
+_OF_QUORUM = (control_record.KRAFT_VERSION, control_record.KRAFT_VOTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One record with what it changed."""
+
+    path: Path
+    position: int
+    """Of its batch."""
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    record: str
+    """Kafka's name of the record."""
+    entity: Entity | None
+    """What it is about, as it was before where it is no more."""
+    changes: tuple[Change, ...] = ()
+    problem: str | None = None
+    """Why it does not apply."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        nothing = dict.fromkeys(("kind", "name", "topic", "topic_id", "partition"))
+        return {
+            "type": "change",
+            "path": str(self.path),
+            "position": self.position,
+            "offset": self.offset,
+            "leader_epoch": self.epoch,
+            "timestamp_ms": self.timestamp_ms,
+            "timestamp": rfc3339(self.timestamp_ms),
+            "record": self.record,
+            **(self.entity.as_json() if self.entity else nothing),
+            "changes": [one.as_json() for one in self.changes],
+            "problem": self.problem,
+        }
+
+
+def takes(topics: tuple[str, ...], entity: Entity | None) -> bool:
+    """Return whether something is of one of the topics meant, by glob or by id; all if none is."""
+    if not topics:
+        return True
+    if entity is None:
+        return False
+    name, topic_id = entity.topic or "", entity.topic_id
+    return any(glob == topic_id or fnmatchcase(name, glob) for glob in topics)
+
+
+@dataclass(slots=True)
+class History:
+    """Watches a replay, and emits an `Event` for each record but those that do nothing."""
+
+    emit: Callable[[Event], None]
+    topics: tuple[str, ...] = ()
+    """Globs or ids of the topics meant; empty for everything."""
+    view: View = field(default_factory=View)
+    image: MetadataImage = field(default_factory=MetadataImage)
+    _before: Entity | None = None
+
+    def begin(self, image: MetadataImage) -> None:
+        """Take the image that the replay begins with."""
+        self.image = image
+        self.view.topic_names.update(image.names)
+
+    def before(self, entry: Entry) -> None:
+        """Look at what the record is about."""
+        key = _key(entry.content)
+        self._before = self.view.find(self.image, key) if key else None
+
+    def after(self, entry: Entry, problem: str | None) -> None:
+        """Tell what has become of it."""
+        content = entry.content
+        if isinstance(content, OtherRecord) and content.type == _NO_OP:
+            return
+        if isinstance(content, TopicRecord):
+            self.view.topic_names[content.topic_id] = content.name
+        key = _key(content)
+        now = self.view.find(self.image, key) if key else None
+        entity = now or self._before or self._named(entry)
+        if not takes(self.topics, entity):
+            return
+        changed = changes(self._before, now) if key else _told(content)
+        self.emit(
+            Event(
+                path=entry.path,
+                position=entry.position,
+                offset=entry.offset,
+                epoch=entry.epoch,
+                timestamp_ms=entry.timestamp_ms,
+                record=_name(content),
+                entity=entity,
+                changes=tuple(changed),
+                problem=problem,
+            )
+        )
+
+    def _named(self, entry: Entry) -> Entity | None:
+        """Return what a record is about that is not there, neither before nor after it."""
+        match entry.content:
+            case PartitionRecord(topic_id, number) | PartitionChangeRecord(topic_id, number):
+                topic = self.view.name_of(self.image, topic_id)
+                name = f"{topic or topic_id}-{number}"
+                return Entity("partition", name, {}, topic, topic_id, number)
+            case RemoveTopicRecord(topic_id):
+                topic = self.view.name_of(self.image, topic_id)
+                return Entity("topic", topic or topic_id, {}, topic, topic_id)
+            case OtherRecord(type=kind, data=data) if kind == _CLEAR_ELR and data is not None:
+                cleared = data["topicName"]
+                of_topic = self.image.topics.get(cleared)
+                return Entity("topic", cleared or "(all)", {}, cleared or None, of_topic)
+        return None
+
+
+def _key(content: object) -> Key | None:
+    if isinstance(content, Control):
+        return _QUORUM if content.type in _OF_QUORUM else None
+    if isinstance(content, Transaction):
+        return None
+    return of_record(content)  # type: ignore[arg-type]  # what is left is a record
+
+
+def _told(content: object) -> list[Change]:
+    """Return what a record says that changes no one thing."""
+    if isinstance(content, Control) and content.type == control_record.LEADER_CHANGE:
+        return [Change("leader", None, content.data.get("leaderId"))]
+    if isinstance(content, OtherRecord) and content.type == _CLEAR_ELR:
+        return [Change("elr", None, []), Change("last_known_elr", None, [])]
+    return []
+
+
+def _name(content: object) -> str:
+    if isinstance(content, Control):
+        return control_record.name(content.type)
+    if isinstance(content, Transaction):
+        return f"{content.name.capitalize()}TransactionRecord"
+    if not isinstance(content, OtherRecord):
+        return type(content).__name__
+    message = schema.table("cluster_metadata").find("value", content.type)
+    if message is None:
+        return f"type {content.type}"
+    return message.name if content.data is not None else f"{message.name} {content.version}"
