@@ -200,4 +200,4 @@ def test_every_command_that_selects_partitions_is_in_this_table():
         tuple(one.name.split()) for one in commands for option in one.options
         if "--topic" in option.names and one.name.split()[0] != "metadata"
     }  # fmt: skip
-    assert selecting == {*SELECTING, ("scan",), ("lookup",)}
+    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",)}
