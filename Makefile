@@ -87,8 +87,8 @@ bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler;
 
 KERNEL_TESTS := tests/formats tests/fuzz tests/engine/segment/test_walk.py \
   tests/engine/checks/test_verify_healthy.py
-PLAIN := formats/_kernels.py formats/_rendering.py
-CHECKED := build/checked/_kernels.so build/checked/_rendering.so
+PLAIN := formats/_kernels.py formats/_rendering.py formats/_offset_commits.py
+CHECKED := $(patsubst formats/%.py,build/checked/%.so,$(PLAIN))
 
 test-kernels: $(VENV)/dev.stamp $(CHECKED)  ## run what uses the kernels on their other builds
 	LOGTOOL_KERNELS="$(PLAIN)" $(BIN)/python -m pytest -m "not long" -n auto $(KERNEL_TESTS) $(PYTEST_ARGS)
@@ -157,7 +157,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # What is compiled: after a change of it, as after a pull, it is built again.
-KERNELS := formats/_kernels.py formats/_rendering.py $(wildcard formats/*.pxd formats/*.h)
+KERNELS := $(PLAIN) $(wildcard formats/*.pxd formats/*.h)
 
 # What groups of requirements need is installed as locked, each file held to its hash; then logtool
 # itself, which has no hash, with nothing fetched for it. What builds is locked too, and comes first.

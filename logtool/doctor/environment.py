@@ -15,7 +15,9 @@ from logtool.doctor.answers import Component, State
 from logtool.running import java
 from logtool.running.workers import available_cpus
 
-KERNELS = {"_kernels": "batch kernel", "_rendering": "dump kernel"}
+KERNELS = {
+    "_kernels": "batch kernel", "_rendering": "dump kernel", "_offset_commits": "groups kernel",
+}  # fmt: skip
 PACKAGES = {
     "numpy": "", "cramjam": "", "pyarrow": "extra parquet or spark", "fsspec": "extra remote",
     "s3fs": "extra remote", "pandas": "extra spark", "pyspark": "extra spark",

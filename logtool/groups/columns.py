@@ -14,9 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from logtool.formats.offset_commits import fill_table, intern_keys
+
 Column = NDArray[Any]
 NONE = -1
-_FIRST_ROOM = 1024
+_FIRST_ROOM, _FIRST_BYTES, _FIRST_TABLE = 1024, 64 * 1024, 4096
 _GROWTH = 1.5
 _DTYPES = {
     "key_end": np.int64,
@@ -98,7 +100,8 @@ class Slots:
 
     def __init__(self) -> None:
         self.count = 0
-        self.keys = bytearray()
+        self.keys = np.empty(_FIRST_BYTES, np.uint8)
+        """The keys of all slots, one behind the other; behind them there is room for more."""
         self.expire_timestamps: dict[int, int] = {}
         """Milliseconds by slot, where a commit has its own (value version 1)."""
         self.metadata: dict[int, bytes] = {}
@@ -106,9 +109,10 @@ class Slots:
         self.topic_ids: list[str] = []
         """As Kafka prints them."""
         self._id_numbers: dict[str, int] = {}
-        self._numbers: dict[bytes, int] = {}
+        self._table = np.full(_FIRST_TABLE, NONE, np.int32)
+        """Finds the slot of a key by its hash; see `intern_keys`."""
         self._last_row = np.empty(0, np.int32)
-        self._make_room(_FIRST_ROOM)
+        self._lengthen(_FIRST_ROOM)
 
     def __len__(self) -> int:
         return self.count
@@ -116,18 +120,27 @@ class Slots:
     def key(self, slot: int) -> bytes:
         """Return the bytes of a key."""
         start = int(self.key_end[slot - 1]) if slot else 0
-        return bytes(self.keys[start : int(self.key_end[slot])])
+        return self.keys[start : int(self.key_end[slot])].tobytes()
 
-    def intern(self, keys: Sequence[bytes]) -> Column:
-        """Return the slot of each key, a new one where it was not there."""
-        numbers = self._numbers
-        found = np.empty(len(keys), np.int64)
-        for row, key in enumerate(keys):
-            slot = numbers.get(key)
-            if slot is None:
-                slot = numbers[key] = self._add(key)
-            found[row] = slot
-        return found
+    def intern(self, data: memoryview, position: Column, length: Column) -> Column:
+        """Return the slot of each key in `data`, a new one where it was not there."""
+        found = np.empty(len(position), np.int64)
+        row = 0
+        while True:
+            row, self.count = intern_keys(
+                data,
+                position,
+                length,
+                row,
+                self.keys.data,
+                self.key_end,
+                self.count,
+                self._table,
+                found,
+            )
+            if row == len(found):
+                return found
+            self._make_room(int(length[row]))
 
     def number_of(self, topic_id: str) -> int:
         """Return the number of a topic id, a new one where it was not there."""
@@ -172,16 +185,21 @@ class Slots:
                 else:
                     self.expire_timestamps.pop(number, None)
 
-    def _add(self, key: bytes) -> int:
-        slot = self.count
-        if slot == len(self.key_end):
-            self._make_room(int(slot * _GROWTH))
-        self.keys += key
-        self.key_end[slot] = len(self.keys)
-        self.count += 1
-        return slot
+    def _make_room(self, key_size: int) -> None:
+        """Make room for one more key of so many bytes, and for many more."""
+        count = self.count
+        used = int(self.key_end[count - 1]) if count else 0
+        if count == len(self.key_end):
+            self._lengthen(int(count * _GROWTH))
+        if used + key_size > len(self.keys):
+            keys = np.empty(int(used * _GROWTH) + key_size, np.uint8)
+            keys[:used] = self.keys[:used]
+            self.keys = keys
+        if 2 * count + 2 > len(self._table):
+            self._table = np.full(4 * len(self._table), NONE, np.int32)
+            fill_table(self.keys.data, self.key_end, count, self._table)
 
-    def _make_room(self, room: int) -> None:
+    def _lengthen(self, room: int) -> None:
         for name, dtype in _DTYPES.items():
             empty = NONE if name in ("seen", "record_offset", "topic_id") else 0
             column = np.full(room, empty, dtype)

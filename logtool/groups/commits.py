@@ -16,12 +16,19 @@ from logtool.formats import compression, java_text, legacy_batch, record
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CONSUMER_OFFSETS
+from logtool.formats.offset_commits import (
+    COMMIT_COLUMNS,
+    COMMIT_TOMBSTONE,
+    COMMIT_VALUE,
+    decode_commits,
+)
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC
-from logtool.groups.columns import NONE, NUMBERS, Column, CommitRows, Slots
+from logtool.groups.columns import NONE, NUMBERS, Column, CommitRows, Slots, concat
 from logtool.segment.walk import Chunk
 
 COMMIT_TYPES = (0, 1)
 _KEY_HEAD = 2
+_ID_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +109,80 @@ def read_records(chunk: Chunk, limit: int) -> Iterator[RecordColumns | Unread]:
 
 
 def take(records: RecordColumns, slots: Slots) -> Taken:
-    """Take records apart, give each key its slot, and count it there."""
-    keys = [records.key(row) for row in range(len(records))]
-    usable = np.array([key is not None and len(key) >= _KEY_HEAD for key in keys], np.bool_)
-    slot = np.full(len(keys), NONE, np.int64)
-    slot[usable] = slots.intern([key for key in keys if key is not None and len(key) >= _KEY_HEAD])
+    """Take records apart, give each key its slot, and count it there.
+
+    Of the commits that count at once only the last of each key is in the result.
+    """
+    usable = np.flatnonzero(records.key_length >= _KEY_HEAD)
+    slot = np.full(len(records), NONE, np.int64)
+    position, length = records.key_position[usable], records.key_length[usable]
+    slot[usable] = slots.intern(records.data, position, length)
     has_value = records.value_length[usable] >= 0
     slots.count_records(slot[usable], records.size[usable], records.offset[usable], has_value)
-    taken = Taken(commits=empty_rows(), producer_id=np.empty(0, np.int64))
+    fields = np.empty((len(records), COMMIT_COLUMNS), np.int64)
+    decode_commits(
+        records.data, records.key_position, records.key_length, records.value_position,
+        records.value_length, fields,
+    )  # fmt: skip
+    kind = fields[:, 0]
+    is_plain = (kind == COMMIT_VALUE) | (kind == COMMIT_TOMBSTONE)
+    producer_id = np.where(kind == COMMIT_TOMBSTONE, NONE, records.producer_id)
+    at_once = np.flatnonzero(is_plain & (producer_id == NONE))
+    last = at_once[slots.last_of_each(slot[at_once])]
+    waiting = np.flatnonzero(is_plain & (producer_id != NONE))
+    rows = np.sort(np.concatenate([last, waiting])) if len(waiting) else last
+    commits = _plain_rows(records, rows, slot, fields[rows], slots)
+    taken = Taken(commits=commits, producer_id=producer_id[rows])
+    if not is_plain.all():
+        _take_others(records, np.flatnonzero(~is_plain), slot, slots, taken, rows)
+    return taken
+
+
+def _plain_rows(
+    records: RecordColumns, rows: Column, slot: Column, fields: Column, slots: Slots
+) -> CommitRows:
+    """Return commits that the kernel took apart; `fields` has its columns, and `slot` all slots."""
+    kind, offset, epoch, committed, expires, text_at, text_size, id_at = fields.T
+    metadata = [b""] * len(rows)
+    for row in np.flatnonzero(text_size > 0).tolist():
+        at = int(text_at[row])
+        metadata[row] = bytes(records.data[at : at + int(text_size[row])])
+    return CommitRows(
+        slot=slot[rows],
+        record_offset=records.offset[rows],
+        live=(kind == COMMIT_VALUE).astype(np.int64),
+        offset=offset,
+        leader_epoch=epoch,
+        commit_timestamp=committed,
+        expire_timestamp=expires,
+        topic_id=_id_numbers(records.data, id_at, slots),
+        metadata=metadata,
+    )
+
+
+def _id_numbers(data: memoryview, positions: Column, slots: Slots) -> Column:
+    """Return the numbers of the topic ids at some positions, -1 where that is -1."""
+    numbers = np.full(len(positions), NONE, np.int64)
+    there = np.flatnonzero(positions >= 0)
+    if not len(there):
+        return numbers
+    content = np.frombuffer(data, np.uint8)[positions[there][:, None] + np.arange(_ID_SIZE)]
+    ids, which = np.unique(content.view(f"S{_ID_SIZE}").ravel(), return_inverse=True)
+    known = [java_text.format_uuid(one.ljust(_ID_SIZE, b"\0")) for one in ids.tolist()]
+    of_each = [NONE if one == java_text.ZERO_UUID else slots.number_of(one) for one in known]
+    numbers[there] = np.array(of_each, np.int64)[which]
+    return numbers
+
+
+def _take_others(
+    records: RecordColumns, rows: Column, slot: Column, slots: Slots, taken: Taken, plain: Column
+) -> None:
+    """Take the records apart that the kernel did not; `plain` are the rows of those it did."""
     made: list[tuple[int, ...]] = []
     texts: list[bytes] = []
-    for row, key in enumerate(keys):
+    for row in rows.tolist():
         try:
-            found = _decode(row, key, records.value(row))
+            found = _decode(row, records.key(row), records.value(row))
         except FormatError as error:
             taken.wrong.append((row, error.reason))
             continue
@@ -126,18 +194,14 @@ def take(records: RecordColumns, slots: Slots) -> Taken:
             texts.append(text)
         else:
             taken.others.append(found)
-    if made:
-        row_of, *numbers_of = np.array(made, np.int64).T
-        columns = [slot[row_of], records.offset[row_of], *numbers_of]
-        taken.commits = _rows(columns, texts)
-        is_commit = taken.commits.live == 1
-        taken.producer_id = np.where(is_commit, records.producer_id[row_of], NONE)
-    return taken
-
-
-def empty_rows() -> CommitRows:
-    """Return no commits."""
-    return _rows([np.empty(0, np.int64) for _ in NUMBERS], [])
+    if not made:
+        return
+    row_of, *numbers_of = np.array(made, np.int64).T
+    more = _rows([slot[row_of], records.offset[row_of], *numbers_of], texts)
+    more_ids = np.where(more.live == 1, records.producer_id[row_of], NONE)
+    order = np.argsort(np.concatenate([plain, row_of]), kind="stable")
+    taken.commits = concat([taken.commits, more])[order]
+    taken.producer_id = np.concatenate([taken.producer_id, more_ids])[order]
 
 
 def _rows(columns: Sequence[Column], metadata: list[bytes]) -> CommitRows:

@@ -258,7 +258,7 @@ def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:
     numbers = np.full(len(slots), NONE, np.int32)
     is_commit = np.zeros(len(slots), np.bool_)
     known: dict[bytes, int] = {}
-    keys, start = slots.keys, 0
+    keys, start = slots.keys.data, 0
     for slot, end in enumerate(slots.key_end[: len(slots)].tolist()):
         size = int.from_bytes(keys[start + 2 : start + 4], "big", signed=True)
         if 0 <= size <= end - start - 4:
