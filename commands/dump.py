@@ -189,8 +189,9 @@ def dump(
     with --records or a filter, only its logs.
 
     Of Redpanda it takes segments and base indexes: by their names, or all in a partition's folder
-    or in a data directory. It prints their batches and entries with terms and Raft offsets; it
-    prints no records, and translates no offset. A segment is held in memory.
+    or in a data directory. It prints their batches and entries with terms and Raft offsets, and no
+    records. Kafka offsets are those of clients: they are known in the namespace kafka, from offset
+    0 or from Raft's snapshot on, but not behind damage. A segment is held in memory.
 
     Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
 

@@ -104,6 +104,7 @@ RECORD: Columns = (
 )
 REDPANDA_BATCH: Columns = (
     *columns("position", "size", "batch_type", "term", "raft_base_offset", "raft_last_offset"),
+    *columns("kafka_base_offset"),
     Column("records", lambda o: o["record_count"]),
     *columns("codec", "max_timestamp"),
     Column("producer", lambda o: o["producer_id"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from logtool.dump.log import Filter
 from logtool.dump.records import Object, error_object
+from logtool.dump.redpanda_offsets import KafkaOffsets, Offsets
 from logtool.dump.state import entry
 from logtool.dump.values import EVERYTHING, or_null
 from logtool.formats import compression, wording
@@ -44,10 +45,11 @@ class Content:
     """Entries of an index; None of a segment, which is read as it is printed."""
 
 
-def read(path: Path, name: FileName, data: bytes) -> Content:
-    """Take apart a file whose name is `name`."""
+def read(path: Path, name: FileName, data: bytes, kafka: KafkaOffsets) -> Content:
+    """Take apart a file whose name is `name`; `kafka` follows the segments in their order."""
     if name.kind is FileKind.REDPANDA_SEGMENT:
-        return Content(_segment(path, data, name.epoch or 0), None)
+        kafka.begin(path, name.offset or 0)
+        return Content(_segment(path, data, name.epoch or 0, kafka), None)
     index = base_index.parse(data)
     count = len(index) if isinstance(index, BaseIndex) else 0
     return Content(_index(path, data, index, name.offset or 0), count)
@@ -70,15 +72,17 @@ def is_wanted(obj: Object, chosen: Filter) -> bool:
     return newest is not None and chosen.timestamps.overlaps(oldest or newest, newest)
 
 
-def _segment(path: Path, data: bytes, term: int) -> Iterator[Object]:
+def _segment(path: Path, data: bytes, term: int, kafka: KafkaOffsets) -> Iterator[Object]:
     position = 0
     for part in segment.parts(data):
         if isinstance(part, Batch):
-            fields = _batch(part.header, position, term)
+            fields = _batch(part.header, position, term, kafka.of(part.header))
             yield entry(path, FileKind.REDPANDA_SEGMENT, fields)
             position += part.header.size
         else:
             yield from _rest(path, position, part)
+            if part.reason is not Reason.ZEROS:
+                kafka.lose()
             position += len(part.data)
 
 
@@ -89,7 +93,7 @@ def _rest(path: Path, position: int, part: Rest) -> Iterator[Object]:
         yield error_object(path, str(part.reason), message, position, len(part.data))
 
 
-def _batch(header: Header, position: int, term: int) -> Object:
+def _batch(header: Header, position: int, term: int, kafka: Offsets) -> Object:
     attributes = header.attributes
     by_broker = bool(attributes & TIMESTAMP_TYPE)
     return {
@@ -99,6 +103,8 @@ def _batch(header: Header, position: int, term: int) -> Object:
         "term": term,
         "raft_base_offset": header.base_offset,
         "raft_last_offset": header.last_offset,
+        "kafka_base_offset": kafka[0],
+        "kafka_last_offset": kafka[1],
         "record_count": header.record_count,
         "codec": compression.name(attributes & CODEC_MASK),
         "timestamp_type": "LogAppendTime" if by_broker else "CreateTime",

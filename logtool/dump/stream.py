@@ -21,6 +21,7 @@ from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import LIMIT, Object, error_object
+from logtool.dump.redpanda_offsets import KafkaOffsets
 from logtool.dump.selecting import ANY_CONTENT
 from logtool.dump.state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError
@@ -58,6 +59,7 @@ class Dump:
     """By topic and type: records of brokers' own topics that a newer release wrote."""
     unknown_tags: Counter[str] = field(default_factory=Counter)
     """By topic: tagged fields of their records that no table knows."""
+    _kafka_offsets: KafkaOffsets = field(default_factory=KafkaOffsets)
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
@@ -137,7 +139,7 @@ class Dump:
             text = "is a file of Redpanda, of which logtool prints batches and no records"
             raise UnreadableError(item.path, text)
         data = files.read_small(item.path, redpanda.LARGEST)
-        content = redpanda.read(item.path, item.name, data)
+        content = redpanda.read(item.path, item.name, data, self._kafka_offsets)
         self.summary.segments += item.name.kind is FileKind.REDPANDA_SEGMENT
         yield file_object(item, len(data), None) | {"entries": content.count}
         for obj in content.objects:

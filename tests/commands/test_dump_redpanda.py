@@ -1,12 +1,13 @@
 """`dump` of what Redpanda wrote: batches of segments and entries of base indexes."""
 
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from logtool.formats.redpanda import base_index, record_batch, segment
+from logtool.formats.redpanda import base_index, record_batch, segment, snapshot
 from logtool.formats.redpanda.base_index import Entries
 
 DATA = Path(__file__).parents[1] / "data" / "redpanda"
@@ -91,6 +92,59 @@ def test_a_data_directory_is_printed_in_the_order_of_the_log(objects, data_dir):
     assert [b["producer_id"] for b in batches] == [None, 6001, 6002, 6003, 6004, 2]
     assert batches[-1]["timestamp_type"] == "LogAppendTime"
     assert of("error", found) == []
+
+
+def kafka_offsets(found):
+    batches = [o for o in of("entry", found) if o["kind"] == "redpanda-segment"]
+    return [(b["kafka_base_offset"], b["kafka_last_offset"]) for b in batches]
+
+
+def raft_snapshot(last_included: int, delta: int) -> bytes:
+    metadata = struct.pack("<qqb9sqq", last_included, 1, 64, b"the group", 0, delta)
+    return snapshot.build(metadata)
+
+
+def test_kafka_offsets_are_not_known_without_a_beginning(objects, data_dir):
+    assert kafka_offsets(objects(data_dir)) == [(None, None)] * 6
+
+
+def test_kafka_offsets_begin_behind_the_snapshot_of_raft(objects, data_dir):
+    path = data_dir / "kafka" / "orders" / "3_17" / "snapshot"
+    path.write_bytes(raft_snapshot(3, 2))
+    whole = [(None, None), (2, 2), (3, 3), (4, 4), (5, 5), (None, None)]
+
+    assert kafka_offsets(objects(data_dir)) == whole
+    assert kafka_offsets(objects(path.with_name("4-1-v1.log"))) == whole[:5]
+    path.write_bytes(raft_snapshot(5, 3))
+    assert kafka_offsets(objects(path.with_name("4-1-v1.log"))) == [(None, None)] * 2 + whole[2:5]
+    path.write_bytes(raft_snapshot(3, 2)[:-1] + b"\1")
+    assert kafka_offsets(objects(data_dir)) == [(None, None)] * 6
+
+
+def test_kafka_offsets_are_carried_from_a_segment_to_the_next(objects, tmp_path):
+    def batch(base, last, kind=1):
+        return record_batch.build(
+            b"", base_offset=base, type=kind, last_offset_delta=last - base, record_count=0
+        )
+
+    partition = tmp_path / "kafka" / "orders" / "3_17"
+    partition.mkdir(parents=True)
+    first = segment.build([batch(0, 0, 2), batch(1, 9), batch(10, 12, 19)])
+    second = segment.build([batch(15, 19), batch(20, 20, 29)], room=4096)
+    third = segment.build([batch(21, 21), batch(22, 22, 23), batch(23, 23)])
+    (partition / "0-1-v1.log").write_bytes(first)
+    (partition / "13-2-v1.log").write_bytes(second)
+    (partition / "21-3-v1.log").write_bytes(third)
+    none = (None, None)
+    known = [none, (0, 8), none, (11, 15), (16, 16), (17, 17), none, (18, 18)]
+
+    assert kafka_offsets(objects(partition)) == known
+    (partition / "13-2-v1.log").unlink()
+    assert kafka_offsets(objects(partition)) == [*known[:3], none, none, none]
+    (partition / "13-2-v1.log").write_bytes(b"\1" * 70 + second)
+    assert kafka_offsets(objects(partition, status=1)) == [*known[:3], *[none] * 5]
+    other = partition.parent.parent.rename(tmp_path / "kafka_internal")
+    assert kafka_offsets(objects(other / "orders" / "3_17", status=1)) == [none] * 8
 
 
 def test_an_index_is_printed_with_the_offsets_and_times_it_means(objects, data_dir):
