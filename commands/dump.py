@@ -188,10 +188,9 @@ def dump(
     quorum-state and the marker of a clean shutdown. It prints all files of a directory in order;
     with --records or a filter, only its logs.
 
-    Of Redpanda it takes segments and base indexes: by their names, or all in a partition's folder
-    or in a data directory. It prints their batches and entries with terms and Raft offsets, and no
-    records. Kafka offsets are those of clients: they are known in the namespace kafka, from offset
-    0 or from Raft's snapshot on, but not behind damage. A segment is held in memory.
+    Of Redpanda it takes segments and base indexes, by name or in a partition's folder or a data
+    directory, and prints their batches and entries, but no records. Kafka offsets are known in the
+    namespace kafka, from offset 0 or Raft's snapshot on and not behind damage.
 
     Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
 
