@@ -18,6 +18,7 @@ DECODERS = {
     "__transaction_state": "--transaction-log-decoder",
     "__cluster_metadata": "--cluster-metadata-decoder",
     "__share_group_state": "--share-group-state-decoder",
+    "__remote_log_metadata": "--remote-log-metadata-decoder",
 }
 """The flag that spells out the records of an internal topic."""
 

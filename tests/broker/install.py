@@ -111,6 +111,28 @@ def install(version: str) -> Path:
     return target
 
 
+def tiered_storage(version: str) -> Path:
+    """Return the jar with Kafka's own remote storage for tests, fetching it the first time.
+
+    ``LocalTieredStorage`` in it keeps segments in a folder.
+    """
+    name = f"kafka-storage-{version}-test.jar"
+    target = cache_root() / f"{version}-tests" / name
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as temporary:
+        artifact = f"-Dartifact=org.apache.kafka:kafka-storage:{version}:jar:test"
+        command = ["mvn", "--batch-mode", "--quiet", f"--file={HERE / 'pom.xml'}"]
+        command += [f"-Dkafka.version={version}", artifact, f"-DoutputDirectory={temporary}"]
+        command.append("dependency:copy")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        if done.returncode != 0:
+            raise HarnessError(f"mvn could not fetch {name}:\n{done.stdout}{done.stderr}")
+        (Path(temporary) / name).rename(target)
+    return target
+
+
 def java_command(version: str, main_class: str, *, heap: str, level: str) -> list[str]:
     """Return the start of a command line that runs a class of this release.
 

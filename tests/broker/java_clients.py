@@ -42,7 +42,7 @@ def java_clients(version: str, work: Path) -> Iterator[Scenario]:
             _produce(broker, topic, payloads, f"compression.type={codec}", "batch.size=4000")
         _produce(broker, TX_TOPIC, payloads, "transactional.id=java-tx", throughput=400)
         if newer:
-            _share(broker.bootstrap)
+            share(broker.bootstrap)
         broker.stop()
     notes = ["java-tx-0: several committed transactions, see __transaction_state"]
     if newer:
@@ -68,7 +68,8 @@ def _produce(
     run_tool(broker.version, "org.apache.kafka.tools.ProducerPerformance", *arguments)
 
 
-def _share(bootstrap: str) -> None:
+def share(bootstrap: str) -> None:
+    """Read `SHARED` as a share group, while it is written, and commit."""
     # Kept here: older confluent-kafka releases have no share consumer.
     from confluent_kafka import ShareConsumer
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from broker.dump import DECODERS, dump, dumpable
-from broker.install import KAFKA_4
+from broker.install import KAFKA_4, tiered_storage
 from broker.kafka import Broker
-from broker.topics import TOPICS
+from broker.topics import TOPICS, Topic
 
 pytestmark = pytest.mark.broker
 
@@ -38,18 +38,65 @@ def ours(root: Path, version: str, files: Sequence[str], *options: str) -> bytes
     return done.stdout
 
 
+TIERED = Topic(
+    "tiered", "its segments are copied to a remote storage",
+    config={"remote.storage.enable": "true", "segment.ms": "1000", "retention.ms": "-1"},
+)  # fmt: skip
+NEWER = {
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "remote.log.storage.system.enable": "true",
+    "remote.log.storage.manager.class.name": (
+        "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
+    ),
+    "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+    "remote.log.manager.task.interval.ms": "500",
+    "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+    "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+}
+"""What a broker of 4.x needs to have every kind of group, and a tiered topic."""
+
+
+def write_of_every_kind(broker: Broker, remote: Path) -> None:
+    """Have live groups of every kind and a tiered topic write into brokers' own topics."""
+    from broker import java_clients, streams_group, workloads
+
+    for partition in range(2):
+        content = workloads.messages(f"groups.input-{partition}", 200, workloads.EPOCH_MS)
+        workloads.Writer(broker.bootstrap).batches("groups.input", content, (50,), partition)
+    workloads.write_groups(broker.bootstrap, broker.version)
+    java_clients.share(broker.bootstrap)
+    streams_group.join(broker.bootstrap, broker.version, "group-streams", "groups.input")
+    workloads.create_topics(broker.bootstrap, broker.version, [TIERED])
+    for later in range(3):
+        times = workloads.EPOCH_MS + later * 100_000  # a segment ends by the times of records
+        content = workloads.messages("tiered", 50, times)
+        workloads.Writer(broker.bootstrap).batches(TIERED.name, content, (50,))
+    workloads.wait_for(lambda: any(remote.rglob("*.log")), 60, "a segment to be copied")
+
+
 @pytest.fixture
 def written(broker: Broker, log_dir: Path, tmp_path: Path) -> Path:
     """A copy of what a killed broker left: every codec, edge cases, transactions, live indexes."""
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
-    from broker import workloads
+    from broker import java_clients, workloads
 
+    remote, is_newer = tmp_path / "remote", broker.version == KAFKA_4
+    if is_newer:
+        jar = {"remote.log.storage.manager.class.path": str(tiered_storage(broker.version))}
+        broker.extra_config |= {**NEWER, **jar, "rsm.config.dir": str(remote)}
+        remote.mkdir()
     broker.start()
     workloads.create_topics(broker.bootstrap, broker.version, TOPICS)
     workloads.write_codecs(broker.bootstrap)
     workloads.write_edges(broker.bootstrap)
     workloads.write_idempotent(broker.bootstrap)
     workloads.write_transactions(broker.bootstrap, 8)
+    if is_newer:
+        workloads.create_topics(broker.bootstrap, broker.version, [java_clients.SHARED])
+        write_of_every_kind(broker, remote)
     broker.kill()
     # Kafka's tool creates and changes files where it looks: it gets a copy of its own.
     copy = tmp_path / "copy"
@@ -69,7 +116,8 @@ def compare_dumps(written: Path, log_dir: Path, kafka_version: str) -> None:
         cases.append((of_topic, (decoder,), ("--records",), 0))
     for names, flags, options, least in cases:
         if not names:
-            continue  # no share group was there
+            assert kafka_version != KAFKA_4  # there every kind of group and topic was
+            continue
         theirs = dump(kafka_version, written, names, *flags)
         wanted = [name for name in names if name not in theirs.failed and name in theirs.stdout]
         assert len(wanted) > least
