@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from transaction_state import FIRST, Keyed, entry, key, log, write
 
+from logtool.disk.files import LogFile
+from logtool.segment.walk import scan
 from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
 from logtool.txns.joining import JoinedEntry, Joining, Part, advice, advice_on
 from logtool.txns.open_transactions import PartitionTransactions, State
@@ -89,6 +91,29 @@ def test_a_real_transaction_that_is_listed_never_hangs_and_says_when_it_ends(sce
     assert advice(one.account, BEGUN) == (
         "wait: its client ends it, or its coordinator aborts it at 2026-11-21T01:47:52.303Z"
     )
+
+
+def test_what_3_9_wrote_is_joined_as_well(scenario):
+    job = run(scenario("3.9.2/killed"))
+    listed = {(Relation.LISTED, State.OPEN)}
+    assert relations(job) == {1009: listed, 1010: listed, 1011: listed}
+    assert codes(job) == []
+
+
+def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
+    # A Java producer's last record is CompleteCommit. Before it the log ends with PrepareCommit.
+    home = copy_of("4.3.1/java-clients")
+    path = home / "__transaction_state-1" / FIRST
+    with LogFile(path) as file:
+        last = max(int(chunk.table.position[-1]) for chunk in scan(file, base_offset=0))
+    path.write_bytes(path.read_bytes()[:last])
+    job = run(home)
+    (one,) = job.joining.joined()
+    assert (one.entry.state, one.entry.transaction_version) == ("PrepareCommit", 2)
+    assert one.parts == {("java-tx", 0): Part.COMMITTED}
+    marker = job.found["java-tx-0"].markers[one.entry.producer_id]
+    assert marker.producer_epoch == one.entry.producer_epoch == 7
+    assert codes(job) == []
 
 
 def test_what_no_entry_knows_hangs_once_it_is_old(coordinated):

@@ -14,7 +14,7 @@ from logtool.errors import UnreadableError
 from logtool.formats import producer_snapshot, transaction_index
 from logtool.formats.names import DirectoryKind
 from logtool.segment.walk import scan
-from logtool.txns.open_transactions import MAX_AGE_MS, State, abort_command
+from logtool.txns.open_transactions import MAX_AGE_MS, State, abort_command, terminate_command
 from logtool.txns.run import Audit
 
 NOW = 1_900_000_000_000
@@ -224,3 +224,4 @@ def test_the_command_is_safe_for_a_shell():
         "--start-offset 9"
     )
     assert "'a b'" in abort_command("a b", "orders", 3, 9)
+    assert terminate_command("a b", "-x y").endswith("--transactionalId='-x y'")
