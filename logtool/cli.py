@@ -36,6 +36,9 @@ COMMANDS = {
     "long.",
     "recover": "Recover log dirs or partition dirs as a broker would, without a broker; can be "
     "undone.",
+    "salvage": "Save every sound batch of damaged logs into new partition dirs, and say what is "
+    "left.",
+    "undelete": "Bring back what still waits for its deletion, as new partition dirs.",
     "rebuild-index": "Build indexes and producer snapshots anew, byte by byte as a broker's "
     "recovery would.",
     "undo": "Put back what a command with --apply changed: every byte, name, mode, owner and time.",

@@ -5,4 +5,5 @@ lazy_group    a command is imported when it runs
 command_tree  the commands and their options, as data
 completion    completions for bash, zsh and fish
 manual        man pages
+saved         what salvage and undelete share
 """

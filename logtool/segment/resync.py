@@ -16,11 +16,11 @@ of the log:
    is below it, are suspects: that is what a record, or a compressed message whose stream stores
    bytes as they are, holds of its own.
 5. A candidate that is not proven counts if the chain of sound batches that it begins reaches the
-   end, or `FAR`. Else the next candidate behind the chain decides. Behind a header that vouches,
-   the chain counts only if there are offsets between the two for another damaged batch; where no
-   candidate follows, if its offset is the very next one and the damage is not cut off by the end of
-   the file.
-6. Without such a header the chain counts, unless the offsets of the next candidate contradict
+   end, or `FAR`. Else the next candidate behind the chain decides. Within what the size of a header
+   that vouches says, the chain counts only if there are offsets between the two for another damaged
+   batch; where no candidate follows, if its offset is the very next one and the damage is not cut
+   off by the end of the file.
+6. Elsewhere the chain counts, unless the offsets of the next candidate contradict
    it: then the longer of the two chains does. A batch in a record whose own header is destroyed can
    still be taken, if its offset is one of those that are missing; nothing tells it apart.
 7. Where nothing else was found, the first suspect counts whose chain reaches the end.
@@ -135,7 +135,10 @@ class Resync:
             if damaged and _is_suspect(candidate, damaged):
                 suspects.append(candidate)
                 continue
-            refuted.position, taken = self._judge(candidate, damaged, offsets, torn=torn)
+            # Behind what its size says a batch may be damaged that has no header any more.
+            beyond = damaged and 0 < damaged.size <= candidate.position - at
+            around = None if beyond else damaged
+            refuted.position, taken = self._judge(candidate, around, offsets, torn=torn)
             if taken:
                 return candidate.position
         return self._last_resort(suspects)
@@ -204,14 +207,27 @@ class Resync:
         return None
 
     def _chain(self, first: Header, stop: int) -> tuple[int, int]:
-        """Return where the sound batches end that begin with `first`, and their last offset."""
+        """Return where the sound batches end that begin with `first`, and their last offset.
+
+        Their offsets rise, but for one at a time: no CRC covers a base offset.
+        """
         position, last = first.position + first.size, first.last_offset
+        before: int | None = None
+        odd: int | None = None
         while position < stop:
             head = header_of(self._source.read(position, HEADER_SIZE), position, None)
-            if head is None or head.base_offset <= last or not self.begins_batch(position):
+            if head is None or not self.begins_batch(position):
                 break
-            position, last = position + head.size, head.last_offset
-        return position, last
+            if head.base_offset > last:
+                before, last, odd = last, head.last_offset, None
+            elif before is not None and before < head.base_offset:
+                last, odd = head.last_offset, None  # the one in front was too high
+            elif odd is None and before is not None:
+                odd = position
+            else:
+                break
+            position += head.size
+        return position if odd is None else odd, last
 
     def begins_batch(self, position: int) -> bool:
         """Return whether a sound entry begins at `position`, paying for it if not."""
@@ -331,11 +347,24 @@ def header_of(head: memoryview, position: int, offsets: Offsets | None) -> Heade
             and int(fields["leader_epoch"]) >= -1
         ):
             return None
-    elif offsets and head[17] & ~_LEGACY_ATTRIBUTES[magic]:
-        return None
+    elif offsets:
+        size = max(size, _said(head, magic))
+        if head[17] & ~_LEGACY_ATTRIBUTES[magic]:
+            return None
     if offsets and not offsets.last < base <= last <= offsets.highest:
         return None
     return Header(position=position, size=size, magic=magic, base_offset=base, last_offset=last)
+
+
+def _said(head: memoryview, magic: int) -> int:
+    """Return how long the lengths in a message of magic 0 or 1 say that it is; 0 for impossible."""
+    at = _LENGTHS[magic]
+    for _ in ("key", "value"):
+        length = int.from_bytes(head[at : at + 4], "big", signed=True)
+        if length < -1:
+            return 0
+        at += 4 + max(length, 0)
+    return at
 
 
 def _candidates(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from broker.consuming import consumed
 from broker.install import KAFKA_4
 from broker.kafka import Broker
 from broker.topics import TOPICS
@@ -25,7 +26,6 @@ pytestmark = pytest.mark.broker
 
 LOGTOOL = Path(sys.executable).parent / "logtool"
 HALF_A_BATCH = 40
-Records = dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]]
 
 
 def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -52,33 +52,6 @@ def tear(log_dir: Path) -> list[str]:
             log.write_bytes(data[:-1] + bytes([data[-1] ^ 0xFF]))
             options += ["--accept-loss", f"{topic}-{partition}"]
     return options
-
-
-def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> Records:
-    """Return (offset, key, value) of everything a consumer gets."""
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap, "group.id": "unused",
-            "enable.auto.commit": False, "isolation.level": isolation, "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )  # fmt: skip
-    found: Records = {key: [] for key in wanted}
-    consumer.assign([TopicPartition(*key, 0) for key in wanted])
-    left = set(wanted)
-    while left:
-        message = consumer.poll(30)
-        assert message is not None, f"nothing more of {left}"
-        key = message.topic(), message.partition()
-        if message.error():
-            assert message.error().name() == "_PARTITION_EOF", message.error()
-            left.discard(key)
-        else:
-            found[key].append((message.offset(), message.key(), message.value()))
-    consumer.close()
-    return found
 
 
 def is_stable(broker: Broker, topic: str) -> bool:

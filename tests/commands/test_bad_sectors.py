@@ -1,49 +1,15 @@
 """A disk that cannot read a part of one file: one line names file and byte, the rest is done."""
 
-import errno
 import mmap
 import os
 import shutil
-from contextlib import contextmanager
 
 import pytest
+from bad_sectors import SECTOR, bad_sector
 
-SECTOR = 4096
 BAD = "codec-none-0/00000000000000000000.log"
 AT = 2 * SECTOR
 LINE = f"{BAD}: byte {AT}: Input/output error"
-
-
-@contextmanager
-def bad_sector(path, position):
-    """Let no read of the file reach beyond a sector, as the system's own do.
-
-    What lies before it is given; EIO comes where a read begins in it.
-    """
-    status = path.stat()
-    honest = os.preadv, os.pread
-    met = []
-
-    def room(fd, size, offset):
-        found = os.fstat(fd)
-        if (found.st_dev, found.st_ino) != (status.st_dev, status.st_ino):
-            return size
-        if position <= offset < position + SECTOR:
-            met.append(offset)
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return min(size, position - offset) if offset < position else size
-
-    def preadv(fd, buffers, offset):
-        (buffer,) = buffers
-        return honest[0](fd, [buffer[: room(fd, len(buffer), offset)]], offset)
-
-    def pread(fd, size, offset):
-        return honest[1](fd, room(fd, size, offset), offset)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "preadv", preadv)
-        patch.setattr(os, "pread", pread)
-        yield met
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ NO_VERDICT = {
     "recover": "the verdict is whether there is something to do",
     "rebuild-index": "the verdict is whether there is something to do",
     "checkpoint rebuild": "the verdict is whether there is something to do",
+    **dict.fromkeys(("salvage", "undelete"), "the verdict is whether something was rejected"),
     "gaps": "the verdict is whether a gap may mean loss",
     "sanity": "the verdict is what the checks of a broker do not see",
     "scan": "writes findings as a table",
@@ -55,7 +56,7 @@ NO_VERDICT = {
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
     **dict.fromkeys(
-        ("groups",
+        ("groups", "salvage", "undelete",
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "checkpoint show", "checkpoint lint",
          "checkpoint rebuild", *METADATA),
@@ -66,7 +67,7 @@ NO_ROWS_TO_CUT = {
 }  # fmt: skip
 ORDERED = {
     **dict.fromkeys(
-        ("groups",
+        ("groups", "salvage", "undelete",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
@@ -75,7 +76,7 @@ ORDERED = {
 }  # fmt: skip
 WHOLE = {
     **dict.fromkeys(
-        ("groups",
+        ("groups", "salvage", "undelete",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
@@ -87,7 +88,7 @@ NO_START = {
         ("groups",
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
-         "quorum", *METADATA),
+         "quorum", "salvage", "undelete", *METADATA),
         "says nothing that differs from release to release",
     ),
 }  # fmt: skip

@@ -4,6 +4,7 @@ from importlib.resources import files
 import metadata_records
 import numpy as np
 import pytest
+from damage import damage_file, flip
 from group_records import OffsetsLog, data_log
 from jsonschema import Draft202012Validator
 from transaction_state import entry, write
@@ -21,6 +22,7 @@ from logtool.commands.views import (
     lookup,
     metadata,
     quorum,
+    salvage,
     sanity,
     scan,
     stat,
@@ -39,6 +41,8 @@ SCHEMAS = {
     "recover": actions.SCHEMA,
     "lookup": lookup.SCHEMA,
     "quorum": quorum.SCHEMA,
+    "salvage": salvage.SCHEMA,
+    "undelete": salvage.SCHEMA,
     "sanity": sanity.SCHEMA,
     "scan": scan.SCHEMA,
     "schema": schema.SCHEMA,
@@ -55,7 +59,7 @@ HERE = [name for name in SCHEMAS if name != "scan"]
 """Those that print without Spark; tests/pipeline/test_cli.py has the other."""
 GROUPS = ("checkpoint", "metadata")
 """Those that stand before another word."""
-FILES = {"recover": "plan"}
+FILES = {"recover": "plan", "undelete": "salvage"}
 """Schemas that have the name of another command."""
 
 
@@ -108,6 +112,13 @@ def contradicting(tmp_path):
     return home
 
 
+def _torn(source, target):
+    """Return a partition dir that has lost a batch inside of a transaction."""
+    log = small_log_dir(source, target, "tx.mixed-0") / "tx.mixed-0" / f"{0:020d}.log"
+    damage_file(log, flip, 2000)
+    return log.parent
+
+
 @pytest.fixture
 def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     """Return a function: real output of every kind, one object a line."""
@@ -153,6 +164,17 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
                 *("--apply", "--voters", "1@10.0.0.1:9093"),
                 small_log_dir(scenario("4.3.1/killed"), tmp_path / "q", "__cluster_metadata-0"),
             ],
+        ],
+        "salvage": [
+            [
+                "--output",
+                tmp_path / "saved",
+                _torn(scenario("4.3.1/killed"), tmp_path / "torn"),
+                tmp_path / "missing",
+            ],
+        ],
+        "undelete": [
+            ["--output", tmp_path / "back", scenario("4.3.1/killed")],
         ],
         "sanity": [
             ["--background-threads", "2", "--project", "segments=9", scenario("4.3.1/killed")],

@@ -1,0 +1,55 @@
+"""What `salvage` and `undelete` share: where they write, and one run of either."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        metavar="DIR",
+        parser=options.local_path,
+        help="Write what is saved into DIR, which must be new or empty and lie in no log dir.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What `salvage` is told; `undelete` is told the same."""
+
+    inputs: options.LocalInputs
+    output: Path
+    fill_from: "Sequence[Path]"
+    running: options.Running
+    printing: options.Printing
+
+    def run(self, *, deleted: bool) -> int:
+        """Save what can be saved and print it; returns the exit status."""
+        from logtool.commands.output import Report
+        from logtool.commands.views import salvage
+        from logtool.running.summary import ActionSummary
+        from logtool.salvage import Salvage
+        from logtool.salvage.writing import Output
+
+        settings, summary = self.printing.settings(), ActionSummary()
+        given = self.inputs.resolved()
+        report = Report(settings=settings, view=salvage.make(), summary=summary, inputs=given)
+        job = Salvage(
+            paths=given.paths,
+            output=Output(self.output),
+            fill_from=self.fill_from,
+            deleted=deleted,
+            selection=given.selection,
+            run=self.running.run(report.show),
+            summary=summary,
+        )
+        return salvage.run(job, report, summary)

@@ -1,0 +1,75 @@
+"""``logtool salvage``: every sound batch around damage, in new partition dirs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program import saved
+from logtool.commands.program.spread import spread
+
+FillFrom = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--fill-from",
+        metavar="DIR",
+        parser=options.local_path,
+        help="Take what is damaged or missing from another copy, in this log dir or partition dir, "
+        "where it is proved to be the same log; repeatable.",
+    ),
+]
+
+
+@spread
+def salvage(
+    *,
+    inputs: options.LocalInputs,
+    output: saved.Output,
+    fill_from: FillFrom = None,
+    running: options.Running,
+    printing: options.Printing,
+) -> None:
+    """Save every sound batch of damaged logs into new partition dirs, and say what is left.
+
+    A broker cuts a log at its first bad batch, with all sound ones behind it. Here the log goes on
+    behind damage: each sound batch is written with its bytes and its offset into
+    DIR/partitions/TOPIC-N, in the same segments, with indexes, producer snapshots and leader epochs
+    as a broker's recovery makes them. PATH is only read. A broker loads these directories in place
+    of the damaged ones: stop it first, move the old directory away, and give the new one to the
+    broker's user.
+
+    What is not taken over goes into DIR/rejects, with a line for each range in DIR/manifest.ndjson:
+    the file, the bytes, the offsets that can have been in it, the reason, CRC-32C and SHA-256. That
+    is damage; sectors that the disk does not give, each read again by itself; sound batches whose
+    offset or leader epoch contradicts those around, as no CRC covers these; batches of offsets that
+    the next segment holds; and segments that a truncation had removed. A sound batch in the value
+    of a damaged record is not taken for one of the log. Transactions that were open where something
+    is missing are told: they may have lost records, or their marker. No marker is made up.
+
+    A partition that comes twice, as from two brokers, lies in DIR/partitions.2 the second time; the
+    metadata log lies in DIR/metadata.
+
+    With --fill-from, what is missing is taken from another copy of the partition. The batches
+    before and behind it must be the same there, in offsets, leader epoch, CRC and size; behind the
+    last batch the leader epochs must agree; or more than half of the damaged bytes. What is not
+    proved so is not taken, and the manifest says why. A first output may be a copy for a second
+    run, with what a failing disk gives then.
+
+    Examples:
+      logtool salvage --output /mnt/saved /var/lib/kafka/data/orders-0
+      logtool salvage --output /mnt/saved --topic 'orders*' /var/lib/kafka/data
+      logtool salvage --output /mnt/saved --fill-from /mnt/broker-2/data /var/lib/kafka/data
+
+    Exit status:
+      0    all was saved, or filled from another copy
+      1    something was rejected, or a broker would not start with what was saved
+      2    the command line makes no sense
+      4    incomplete: nothing matched, or some input could not be read, or DIR not be written
+      5    refused: DIR is not empty or lies in a log dir, or has too little room
+      6    --max-duration ran out; the partitions saved until then are whole
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    given = saved.Saved(inputs, output, fill_from or (), running, printing)
+    raise typer.Exit(given.run(deleted=False))

@@ -1,0 +1,103 @@
+"""How salvaged logs look: what was saved of each partition, and what was not."""
+
+from collections import Counter
+
+from logtool.commands.output import Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object, columns
+from logtool.errors import UnreadableError
+from logtool.exits import Exit
+from logtool.formats import wording
+from logtool.running.summary import ActionSummary
+from logtool.salvage import Salvage
+
+SCHEMA = "logtool.salvage/1"
+_COLUMNS = columns(
+    "type", "topic", "partition", "path", "target", "log_start_offset", "log_end_offset",
+    "segments", "batches", "records", "bytes", "filled_batches", "filled_bytes", "rejects",
+    "rejected_bytes", "outcome", "position", "length", "kind", "first_offset", "last_offset",
+    "filled_from", "proof", "crc32c", "sha256", "producer_id", "producer_epoch", "lost_from",
+    "reason",
+)  # fmt: skip
+_MARKDOWN = columns("type", "path", "batches", "records", "rejects", "reason")
+_ROWS = frozenset({"partition", "reject", "transaction"})
+
+
+def make() -> View:
+    """Return the view of `salvage` and `undelete`."""
+    return View(
+        schema=SCHEMA,
+        columns=_COLUMNS,
+        layout=lambda obj: _MARKDOWN if obj["type"] in _ROWS else None,
+        lines={"table": _line},
+        row_types=_ROWS,
+        sparse=True,
+    )
+
+
+def run(job: Salvage, report: Report, summary: ActionSummary) -> Exit:
+    """Print what a run saves and what it does not; returns the exit status."""
+    counts: Counter[str] = Counter()
+    with report:
+        for item in job:
+            if isinstance(item, dict):
+                counts[item["type"]] += 1
+                if item["type"] == "partition":
+                    counts["rejects"] += item["rejects"]
+                    counts["filled"] += item["filled_batches"]
+                report.item(item)
+            elif isinstance(item, UnreadableError):
+                summary.add(item)
+                report.unreadable(item)
+            else:
+                summary.refused = True
+                report.refused(item)
+    status = report.exit_status()
+    report.note(_last_line(job, counts), {0: "good", 1: "warning"}.get(int(status)))
+    return status
+
+
+def _last_line(job: Salvage, counts: Counter[str]) -> str:
+    summary = job.summary
+    batches = text.count(summary.batches, "batch", "batches")
+    line = f"{text.state(summary)}{batches} of {text.count(summary.partitions, 'partition')} saved"
+    if counts["filled"]:
+        line += f", {counts['filled']:,} of them from other copies"
+    if counts["rejects"]:
+        line += f"; {text.count(counts['rejects'], 'range')} rejected"
+    return f"{line} in {text.escape(str(job.output.path))}"
+
+
+def _line(obj: Object) -> str | None:
+    """Return an object as a person reads it."""
+    if obj["type"] == "partition":
+        return _partition(obj)
+    if obj["type"] == "transaction":
+        return f"  transaction  {text.escape(obj['reason'])}"
+    if obj["type"] != "reject":
+        return None
+    place = f"{text.escape(obj['path'])} @{obj['position']}, {text.size(obj['length'])}"
+    line = f"  {obj['kind']:<11}  {place}: {text.escape(obj['reason'])}"
+    first, last = obj["first_offset"], obj["last_offset"]
+    if first is not None:
+        span = wording.offsets(first, last) if last is not None else f"offsets from {first} on"
+        line += f"; {span}"
+    if obj["filled_from"]:
+        line += f"; filled from {text.escape(obj['filled_from'])}: {obj['proof']}"
+    elif obj["proof"]:
+        line += f"; {text.escape(obj['proof'])}"
+    return line
+
+
+def _partition(obj: Object) -> str:
+    span = wording.extent(obj["log_start_offset"], obj["log_end_offset"])
+    saved = text.count(obj["batches"], "batch", "batches")
+    said = [f"{text.escape(obj['path'])}: {saved} saved, {span}"]
+    if obj["filled_batches"]:
+        said.append(f"{obj['filled_batches']:,} of them from another copy")
+    if obj["rejects"]:
+        ranges = text.count(obj["rejects"], "range")
+        said.append(f"{ranges} rejected ({text.size(obj['rejected_bytes'])})")
+    if obj["reason"]:
+        said.append(f"A BROKER WOULD NOT START: {text.escape(obj['reason'])}")
+    return ", ".join(said)

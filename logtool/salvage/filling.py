@@ -1,0 +1,297 @@
+"""What one copy of a log lacks, taken from another: only where it is proved to be the same log.
+
+The proof is that of replication: a leader writes an offset of its epoch once, and a follower takes
+it over with all that stands before it. So where two logs hold the same batch (offsets, leader
+epoch, CRC and size), they are the same up to there.
+
+* A hole before a batch that both hold is filled with what the other copy has up to that batch, if
+  the batch before the hole is the same, too.
+* Behind the last batch nothing of ours proves anything but the epochs: the other copy's batches are
+  taken as far as each is of the epoch that our ``leader-epoch-checkpoint`` has for its offset, or,
+  without such a file, of the epoch of our last batch.
+* Without any batch of ours that file decides, if ``partition.metadata`` has one topic id in both.
+* Else, if the other copy's batches are as long as what is damaged and more than half of the bytes
+  are the same, those are what was there; or as many as end with one whose header is left.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from logtool.disk import partition
+from logtool.disk.partition import Partition, Segment
+from logtool.errors import UnreadableError
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import BatchTable
+from logtool.loading.shadow import ShadowFile
+from logtool.salvage import parts as made
+from logtool.salvage.parts import FILLABLE, Edge, Extent, Part, Reject
+from logtool.salvage.patient import Patient
+from logtool.salvage.reading import take
+from logtool.segment import walk
+
+_MOST_COMPARED = 64 * 1024 * 1024
+"""Bytes of damage that are compared with another copy."""
+_LEAST_COMPARED = 26
+"""Bytes of the smallest message: fewer prove nothing."""
+_HEADER = 21
+"""Bytes that hold offset, size and CRC of an entry, whatever its magic."""
+Rows = Sequence[tuple[int, int]]
+"""(leader epoch, start offset) in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place where something is missing."""
+
+    before: Edge | None
+    """The batch in front of it; None at the start of the log."""
+    behind: Edge | None
+    """The batch behind it; None at its end."""
+    rejects: tuple[Reject, ...]
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether offsets are missing."""
+        if self.before is None or self.behind is None:
+            return True
+        return self.behind.base_offset > self.before.last_offset + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Batches of one file of another copy, and whether damage stands before them."""
+
+    path: Path
+    table: BatchTable
+    torn: bool
+
+
+def fill(
+    ours: Partition,
+    found: Sequence[Part],
+    replicas: Sequence[Path],
+    epochs: Rows,
+    bases: Sequence[int],
+) -> Iterator[Part | UnreadableError]:
+    """Yield the parts of a log with its holes filled, in order.
+
+    `replicas` are partition dirs of other copies, the first that helps is taken; `bases` are those
+    of the segments that will be written, at which extents are divided.
+    """
+    pending: list[Part] = []
+    before: Edge | None = None
+    for part in [*found, None]:
+        if isinstance(part, Reject):
+            pending.append(part)
+            continue
+        rejects = tuple(one for one in pending if isinstance(one, Reject))
+        behind = part.first if part else None
+        hole = Hole(before, behind, rejects)
+        wanted = any(one.kind in FILLABLE for one in rejects) or part is None
+        if wanted and hole.has_room:
+            yield from _filled(hole, replicas, epochs, bases, topic_id(ours))
+        else:
+            yield from rejects
+        pending = []
+        if part:
+            yield part
+            before = part.last
+
+
+def topic_id(listed: Partition) -> bytes | None:
+    """Return what is in ``partition.metadata``, None where that cannot be read."""
+    file = listed.fixed.get(FileKind.PARTITION_METADATA)
+    try:
+        return ShadowFile(file, file.size).read() if file else None
+    except UnreadableError:
+        return None
+
+
+def _filled(
+    hole: Hole,
+    replicas: Sequence[Path],
+    epochs: Rows,
+    bases: Sequence[int],
+    own_id: bytes | None,
+) -> Iterator[Part | UnreadableError]:
+    why = "no other copy holds offsets that are missing here"
+    for path in replicas:
+        try:
+            copy = partition.read(path)
+            stretches = list(_stretches(copy, hole))
+        except UnreadableError as error:
+            yield error
+            continue
+        known = epochs if hole.before or topic_id(copy) == own_id is not None else ()
+        chosen, reason = _proved(hole, stretches, known)
+        if chosen:
+            whole = sum(int(one.table.size.sum()) for one in chosen) >= sum(
+                one.length for one in hole.rejects if one.kind in FILLABLE
+            )
+            for one in hole.rejects:
+                taken = path if one.kind in FILLABLE and (whole or hole.behind) else None
+                yield replace(one, filled_from=taken, proof=reason)
+            for stretch in chosen:
+                yield from _divided(stretch, bases)
+            return
+        why = reason or why
+    for one in hole.rejects:
+        yield replace(one, proof=f"nothing was taken from another copy: {why}")
+
+
+def _stretches(copy: Partition, hole: Hole) -> Iterator[_Stretch]:
+    """Yield what another copy has from the batch before a hole up to the one behind it."""
+    low = hole.before.base_offset if hole.before else -1
+    high = hole.behind.last_offset if hole.behind else 2**63 - 1
+    for segment in copy.segments:
+        beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
+        if beyond or segment.base_offset > high:
+            continue
+        yield from _of_segment(segment, low, high)
+
+
+def _of_segment(segment: Segment, low: int, high: int) -> Iterator[_Stretch]:
+    torn = False
+    with segment.log.open() as log:
+        for chunk in walk.scan(Patient(log), base_offset=segment.base_offset, payload=False):
+            if chunk.damage:
+                torn = True
+                continue
+            table = chunk.table
+            rows = np.flatnonzero((table.last_offset >= low) & (table.base_offset <= high))
+            if len(rows):
+                yield _Stretch(segment.log.path, take(table, rows), torn)
+                torn = False
+
+
+def _proved(
+    hole: Hole, stretches: Sequence[_Stretch], epochs: Rows
+) -> tuple[list[_Stretch], str | None]:
+    """Return what of another copy fills a hole, and why; or nothing, and why not."""
+    edges = [_edges(stretch, hole) for stretch in stretches]
+    inner = [_between(stretch, hole) for stretch in stretches]
+    inner = [stretch for stretch in inner if len(stretch.table)]
+    if not inner:
+        return [], None
+    before = hole.before is None or any(edge[0] for edge in edges)
+    behind = any(edge[1] for edge in edges)
+    if hole.behind is not None and behind and before:
+        return inner, "the batches before and behind it are the same in both copies"
+    if hole.behind is not None or not before:
+        return [], "the batches around it are not the same in that copy"
+    agreed = _agreeing(hole, inner)
+    vouched = hole.before is not None or epochs
+    taken = list(_of_our_epochs(hole.before, inner, epochs)) if vouched else []
+    if _count(agreed) > _count(taken):
+        return agreed, "what is left of the bytes agrees with that copy"
+    if not taken:
+        return [], "no leader epoch here says that the batches of that copy are of the same log"
+    return taken, "the leader epochs agree, and what stands before it is the same in both copies"
+
+
+def _count(stretches: Sequence[_Stretch]) -> int:
+    return sum(len(stretch.table) for stretch in stretches)
+
+
+def _edges(stretch: _Stretch, hole: Hole) -> tuple[bool, bool]:
+    """Return whether the batches before and behind a hole are in a stretch."""
+
+    def holds(edge: Edge | None) -> bool:
+        if edge is None:
+            return False
+        rows = np.flatnonzero(stretch.table.last_offset == edge.last_offset).tolist()
+        return any(made.edge(stretch.table, row) == edge for row in rows)
+
+    return holds(hole.before), holds(hole.behind)
+
+
+def _between(stretch: _Stretch, hole: Hole) -> _Stretch:
+    table = stretch.table
+    low = hole.before.last_offset if hole.before else -1
+    high = hole.behind.base_offset if hole.behind else 2**63 - 1
+    rows = np.flatnonzero((table.base_offset > low) & (table.last_offset < high))
+    return replace(stretch, table=take(table, rows))
+
+
+def _of_our_epochs(
+    last: Edge | None, inner: Sequence[_Stretch], epochs: Rows
+) -> Iterator[_Stretch]:
+    """Yield the batches behind our last one that are of the epochs that our log had there."""
+    known = [(start, epoch) for epoch, start in epochs]
+    end, own = (last.last_offset + 1, last.leader_epoch) if last else (0, -1)
+    for stretch in inner:
+        table, good = stretch.table, 0
+        for row in range(len(table)):
+            at = bisect_right(known, (int(table.base_offset[row]), 2**31))
+            epoch = known[at - 1][1] if at else own
+            if int(table.leader_epoch[row]) != epoch or epoch < 0:
+                break
+            if int(table.base_offset[row]) < end:
+                break
+            end, good = int(table.last_offset[row]) + 1, row + 1
+        if good:
+            yield replace(stretch, table=take(table, np.arange(good)))
+        if good < len(table):
+            return
+
+
+def _agreeing(hole: Hole, inner: Sequence[_Stretch]) -> list[_Stretch]:
+    """Return the batches of another copy that the damaged bytes are, as far as they are left.
+
+    That is all where they are as long and more than half of the bytes are the same. Else it is
+    those up to the last one whose header still stands in its place, offset, size and CRC.
+    """
+    size = sum(one.length for one in hole.rejects)
+    if not _LEAST_COMPARED <= size <= _MOST_COMPARED:
+        return []
+    ours = b"".join(_bytes(one.path, one.position, one.length) for one in hole.rejects)
+    theirs = b"".join(
+        _bytes(stretch.path, extent.position, extent.size)
+        for stretch in inner
+        for extent in _divided(stretch, ())
+    )
+    torn = hole.behind is None and len(theirs) > size
+    least = min(size, len(theirs))
+    one, other = (np.frombuffer(data[:least], np.uint8) for data in (ours, theirs))
+    if (len(theirs) == size or torn) and int((one == other).sum()) * 2 > size:
+        return list(inner)
+    sizes = np.concatenate([stretch.table.size for stretch in inner])
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    same = [at for at in starts if _same_header(ours, theirs, at)]
+    return list(_first(inner, starts.index(same[-1]) + 1)) if same else []
+
+
+def _same_header(ours: bytes, theirs: bytes, at: int) -> bool:
+    return len(ours) >= at + _HEADER and ours[at : at + _HEADER] == theirs[at : at + _HEADER]
+
+
+def _first(inner: Sequence[_Stretch], count: int) -> Iterator[_Stretch]:
+    """Yield the first `count` batches of stretches."""
+    for stretch in inner:
+        if count <= 0:
+            return
+        yield replace(stretch, table=take(stretch.table, np.arange(min(count, len(stretch.table)))))
+        count -= len(stretch.table)
+
+
+def _bytes(path: Path, position: int, size: int) -> bytes:
+    from logtool.disk.files import LogFile
+
+    with LogFile(path) as log:
+        data = bytearray(size)
+        count = Patient(log).read_into(memoryview(data), position)
+        return bytes(data[:count]) + bytes(size - count)
+
+
+def _divided(stretch: _Stretch, bases: Sequence[int]) -> Iterator[Extent]:
+    """Yield the extents of a stretch: none reaches over the base of a segment."""
+    table = stretch.table
+    apart = table.position[1:] != (table.position + table.size)[:-1]
+    for base in bases:
+        apart = apart | ((table.base_offset[1:] >= base) & (table.base_offset[:-1] < base))
+    for rows in np.split(np.arange(len(table)), np.flatnonzero(apart) + 1):
+        yield made.extent(stretch.path, take(table, rows), filled=True)

@@ -1,0 +1,223 @@
+"""One run of `salvage` or `undelete`: log by log, into one output."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from logtool.disk.log_dir import Selection
+from logtool.errors import LogtoolError, RefusedError, UnreadableError
+from logtool.formats import leader_epoch_checkpoint, names
+from logtool.formats.names import FileKind, TopicPartition
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.running.run import Run
+from logtool.running.summary import ActionSummary
+from logtool.running.workers import OutOfTimeError
+from logtool.salvage import filling, reading, transactions
+from logtool.salvage.parts import Extent, Kind, Part, Reject
+from logtool.salvage.reading import Piece, Reading
+from logtool.salvage.sources import Source, copies, sources
+from logtool.salvage.writing import Output
+
+Object = dict[str, Any]
+Segments = list[tuple[int, Sequence[Extent]]]
+_UNKNOWN_OFFSETS = frozenset({Kind.DAMAGE, Kind.UNREADABLE, Kind.MISSING})
+
+
+@dataclass(slots=True)
+class Salvage:
+    """One run: iterate for what was saved and what was not; errors come among the objects."""
+
+    paths: Sequence[Path]
+    output: Output
+    fill_from: Sequence[Path] = ()
+    """Log dirs or partition dirs of other copies; the first that helps is taken."""
+    deleted: bool = False
+    """Whether what waits for its deletion is wanted, and nothing else."""
+    selection: Selection = field(default_factory=Selection)
+    run: Run = field(default_factory=Run)
+    summary: ActionSummary = field(default_factory=ActionSummary)
+
+    def __iter__(self) -> Iterator[Object | LogtoolError]:
+        found: list[Source] = []
+        for one in sources(self.paths, self.selection, deleted=self.deleted):
+            if isinstance(one, Source):
+                found.append(one)
+            else:
+                yield one
+        size = sum(one.size for one in found)
+        homes = {one.listed.path.resolve().parent for one in found}
+        self.output.check([*homes, *(path.resolve() for path in self.fill_from)], size)
+        self.run.bytes_total += size
+        log_starts: dict[TopicPartition, int] = {}
+        for source in found:
+            try:
+                yield from self._partition(source, log_starts)
+            except (UnreadableError, RefusedError) as error:
+                yield error
+            except OutOfTimeError:
+                self.summary.out_of_budget = True
+                break
+        if found:
+            self.output.finish(log_starts)
+
+    def _partition(
+        self, source: Source, log_starts: dict[TopicPartition, int]
+    ) -> Iterator[Object | LogtoolError]:
+        self.run.path = source.listed.path
+        found: list[Part] = []
+        for item in self._found(source):
+            if isinstance(item, LogtoolError):
+                yield item
+            else:
+                found.append(item)
+        parts: list[Part] = []
+        for item in self._filled(source, found):
+            if isinstance(item, LogtoolError):
+                yield item
+            else:
+                parts.append(item)
+        logs = _segments(parts, source)
+        extents = [part for part in parts if isinstance(part, Extent)]
+        end = extents[-1].last.last_offset + 1 if extents else 0
+        start = source.log_start if source.log_start <= end else 0
+        saved, rejected = self.output.place(source.name)
+        loaded = self.output.partition(
+            saved,
+            logs,
+            _beside(source, end),
+            Start(clean=False, log_start=start, now_ms=time.time_ns() // 1_000_000),
+        )
+        if logs and start > logs[0][0]:
+            log_starts[source.key] = start
+        rejects = [part for part in parts if isinstance(part, Reject)]
+        about = {"topic": source.key[0], "partition": source.key[1]}
+        made = _about(source, parts, loaded, saved)
+        for obj in (made, *({**one.as_json(), **about} for one in transactions.torn(parts))):
+            self.output.note(obj)
+            yield obj
+        for one in rejects:
+            yield {**self.output.reject(rejected, one), **about}
+        self._count(made, rejects, loaded)
+
+    def _found(self, source: Source) -> Iterator[Part | LogtoolError]:
+        """Yield the parts of all segments, in order."""
+        zombies = source.zombies()
+        logs = [(base, file) for base, file in source.logs if base not in zombies]
+        ends = [*(base for base, _ in logs[1:]), None]
+        pieces = [
+            Piece(file, base, end) for (base, file), end in zip(logs, ends, strict=bool(logs))
+        ]
+        by_base: dict[int, list[Part]] = {}
+        total = sum(piece.log.size for piece in pieces)
+        with self.run.workers(reading.read, total) as workers:
+            for read in workers.run(pieces, lambda piece: -piece.log.size):
+                if isinstance(read, OutOfTimeError):
+                    raise read
+                if isinstance(read, Reading):
+                    by_base[read.piece.base_offset] = list(read.found)
+                else:
+                    yield read
+        for base, file in source.logs:
+            if base in zombies:
+                zombie = zombies[base]
+                one = Reject(file.path, 0, file.size, Kind.ZOMBIE, zombie.reason, base)
+                by_base[base] = [replace(one, last_offset=zombie.last_offset)]
+        for base in source.lost_logs:
+            path = source.listed.path / names.format_partition_file(base, FileKind.LOG)
+            text = "the log is gone, and an index of it is left"
+            by_base.setdefault(base, []).append(Reject(path, 0, 0, Kind.MISSING, text))
+        yield from _bounded([part for base in sorted(by_base) for part in by_base[base]])
+
+    def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
+        replicas = copies(source.name, self.fill_from)
+        if not replicas:
+            yield from found
+            return
+        epochs = source.epochs()
+        yield from filling.fill(source.listed, found, replicas, epochs, source.bases)
+
+    def _count(self, made: Object, rejects: Sequence[Reject], loaded: Loaded) -> None:
+        summary = self.summary
+        summary.partitions += 1
+        summary.segments += made["segments"]
+        summary.batches += made["batches"]
+        summary.records += made["records"]
+        summary.bytes += made["bytes"]
+        lost = any(one.filled_from is None for one in rejects)
+        summary.to_do |= lost or loaded.outcome is not Outcome.LOADS
+
+
+def _bounded(found: list[Part]) -> Iterator[Part]:
+    """Yield the parts; those without offsets of their own get those that are missing there."""
+    before: int | None = None
+    for number, part in enumerate(found):
+        if isinstance(part, Extent):
+            before = part.last.last_offset
+        elif part.kind in _UNKNOWN_OFFSETS:
+            behind = next((p for p in found[number:] if isinstance(p, Extent)), None)
+            first = None if before is None else before + 1
+            last = None if behind is None else behind.first.base_offset - 1
+            if first is not None and last is not None and last < first:
+                first = last = None
+            part = replace(part, first_offset=first, last_offset=last)
+        yield part
+
+
+def _segments(parts: Sequence[Part], source: Source) -> Segments:
+    """Return the segments to be written: those of the log, and of another copy behind its end."""
+    grouped: dict[int, list[Extent]] = {base: [] for base in source.bases}
+    own = [part for part in parts if isinstance(part, Extent) and not part.filled]
+    end = own[-1].last.last_offset if own else -1
+    for part in parts:
+        if not isinstance(part, Extent):
+            continue
+        first = part.first.base_offset
+        theirs = int(part.path.name.partition(".")[0])
+        at = bisect_right(sorted(grouped), first) - 1
+        base = sorted(grouped)[at] if at >= 0 else theirs
+        if part.filled and first > end and theirs > max(base, end):
+            base = theirs
+        grouped.setdefault(base, []).append(part)
+    last = max(grouped, default=0)
+    empty = {base for base, file in source.logs if not file.size}
+    kept = (base for base in sorted(grouped) if grouped[base] or base in empty or base == last)
+    return [(base, grouped[base]) for base in kept]
+
+
+def _beside(source: Source, end: int) -> dict[str, bytes]:
+    """Return the small files that are taken over."""
+    rows = [(epoch, start) for epoch, start in source.epochs() if start < end]
+    content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(rows))
+    found = {FileKind.LEADER_EPOCH_CHECKPOINT.value: content}
+    topic_id = filling.topic_id(source.listed)
+    if topic_id:
+        found[FileKind.PARTITION_METADATA.value] = topic_id
+    return found
+
+
+def _about(source: Source, parts: Sequence[Part], loaded: Loaded, target: Path) -> Object:
+    extents = [part for part in parts if isinstance(part, Extent)]
+    left = [part for part in parts if isinstance(part, Reject) and part.filled_from is None]
+    loads = loaded.outcome is Outcome.LOADS
+    return {
+        "type": "partition",
+        "path": str(source.listed.path),
+        "target": str(target),
+        "topic": source.key[0],
+        "partition": source.key[1],
+        "log_start_offset": loaded.log_start,
+        "log_end_offset": loaded.log_end,
+        "segments": len({extent.path for extent in extents}),
+        "batches": sum(extent.batches for extent in extents),
+        "records": sum(extent.records for extent in extents),
+        "bytes": sum(extent.size for extent in extents),
+        "filled_batches": sum(extent.batches for extent in extents if extent.filled),
+        "filled_bytes": sum(extent.size for extent in extents if extent.filled),
+        "rejects": len(left),
+        "rejected_bytes": sum(one.length for one in left),
+        "outcome": str(loaded.outcome),
+        "reason": None if loads else loaded.reason,
+    }

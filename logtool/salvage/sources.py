@@ -1,0 +1,184 @@
+"""Which logs are salvaged together: those of a partition dir, or what of it waits for deletion."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.checks import small_files
+from logtool.disk import log_dir as log_dirs
+from logtool.disk import partition
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import File, Partition
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import (
+    DirectoryKind,
+    FileKind,
+    FileState,
+    PartitionDirectory,
+    TopicPartition,
+)
+from logtool.loading import epochs, zombies
+from logtool.loading.loaded import Zombie
+from logtool.loading.reading import OfflineError, StartFailsError
+from logtool.loading.segments import NEWEST, LoadedSegment
+from logtool.loading.shadow import Shadow, ShadowFile
+
+_OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.STRAY)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One log to be salvaged."""
+
+    listed: Partition
+    log_start: int
+    deleted: bool = False
+    """Whether it is what waits for its deletion."""
+
+    @property
+    def key(self) -> TopicPartition:
+        """Return topic and partition; the name of the directory tells both."""
+        return self.listed.topic or "", self.listed.number or 0
+
+    @property
+    def name(self) -> str:
+        """Return the name of its directory in the output."""
+        return "{}-{}".format(*self.key)
+
+    @property
+    def logs(self) -> list[tuple[int, File]]:
+        """Return the logs by base offset."""
+        if not self.deleted or _is_deleted_dir(self.listed):
+            live = [(one.base_offset, one.log) for one in self.listed.segments]
+        else:
+            live = []
+        gone = [
+            (file.name.offset or 0, file)
+            for file in (self.listed.leftovers if self.deleted else ())
+            if file.name.kind is FileKind.LOG and file.name.state is FileState.DELETED
+        ]
+        return sorted({base: (base, file) for base, file in (*gone, *live)}.values(), key=_base)
+
+    @property
+    def bases(self) -> list[int]:
+        """Return the base offsets of all segments, those with a lost log among them."""
+        return sorted({*(base for base, _ in self.logs), *self.lost_logs})
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the logs."""
+        return sum(file.size for _, file in self.logs)
+
+    @property
+    def lost_logs(self) -> list[int]:
+        """Return the base offsets of logs that are gone while indexes of theirs are there."""
+        if self.deleted:
+            return []
+        return sorted({file.name.offset or 0 for file in self.listed.orphans})
+
+    def epochs(self) -> list[tuple[int, int]]:
+        """Return the rows of ``leader-epoch-checkpoint``, none where it cannot be read."""
+        file = self.listed.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+        if file is None:
+            return []
+        try:
+            return epochs.read(ShadowFile(file, file.size).read()).rows
+        except (UnreadableError, OfflineError, StartFailsError):
+            return []
+
+    def zombies(self) -> dict[int, Zombie]:
+        """Return the segments that a truncation had removed, by base offset."""
+        if self.deleted:
+            return {}
+        shadow = Shadow(self.listed.path, self.listed.files())
+        segments = [
+            LoadedSegment(shadow=shadow, base_offset=base, state=FileState.LIVE, kafka=NEWEST)
+            for base, _ in self.logs
+        ]
+        try:
+            return zombies.find(shadow, segments, self.epochs())[0]
+        except UnreadableError:
+            return {}
+
+
+def sources(
+    paths: Sequence[Path], selection: Selection, *, deleted: bool
+) -> Iterator[Source | UnreadableError]:
+    """Yield the logs of log dirs and partition dirs, and why some cannot be listed."""
+    for path in paths:
+        try:
+            if log_dirs.classify(path) is PathKind.LOG_DIR:
+                yield from _of_log_dir(path, selection, deleted=deleted)
+            else:
+                yield from _of_partition(path, deleted=deleted)
+        except UnreadableError as error:
+            yield error
+
+
+def _of_log_dir(
+    path: Path, selection: Selection, *, deleted: bool
+) -> Iterator[Source | UnreadableError]:
+    home = log_dirs.read(path)
+    starts = _log_starts(home)
+    for folder, directory in home.partitions:
+        wanted = directory.kind is DirectoryKind.DELETE if deleted else False
+        if not selection.takes(directory) or (directory.kind not in _OF_TODAY and not wanted):
+            continue
+        try:
+            yield from _kept(Source(partition.read(folder), _start(starts, directory), deleted))
+        except UnreadableError as error:
+            yield error
+
+
+def _of_partition(path: Path, *, deleted: bool) -> Iterator[Source | UnreadableError]:
+    if not path.is_dir():
+        raise UnreadableError(path, "is no log dir and no partition dir")
+    listed = partition.read(path)
+    if not isinstance(listed.directory, PartitionDirectory):
+        raise UnreadableError(path, "is not named TOPIC-PARTITION")
+    starts: dict[TopicPartition, int] = {}
+    with suppress(UnreadableError):  # it may have been taken out of its log dir
+        starts = _log_starts(log_dirs.read(path.resolve().parent))
+    yield from _kept(Source(listed, _start(starts, listed.directory), deleted))
+
+
+def _kept(source: Source) -> Iterator[Source]:
+    if source.logs or source.lost_logs:
+        yield source
+
+
+def _start(starts: dict[TopicPartition, int], directory: PartitionDirectory) -> int:
+    return starts.get((directory.topic, directory.partition), 0)
+
+
+def _log_starts(home: log_dirs.DataDir) -> dict[TopicPartition, int]:
+    file = home.files.get(FileKind.LOG_START_CHECKPOINT)
+    if file is None:
+        return {}
+    try:
+        rows = small_files.read_offsets(file, beside_metadata_log=False)
+    except UnreadableError:
+        return {}
+    return rows if isinstance(rows, dict) else {}
+
+
+def _base(item: tuple[int, File]) -> int:
+    return item[0]
+
+
+def _is_deleted_dir(listed: Partition) -> bool:
+    return getattr(listed.directory, "kind", None) is DirectoryKind.DELETE
+
+
+def copies(name: str, dirs: Sequence[Path]) -> list[Path]:
+    """Return the partition dirs of that name in other log dirs, or that are given themselves."""
+    found = []
+    for path in dirs:
+        directory = names.parse_directory(path.resolve().name)
+        own = isinstance(directory, PartitionDirectory) and path.resolve().name == name
+        folder = path if own else path / name
+        if folder.is_dir():
+            found.append(folder)
+    return found

@@ -1,0 +1,178 @@
+"""The directory that salvage makes: new partition dirs, rejects and a manifest.
+
+    DIR/partitions/TOPIC-N/    logs, indexes, snapshots and epochs as a broker's recovery makes them
+    DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over
+    DIR/manifest.ndjson        a line for each of them, and for each partition
+
+``partitions`` has the form of a log dir, and nothing in it but partition dirs and a checkpoint. A
+partition that comes a second time lies in ``partitions.2``; the metadata log, which only belongs
+beside its own ``meta.properties``, in ``metadata``.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from crc32c import crc32c
+
+from logtool.apply import disk, outside
+from logtool.apply.held import HeldDir
+from logtool.apply.steps import Look
+from logtool.disk import partition
+from logtool.disk.files import LogFile
+from logtool.errors import RefusedError, UnreadableError, UnwritableError
+from logtool.formats import names, offset_checkpoint, wording
+from logtool.formats.names import FileKind, TopicPartition
+from logtool.loading import loader
+from logtool.loading.loaded import Loaded, Start
+from logtool.salvage.parts import Extent, Reject
+from logtool.salvage.patient import Patient
+
+_BLOCK = 1024 * 1024
+_METADATA = f"{names.CLUSTER_METADATA}-0"
+_SPARE = 64 * 1024 * 1024
+"""Bytes left free on the disk that is written to."""
+
+
+class Output:
+    """A new directory with what was saved."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self._turns: Counter[str] = Counter()
+        self._held: HeldDir | None = None
+        self._lines: list[bytes] = []
+
+    def check(self, log_dirs: Iterable[Path], size: int) -> None:
+        """RefusedError where it is in use, lies in a log dir, or has no room for `size` bytes."""
+        for log_dir in log_dirs:
+            outside.check(self.path, log_dir)
+        parent = next(path for path in (self.path, *self.path.parents) if path.exists())
+        free = shutil.disk_usage(parent).free
+        if free < size + _SPARE:
+            need, there = wording.size(size + _SPARE), wording.size(free)
+            raise RefusedError(f"{self.path}: needs up to {need}, and there is room for {there}")
+
+    def _home(self, path: Path) -> HeldDir:
+        if self._held is None:
+            parent = HeldDir(self.path.parent)
+            exists = self.path.exists()
+            self._held = HeldDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
+        home = self._held
+        for folder in (*reversed(path.relative_to(self.path).parents[:-1]), path):
+            target = self.path / folder
+            home = HeldDir(target, home) if target.exists() else disk.make_dir(home, target)
+        return home
+
+    def note(self, obj: dict[str, Any]) -> None:
+        """Add a line to the manifest."""
+        self._lines.append(json.dumps(obj).encode() + b"\n")
+
+    def place(self, name: str) -> tuple[Path, Path]:
+        """Return the directories for what is saved and what is rejected of the next partition."""
+        self._turns[name] += 1
+        turn = f".{self._turns[name]}" if self._turns[name] > 1 else ""
+        kind = "metadata" if name == _METADATA else "partitions"
+        return self.path / f"{kind}{turn}" / name, self.path / f"rejects{turn}" / name
+
+    def reject(self, folder: Path, one: Reject) -> dict[str, Any]:
+        """Write the bytes of a reject; returns its JSON object."""
+        obj = {**one.as_json(), "crc32c": None, "sha256": None, "target": None}
+        if one.length:
+            target = folder / f"{one.path.name}@{one.position}-{one.length}"
+            digest = _Digest()
+            disk.write_new(self._home(folder), target, digest.of(_bytes(one)))
+            obj |= {"crc32c": digest.crc, "sha256": digest.sha.hexdigest(), "target": str(target)}
+        self.note(obj)
+        return obj
+
+    def partition(
+        self,
+        folder: Path,
+        logs: Sequence[tuple[int, Sequence[Extent]]],
+        beside: dict[str, bytes],
+        start: Start,
+    ) -> Loaded:
+        """Write the logs of a partition, and all that a broker's recovery makes of them."""
+        home = self._home(folder)
+        for base, extents in logs:
+            target = folder / names.format_partition_file(base, FileKind.LOG)
+            disk.write_new(home, target, _batches(extents), _look(extents))
+        for file, content in beside.items():
+            disk.write_new(home, folder / file, [content])
+        loaded = loader.load(partition.read(folder), start)
+        if loaded.outcome == "loads":
+            for change in loaded.shadow.changes():
+                if change.content is None:
+                    text = f"is to be changed by a broker: {change.kind} {change.path.name}"
+                    raise UnwritableError(folder, text)
+                if change.path.exists():
+                    disk.remove(home, change.path)
+                disk.write_new(home, change.path, [change.content])
+        disk.sync_dir(home, folder)
+        return loaded
+
+    def finish(self, log_starts: dict[TopicPartition, int]) -> None:
+        """Write the manifest, and the log starts that no segment tells."""
+        home = self._home(self.path / "partitions")
+        if log_starts:
+            content = offset_checkpoint.encode(offset_checkpoint.build(log_starts))
+            target = home.path / FileKind.LOG_START_CHECKPOINT.value
+            disk.write_new(home, target, [content])
+        assert self._held
+        disk.write_new(self._held, self.path / "manifest.ndjson", self._lines)
+        disk.sync_dir(self._held, self.path)
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self.sha = hashlib.sha256()
+        self.crc = 0
+
+    def of(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self.sha.update(block)
+            self.crc = crc32c(block, self.crc)
+            yield block
+
+
+def _bytes(one: Reject) -> Iterator[bytes]:
+    """Yield the bytes of a reject; zeros for those that the disk does not give."""
+    with LogFile(one.path) as log:
+        source, done = Patient(log), 0
+        while done < one.length:
+            data = bytearray(min(_BLOCK, one.length - done))
+            count = source.read_into(memoryview(data), one.position + done)
+            if not count:
+                return
+            yield bytes(data[:count])
+            done += count
+
+
+def _batches(extents: Sequence[Extent]) -> Iterator[bytes]:
+    for extent in extents:
+        with LogFile(extent.path) as log:
+            for start in range(extent.position, extent.end, _BLOCK):
+                data = bytearray(min(_BLOCK, extent.end - start))
+                if log.read_into(memoryview(data), start) < len(data):
+                    raise UnreadableError(extent.path, "became shorter while it was read")
+                yield bytes(data)
+
+
+def _look(extents: Sequence[Extent]) -> Look | None:
+    """Return the look of the file that most of a log comes from: retention goes by its time."""
+    if not extents:
+        return None
+    status = extents[0].path.stat()
+    return Look(
+        size=0,
+        mtime_ns=status.st_mtime_ns,
+        mode=status.st_mode & 0o777,
+        user=os.geteuid(),
+        group=os.getegid(),
+    )

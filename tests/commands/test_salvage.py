@@ -1,0 +1,166 @@
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+from bad_sectors import bad_sector
+from damage import cut, damage_file, flip, overwrite, remove_file, rename_file
+from salvage_campaign import batches
+from verification import small_log_dir, verify
+
+LOG = f"{0:020d}.log"
+
+
+@pytest.fixture
+def home(scenario, tmp_path):
+    """Return a log dir of a killed broker with three partitions, none of them damaged."""
+    names = ("codec-none-0", "tx.mixed-0", "small-segments-0")
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "home", *names)
+
+
+def salvage(run, home, *options, output="saved"):
+    target = Path(home).parent / output
+    return run("salvage", "-f", "ndjson", "--output", target, *options, home), target
+
+
+def logs(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.log")}
+
+
+def test_what_stands_around_damage_is_saved_and_the_damage_is_kept_with_a_receipt(run, home):
+    log = home / "codec-none-0" / LOG
+    sound = batches(log)
+    damage_file(log, flip, sound[9][0] + 70)
+
+    result, saved = salvage(run, home)
+
+    assert result.status == 1
+    (reject,) = result.of_type("reject")
+    assert (reject["position"], reject["length"]) == (sound[9][0], len(sound[9][1]))
+    assert (reject["kind"], reject["filled_from"]) == ("damage", None)
+    kept = Path(reject["target"]).read_bytes()
+    assert kept == log.read_bytes()[sound[9][0] : sound[10][0]]
+    assert reject["sha256"] == hashlib.sha256(kept).hexdigest()
+    there = [data for _, data in batches(saved / "partitions/codec-none-0" / LOG)]
+    assert there == [data for _, data in sound[:9] + sound[10:]]
+    assert logs(saved / "partitions/tx.mixed-0") == logs(home / "tx.mixed-0")
+    assert (saved / "manifest.ndjson").read_text().count("\n") == 4
+    assert verify(saved / "partitions").above_info() == []
+
+
+def test_another_copy_fills_what_is_damaged_where_it_is_proved_to_be_the_same(run, home, tmp_path):
+    copy = shutil.copytree(home, tmp_path / "copy")
+    wrong = shutil.copytree(home, tmp_path / "wrong")
+    log = home / "codec-none-0" / LOG
+    starts = [at for at, _ in batches(log)]
+    damage_file(log, flip, starts[9] + 70)
+    for number in (8, 10):  # offsets, sizes and CRCs are as before
+        damage_file(wrong / "codec-none-0" / LOG, overwrite, starts[number] + 12, b"\0\0\0\5")
+
+    result, saved = salvage(run, home, "--fill-from", wrong, "--fill-from", copy)
+
+    assert result.status == 0
+    (reject,) = result.of_type("reject")
+    assert reject["filled_from"] == str(copy / "codec-none-0")
+    assert logs(saved / "partitions/codec-none-0") == logs(copy / "codec-none-0")
+
+    damage_file(log, overwrite, starts[9], b"\xee" * (starts[10] - starts[9]))
+    result, saved = salvage(run, home, "--fill-from", wrong, output="again")
+    assert result.status == 1
+    (reject,) = result.of_type("reject")
+    assert "not the same in that copy" in reject["proof"]
+    assert len(batches(saved / "partitions/codec-none-0" / LOG)) == len(starts) - 1
+
+
+def test_a_log_that_is_gone_is_said_and_comes_from_another_copy(run, home, tmp_path):
+    copy = shutil.copytree(home, tmp_path / "copy")
+    remove_file(home / "small-segments-0" / f"{42:020d}.log")
+
+    result, _ = salvage(run, home, "--topic", "small*")
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["first_offset"], reject["last_offset"]) == ("missing", 42, 76)
+    assert result.status == 1
+
+    result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy, output="full")
+    assert result.status == 0
+    assert logs(saved / "partitions/small-segments-0") == logs(copy / "small-segments-0")
+
+
+@pytest.mark.parametrize(("byte", "value"), [(0, 1), (7, 0), (6, 1), (12, 1), (14, 9)])
+def test_a_sound_batch_whose_offset_or_epoch_contradicts_the_others_is_put_aside(
+    run, home, byte, value
+):
+    log = home / "codec-none-0" / LOG
+    sound = batches(log)
+    data = bytes([value ^ log.read_bytes()[sound[9][0] + byte]])
+    damage_file(log, overwrite, sound[9][0] + byte, data if value else b"\0")
+
+    result, saved = salvage(run, home, "--topic", "codec-none")
+
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["position"]) == ("order", sound[9][0])
+    there = [data for _, data in batches(saved / "partitions/codec-none-0" / LOG)]
+    assert there == [data for _, data in sound[:9] + sound[10:]]
+
+
+def test_a_transaction_that_was_open_where_something_is_lost_is_told(run, home):
+    log = home / "tx.mixed-0" / LOG
+    control = [at for at, data in batches(log) if data[22] & 0x20]
+    damage_file(log, flip, control[2] + 65)
+
+    result, _ = salvage(run, home, "--topic", "tx*")
+
+    assert result.of_type("transaction")
+    assert "marker" in result.of_type("transaction")[0]["reason"]
+
+
+def test_sectors_that_the_disk_does_not_give_are_skipped_one_by_one(run, home):
+    log = home / "codec-none-0" / LOG
+    sound = batches(log)
+    with bad_sector(log, 8192):
+        result, saved = salvage(run, home, "--topic", "codec-none")
+
+    (reject,) = result.of_type("reject")
+    assert reject["kind"] == "unreadable"
+    there = [data for _, data in batches(saved / "partitions/codec-none-0" / LOG)]
+    away = [data for at, data in sound if at < 12288 and at + len(data) > 8192]
+    assert there == [data for _, data in sound if data not in away]
+    assert result.status == 1
+
+
+def test_an_output_in_use_or_in_a_log_dir_is_refused(run, home, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").touch()
+    for target in (tmp_path / "full", home / "new", home / "codec-none-0/new"):
+        result = run("salvage", "--output", target, home)
+        assert result.status == 5
+        assert str(target) in result.stderr
+    assert not (home / "new").exists()
+
+
+def test_what_waits_for_its_deletion_comes_back(run, home, scenario, tmp_path):
+    gone = home / ("codec-none-0." + "0" * 32 + "-delete")
+    (home / "codec-none-0").rename(gone)
+    for path in (home / "small-segments-0").glob(f"{0:020d}.*"):
+        rename_file(path, path.name + ".deleted")
+    old = scenario("4.3.1/killed")
+
+    result = run("undelete", "-f", "ndjson", "--output", tmp_path / "back", home)
+
+    assert result.status == 0
+    back = tmp_path / "back/partitions"
+    assert logs(back / "codec-none-0") == logs(old / "codec-none-0")
+    assert logs(back / "small-segments-0") == {LOG: (old / "small-segments-0" / LOG).read_bytes()}
+    assert verify(back).above_info() == []
+
+
+def test_a_torn_end_is_left_behind(run, home):
+    log = home / "codec-none-0" / LOG
+    sound = batches(log)
+    damage_file(log, cut, sound[-1][0] + 40)
+
+    result, saved = salvage(run, home, "--topic", "codec-none")
+
+    (reject,) = result.of_type("reject")
+    assert (reject["first_offset"], reject["last_offset"], reject["length"]) == (358, None, 40)
+    assert len(batches(saved / "partitions/codec-none-0" / LOG)) == len(sound) - 1
