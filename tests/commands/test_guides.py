@@ -48,7 +48,7 @@ def test_the_guide_of_findings_has_a_section_for_each_code():
 def test_the_guide_of_formats_has_a_section_for_each_module_that_names_its_source():
     sections = re.findall(r"^## (.+)$", guides.made()["logtool-formats"], re.M)
     modules = [
-        path.stem.replace("_", " ")
+        ("Redpanda: " if path.parent.name == "redpanda" else "") + path.stem.replace("_", " ")
         for path in (ROOT / "formats").rglob("*.py")
         if not path.name.startswith("_") and "Source:" in path.read_text()
     ]
