@@ -99,6 +99,7 @@ def watermark(
     not given. other_topic names replicas whose topic id is not that of the metadata log, or of most
     replicas: the topic was deleted and created again, and these replicas are left out of the
     comparison.
+    A choice says whether a replica may be elected clean (in sync or in the ELR), and what it costs.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
     ./simulate.)

@@ -24,13 +24,19 @@ _TRUNCATION = columns(
     "topic", "partition", "leader", "follower", "log_end_offset", "by_high_watermark",
     "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "acknowledged_lost",
 )  # fmt: skip
+_CHOICE = keep(columns(
+    "topic", "partition", "node", "election", "in_sync", "eligible", "unclean_stop",
+    "log_end_offset", "acknowledged_lost", "may_be_lost",
+), "topic", "partition", "node", "election", "acknowledged_lost")  # fmt: skip
 _FINDING = columns("severity", "code", "path", "position", "message")
 _LAYOUTS = {
-    "replica": _REPLICA, "group": _GROUP, "truncation": _TRUNCATION, "finding": _FINDING,
+    "replica": _REPLICA, "group": _GROUP, "truncation": _TRUNCATION, "choice": _CHOICE,
+    "finding": _FINDING,
 }  # fmt: skip
 _TITLES = {
     "group": "Replicas together; expected_high_watermark is the least log end in sync:",
     "truncation": "What would be cut if the assumed leader led:",
+    "choice": "Who may lead next, and what it costs:",
     "finding": "Findings:",
 }
 _CSV = columns(
@@ -42,6 +48,7 @@ _CSV = columns(
     "not_looked_at", "leader", "furthest",
     "assumed_leader", "follower", "by_high_watermark", "diverges_from", "by_leader_epoch",
     "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "may_be_lost", "other_topic",
+    "election", "eligible", "unclean_stop",
     "topic_id",
     "severity", "code", "message",
 )  # fmt: skip
@@ -100,7 +107,9 @@ class Printer:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._table = report.settings.format in ("table", "markdown")
-        self._later: dict[str, list[Object]] = {"group": [], "truncation": [], "finding": []}
+        self._later: dict[str, list[Object]] = {
+            kind: [] for kind in ("group", "truncation", "choice", "finding")
+        }
         self._partitions = self._lost = self._offline = 0
         self._unsure: list[Group] = []
         """Those whose leader may lack what was acknowledged."""
@@ -128,6 +137,10 @@ class Printer:
             cut = min(truncation.by_high_watermark, truncation.by_leader_epoch)
             if not self._table or self._report.settings.verbose or cut < obj["log_end_offset"]:
                 self.show(obj)
+        everybody = all(one.standing.election == "clean" for one in group.choices)
+        if not self._table or self._report.settings.verbose or not everybody:
+            for one in group.choices:
+                self.show(one.as_json())
 
     def finish(self) -> None:
         """Print what was held back."""

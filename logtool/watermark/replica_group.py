@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,56 @@ class Truncation:
         }
 
 
+class Election(StrEnum):
+    """How a replica may come to lead."""
+
+    CLEAN = "clean"
+    LAST_KNOWN_LEADER = "last-known-leader"
+    """By itself, once nobody is left who may be elected clean."""
+    UNCLEAN = "unclean"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a partition's record and its brokers' clean markers make of one node."""
+
+    node: int | None
+    in_sync: bool
+    eligible: bool
+    """Whether it is among the eligible leader replicas."""
+    loses_it: bool
+    """Whether its next start takes it out of both, for its last stop was an unclean one."""
+    election: Election
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One replica as a leader."""
+
+    replica: Replica
+    standing: Standing
+    acknowledged_lost: int
+    may_be_lost: int | None
+    """As `Group.may_be_lost`."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "type": "choice",
+            "topic": self.replica.topic,
+            "partition": self.replica.partition,
+            "node": self.replica.node,
+            "path": str(self.replica.path),
+            "election": str(self.standing.election),
+            "in_sync": self.standing.in_sync,
+            "eligible": self.standing.eligible,
+            "unclean_stop": self.standing.loses_it,
+            "log_end_offset": self.replica.log_end,
+            "acknowledged_lost": self.acknowledged_lost,
+            "may_be_lost": self.may_be_lost,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The replicas of a partition that a broker would come up with, and what they add up to."""
@@ -95,6 +146,10 @@ class Group:
     """Those of another topic of that name, which was deleted or made since: no part of all this."""
     unusable: tuple[int | None, ...] = ()
     """Node ids of the replicas that were given and that no broker comes up with."""
+    elr: tuple[int, ...] = ()
+    """Node ids of the eligible leader replicas, which have all that was acknowledged."""
+    choices: tuple[Choice, ...] = ()
+    """What it takes, and costs, for each replica to lead, as far as a metadata log tells."""
     in_question: bool = True
     """Whether it is asked what a leader would cost; of one replica alone nobody asks."""
 
@@ -115,10 +170,10 @@ class Group:
         """Return how many offsets the assumed leader lacks that may have been acknowledged.
 
         Everything that was acknowledged is in each log in sync. So a leader that is in sync lacks
-        nothing; another may lack what those in sync agree on, as far as they were looked at. None:
-        none of them was, so that nobody can tell how many.
+        nothing, nor does one that is eligible; another may lack what those in sync agree on, as far
+        as they were looked at. None: none of them was, so that nobody can tell how many.
         """
-        is_safe = not self.not_looked_at or self.assumed.node in self.in_sync
+        is_safe = not self.not_looked_at or self.assumed.node in (*self.in_sync, *self.elr)
         if is_safe or not self.in_question:
             return 0
         ends = [
@@ -138,6 +193,7 @@ class Group:
             "replicas": here,
             "in_sync": list(self.in_sync),
             "in_sync_from": "metadata" if self.from_metadata else "all",
+            "eligible": list(self.elr),
             "least_in_sync": self.least_in_sync,
             "not_looked_at": list(self.not_looked_at),
             "leader": self.leader,
@@ -204,6 +260,7 @@ def group_replicas(
         furthest=_furthest(usable),
         truncations=tuple(_truncations(usable, assumed, epoch, committed)),
         other_topic=tuple(replica for replica in loading if replica not in usable),
+        elr=known.elr if known else (),
         unusable=tuple(replica.node for replica in replicas if not replica.usable),
     )
 

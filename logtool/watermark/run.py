@@ -14,11 +14,12 @@ from pathlib import Path
 from logtool.actions import Action
 from logtool.checks import root, small_files
 from logtool.checks.partition import PartitionFacts
-from logtool.disk import log_dir, partition
+from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.formats import clean_shutdown
 from logtool.formats.java_text import parse_int
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
@@ -30,10 +31,12 @@ from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 from logtool.startup.partition import LoadRequest
+from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica, measure
-from logtool.watermark.replica_group import Group, group_replicas
+from logtool.watermark.replica_group import Choice, Group, group_replicas
 
 Item = Replica | Group | Finding | Action | UnreadableError
+_ELR = "eligible.leader.replicas.version"
 _MIN_IN_SYNC = "min.insync.replicas"
 _GONE = "checkpoint/high-watermark-beyond-end"
 _HELD_SINCE = (3, 7)
@@ -47,6 +50,8 @@ class _Broker:
     home: Home
     node: int | None
     rows: root.Checkpoints
+    epoch: int | None
+    """That of the broker when it was stopped in order, by its clean marker; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Watermarks:
         self._leader = leader
         self._run = run or Run()
         self._images: list[MetadataImage] = []
+        self._brokers: list[_Broker] = []
         self.summary = ActionSummary()
 
     def __iter__(self) -> Iterator[Item]:
@@ -102,6 +108,7 @@ class Watermarks:
             except UnreadableError as error:
                 yield error
                 continue
+            self._brokers.append(broker)
             yield from broker.home.unread
             self.summary.to_do |= any(note.action == "refuse" for note in notes)
             yield from notes
@@ -134,7 +141,8 @@ class Watermarks:
             and self._selection.takes(directory)
             and (whole or path.name == name)
         ]
-        return _Broker(home, node, _checkpoints(root_dir)), chosen, home.notes
+        broker = _Broker(home, node, _checkpoints(root_dir), _stopped_epoch(root_dir))
+        return broker, chosen, home.notes
 
     def _partition(
         self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
@@ -176,7 +184,31 @@ class Watermarks:
             group = group if asked else replace(group, in_question=False)
             self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
             self.summary.to_do |= group.may_be_lost != 0
+            if group.in_question and group.from_metadata:
+                group = replace(group, choices=self._choices(group))
             yield group
+
+    def _choices(self, group: Group) -> tuple[Choice, ...]:
+        """Return what it would take, and cost, for each replica to lead."""
+        image, state = self._newest(group.replicas[0])
+        known, least = self._known(group.replicas[0])
+        if image is None or state is None or known is None:
+            return ()
+        stops: dict[int, bool] = {}
+        for broker in self._brokers if image.features.get(_ELR, 0) else ():
+            node = broker.node
+            if node is not None and node in image.brokers:
+                unclean = broker.epoch != image.brokers[node]["brokerEpoch"]
+                # All log dirs of a broker must say the same.
+                stops[node] = stops.get(node, False) or unclean
+        return tuple(choices(group, state, known, least, stops))
+
+    def _newest(self, replica: Replica) -> tuple[MetadataImage | None, PartitionRecord | None]:
+        """Return the newest image that has the partition, and what it says of it."""
+        for image in sorted(self._images, key=lambda image: image.offset, reverse=True):
+            if state := _state(image, replica):
+                return image, state
+        return None, None
 
     def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
         """Return what the newest metadata log says, and how many the high watermark waits for.
@@ -191,7 +223,8 @@ class Watermarks:
         image, state = states[0]
         before = (state.topic_id, state.partition_epoch - 1)
         older = (one.isr for _, one in states if (one.topic_id, one.partition_epoch) == before)
-        in_sync = state.isr or next(older, ())
+        # With eligible leader replicas the same record that takes out the last one says who it was.
+        in_sync = state.isr or state.elr or next(older, ())
         least = least_in_sync(
             image, state, replica.topic, state.leader, self._settings.kafka or releases.KNOWN[-1]
         )
@@ -230,6 +263,15 @@ def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
         )
         root_dir = work.broker.home.root
         yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
+
+
+def _stopped_epoch(root_dir: DataDir) -> int | None:
+    marker = root_dir.files.get(FileKind.CLEAN_SHUTDOWN)
+    if marker is None:
+        return None
+    with suppress(UnreadableError):
+        return clean_shutdown.parse(files.read_small(marker.path)).broker_epoch
+    return None
 
 
 def _checkpoints(root_dir: DataDir) -> root.Checkpoints:

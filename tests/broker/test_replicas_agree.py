@@ -247,6 +247,21 @@ def test_the_first_batch_that_differs_has_the_epochs_of_both_leaders(
         assert pair(verdict, 3, 4).status == Status.SAME
 
 
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_who_led_next_was_who_may_by_what_was_told(kafka_version: str, story, name: str) -> None:
+    """Whom controllers elect by themselves, with eligible leader replicas and without them."""
+    situation = getattr(story(kafka_version), name)
+    groups = Seen(situation.dirs, kafka_version).groups
+    judged = 0
+    for topic, leader in situation.leaders.items():
+        ways = {one.replica.node: one for one in groups[topic].choices} if topic in groups else {}
+        if leader in ways and topic not in ("hung.unclean", "diverged", "seesaw"):
+            assert ways[leader].standing.election != "unclean", topic
+            assert ways[leader].acknowledged_lost == 0
+            judged += 1
+    assert judged >= 4
+
+
 def test_in_the_end_all_copies_are_the_same(kafka_version: str, story) -> None:
     told = story(kafka_version)
     for topic, verdict in compared(*told.end).items():

@@ -45,7 +45,7 @@ def test_a_healthy_dir_is_a_table_of_its_partitions(run, scenario):
 
 def test_several_dirs_are_held_against_each_other(run, nodes):
     text = run("watermark", *nodes).stdout
-    replicas, groups, cuts = text.split("\n\n")
+    replicas, groups, cuts, choices = text.split("\n\n")
     assert len(replicas.splitlines()) == 2 + 8
     assert groups.startswith(
         "Replicas together; expected_high_watermark is the least log end in sync:"
@@ -53,6 +53,10 @@ def test_several_dirs_are_held_against_each_other(run, nodes):
     row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
     assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80 0"
     assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"
+    rows = [" ".join(line.split()) for line in choices.splitlines()]
+    # Node 3 was in sync, but both were killed: its next registration takes it out of that.
+    assert "replica.diverged 0 3 last-known-leader true false true 170 80 0" in rows
+    assert "replica.diverged 0 2 unclean false false false 200 50 0" in rows
 
 
 def test_a_leader_out_of_sync_may_cost_what_a_replica_in_sync_has_that_was_not_given(run, nodes):
@@ -92,19 +96,19 @@ def test_a_replica_of_another_topic_is_told_by_its_path(run, copy_of):
 
 def test_markdown_holds_the_tables_apart(run, nodes):
     lines = run("watermark", "-f", "markdown", *nodes).lines
-    assert sum(line.startswith(("|--", "|:-")) for line in lines) == 3
+    assert sum(line.startswith(("|--", "|:-")) for line in lines) == 4
 
 
 def test_csv_has_one_row_for_each_object(run, nodes):
     rows = list(csv.DictReader(io.StringIO(run("watermark", "-f", "csv", *nodes).stdout)))
     kinds = [row["type"] for row in rows if row["topic"] == "replica.lagging"]
-    assert kinds == ["replica", "replica", "group", "truncation"]
+    assert kinds == ["replica", "replica", "group", "truncation", "choice", "choice"]
 
 
 def test_ndjson_goes_partition_by_partition(run, nodes):
     result = run("watermark", "-f", "ndjson", *nodes)
     assert [obj["type"] for obj in result.objects] == [
-        "replica", "replica", "group", "truncation",
+        "replica", "replica", "group", "truncation", "choice", "choice",
     ] * 4 + ["summary"]  # fmt: skip
     assert result.objects[-1]["partitions"] == 4
     assert json.loads(run("watermark", "--json", *nodes).stdout)["summary"]["complete"]

@@ -1,0 +1,72 @@
+"""Who may be elected to lead a partition, and what each choice costs.
+
+With eligible leader replicas (KIP-966, ``eligible.leader.replicas.version`` 1, by default since
+4.1) a replica that leaves the ISR while that is below ``min.insync.replicas`` stays eligible: the
+high watermark no longer rises, so that it has everything that was acknowledged. It may lose that
+standing, and one in sync may, too: a broker that registers after an unclean stop, as its clean
+marker tells, is taken out of both. Where both are empty, the last known leader is elected by
+itself, though unclean; any other replica only where unclean elections are allowed or asked for.
+Source: ``PartitionChangeBuilder.electAnyLeader``, ``maybePopulateTargetElr``,
+``ClusterControlManager.registerBroker``, ``ReplicationControlManager.handleUncleanBrokerShutdown``
+(Kafka 4.0 to 4.3).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.watermark.replica_group import Choice, Election, Group, Standing, group_replicas
+
+
+def standings(
+    known: PartitionRecord, nodes: Sequence[int | None], unclean_stops: Mapping[int, bool]
+) -> list[Standing]:
+    """Return what each node may become.
+
+    `unclean_stops` says of a node whether its last stop was an unclean one; those that are not in
+    it keep their standing.
+    """
+    members = {*known.isr, *known.elr}
+    left = {node for node in members if not unclean_stops.get(node, False)}
+    last = set(known.last_known_elr) if len(known.last_known_elr) == 1 else set()
+    if members and not left and known.leader >= 0:
+        last = members  # whichever of them the controller takes out last, as they come back
+    found = []
+    for node in nodes:
+        election = Election.UNCLEAN
+        if node in left:
+            election = Election.CLEAN
+        elif not left and node in last:
+            election = Election.LAST_KNOWN_LEADER
+        found.append(
+            Standing(
+                node=node,
+                in_sync=node in known.isr,
+                eligible=node in known.elr,
+                loses_it=node in members and node not in left,
+                election=election,
+            )
+        )
+    return found
+
+
+def choices(
+    group: Group,
+    state: PartitionRecord,
+    known: PartitionRecord,
+    least_in_sync: int,
+    unclean_stops: Mapping[int, bool],
+) -> list[Choice]:
+    """Return every replica of a group as a leader, those first that may be elected clean.
+
+    `state` is what the metadata log says, and `known` the same with those in sync who last were.
+    """
+    found = []
+    nodes = [replica.node for replica in group.replicas]
+    for replica, standing in zip(
+        group.replicas, standings(state, nodes, unclean_stops), strict=True
+    ):
+        led = group_replicas(group.replicas, known, least_in_sync, replica.node)
+        if led is not None and led.assumed is replica:
+            found.append(Choice(replica, standing, led.acknowledged_lost, led.may_be_lost))
+    order = list(Election)
+    return sorted(found, key=lambda one: order.index(one.standing.election))
