@@ -56,6 +56,10 @@ COMMANDS = {
     "changed.",
     "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
     "stuck.",
+    "dirs": "Hold log dirs against the metadata log: their ids, misplaced replicas, futures and "
+    "strays.",
+    "may-delete": "Say whether a partition dir may be deleted, with the proof, or what only it "
+    "has.",
     "quorum": "Say what the controllers that are left know, who votes, and which copy to keep.",
     "lookup": "Find the segment, the batch and the record of an offset or a timestamp in a "
     "partition dir.",

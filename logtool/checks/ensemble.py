@@ -33,7 +33,7 @@ WITH_STRAYS = (3, 6)
 """The first release that knows names that end in ``-stray``."""
 WITH_DIRECTORY_IDS = (3, 7)
 """The first release that reads directory ids, and starts without a log dir it cannot identify."""
-_NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
+NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
                           "AAAAAAAAAAAAAAAAAAAAAg"})  # fmt: skip
 """What an assignment says where the log dir is not known (``DirectoryId``): migrating, unassigned,
 lost."""
@@ -390,7 +390,7 @@ class Ensemble:
         if not self._has_ids or not image or image.damage or self.node_id is None:
             return set()
         known = [member.meta.directory_id if member.meta else None for member in self.members]
-        missing = image.log_dirs(self.node_id) - {*known} - _NO_LOG_DIRS
+        missing = image.log_dirs(self.node_id) - {*known} - NO_LOG_DIRS
         # A log dir that has lost its id may be any of them.
         return missing if len(missing) > known.count(None) else set()
 

@@ -168,9 +168,16 @@ def _is_file(path: Path) -> bool:
 
 
 def find(
-    path: Path, node: int | None, selection: Selection
+    path: Path,
+    node: int | None,
+    selection: Selection,
+    *,
+    kinds: Sequence[DirectoryKind] = OF_TODAY,
 ) -> Iterator[ListedCopy | UnreadableError]:
-    """Yield the copies that a source holds; UnreadableError where it is none."""
+    """Yield the copies that a source holds; UnreadableError where it is none.
+
+    Of a log dir directories of these `kinds` are taken.
+    """
     kind = log_dir.classify(path)
     if kind is PathKind.FILE:
         saved = digest.read(path)
@@ -183,7 +190,7 @@ def find(
         home = _LogDir(log_dir.read(path), node)
         yield from home.unread
         for folder, directory in home.root.partitions:
-            if directory.kind in OF_TODAY and selection.takes(directory):
+            if directory.kind in kinds and selection.takes(directory):
                 try:
                     yield home.copy(folder, (directory.topic, directory.partition))
                 except UnreadableError as error:

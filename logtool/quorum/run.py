@@ -58,6 +58,11 @@ class Inquiry:
         except OutOfTimeError:
             self.out_of_time = True
 
+    @property
+    def _wanted(self) -> Set[int]:
+        """Return the nodes that are to vote."""
+        return {voter.node for voter in self.order.voters} if self.order else frozenset()
+
     def _judged(self) -> Generator[Item, None, Quorum | None]:
         """Yield the copies and what they say together; None where one could not be read."""
         copies, whole = [], True
@@ -69,7 +74,7 @@ class Inquiry:
                 copies.append(item)
         if not copies:
             return None
-        found = judge(copies, self.configured)
+        found = judge(copies, self.configured, self._wanted)
         yield found
         return found if whole else None
 
@@ -89,7 +94,7 @@ class Inquiry:
             # Another may have changed it before it was locked.
             copies = [one for one in read(self.sources, self.run.anew())
                       if isinstance(one, MetadataCopy)]  # fmt: skip
-            again = judge(copies, self.configured) if copies else found
+            again = judge(copies, self.configured, self._wanted) if copies else found
             if len(copies) < len(found.copies) or again.keep.path != found.keep.path:
                 raise RefusedError(f"{found.keep.path}: the copies changed while they were read")
             rewrite = plan(again, order.voters, order.accepted)

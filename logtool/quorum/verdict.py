@@ -6,7 +6,7 @@ any disk. The end of a snapshot was committed, for controllers write them of not
 ``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark``, ``OffsetAndEpoch`` (Kafka 3.9, 4.3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -131,12 +131,17 @@ class Quorum:
         }
 
 
-def judge(copies: Sequence[MetadataCopy], configured: Sequence[Voter] | None = None) -> Quorum:
+def judge(
+    copies: Sequence[MetadataCopy],
+    configured: Sequence[Voter] | None = None,
+    wanted: Set[int] = frozenset(),
+) -> Quorum:
     """Hold at least one copy against the others; `configured` are the voters of a static quorum.
 
-    Those count where no control record says who votes.
+    Those count where no control record says who votes. Of copies that go equally far that of a
+    node in `wanted` is kept, else that of a voter.
     """
-    keep = max(copies, key=lambda copy: (copy.position, copy.role == "voter"))
+    keep = max(copies, key=lambda copy: (copy.position, copy.node in wanted, copy.role == "voter"))
     voters, source, _ = keep.voted
     if configured and source != "log" and source != "snapshot":
         voters, source = tuple(configured), "controller.quorum.voters"

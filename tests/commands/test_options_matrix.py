@@ -42,6 +42,8 @@ NO_VERDICT = {
     "diff": "the verdict is about copies; --identical makes it stricter",
     "plan": "the verdict is what the start loses",
     "quorum": "the verdict is whether a person must act",
+    "dirs": "the verdict is whether a person must act",
+    "may-delete": "the verdict is yes or no",
     "recover": "the verdict is whether there is something to do",
     "rebuild-index": "the verdict is whether there is something to do",
     "checkpoint rebuild": "the verdict is whether there is something to do",
@@ -58,7 +60,8 @@ NO_ROWS_TO_CUT = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
-         "lookup", "gaps", "txns", "dump-index", "quorum", "checkpoint show", "checkpoint lint",
+         "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
+         "may-delete", "checkpoint show", "checkpoint lint",
          "checkpoint rebuild", *METADATA),
         SUMS,
     ),
@@ -69,7 +72,8 @@ ORDERED = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
-         "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "checkpoint show",
+         "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
+         "may-delete", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -78,7 +82,8 @@ WHOLE = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
-         "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "checkpoint show",
+         "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
+         "may-delete", "checkpoint show",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
@@ -92,6 +97,7 @@ NO_START = {
         "says nothing that differs from release to release",
     ),
 }  # fmt: skip
+ONE_PARTITION = "looks at one partition dir"
 WITHOUT = {
     "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE},
     "--max-rate": {
@@ -116,15 +122,18 @@ WITHOUT = {
         **NO_LOG,
         "checkpoint rebuild": "mends one log dir, partition dir or file",
         "lookup": "looks into one partition",
+        "may-delete": ONE_PARTITION,
     },
     "--broker-config": {
         **NO_LOG,
         "checkpoint rebuild": "mends one log dir, partition dir or file",
         "lookup": "looks into one partition",
+        "may-delete": ONE_PARTITION,
         "diff": "compares the log dirs of several brokers, and the file names those of one",
     },
     "--partition": {
         **NO_LOG, "quorum": "looks at one partition, the metadata log",
+        "may-delete": ONE_PARTITION,
         **dict.fromkeys(METADATA, "the metadata log has one partition"),
     },
     "--kafka-version": {**NO_LOG, **NO_START},
@@ -148,7 +157,9 @@ def test_output_says_whether_it_is_a_file_or_a_directory(name):
     assert output.metavar in ("FILE", "DIR")
 
 
-@pytest.mark.parametrize("name", [n for n in COMMANDS if n not in NO_LOG and n != "lookup"])
+@pytest.mark.parametrize(
+    "name", [n for n in COMMANDS if n not in (*NO_LOG, "lookup", "may-delete")]
+)
 def test_the_usage_shows_whether_several_paths_are_taken(run, name):
     usage = run(*name.split(), "--help").stdout.splitlines()[0]
     several = "--files-from" in COMMANDS[name]

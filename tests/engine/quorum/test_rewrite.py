@@ -143,6 +143,11 @@ def test_the_copy_to_keep_must_be_that_of_a_voter(tmp_path: Path) -> None:
     assert "none of --voters" in refused(one, voters=f"1-{directory_id(5)}@a:1")
 
 
+def test_of_equal_copies_that_of_a_voter_to_be_is_kept(tmp_path: Path) -> None:
+    homes = [log_dir(tmp_path, node, BEGIN, topic(4)) for node in (1, 2, 3)]
+    assert planned(*homes, voters="3@a:1").copy.node == 3
+
+
 def test_a_voter_of_unknown_directory_is_refused(tmp_path: Path) -> None:
     home = log_dir(tmp_path, 1, BEGIN)
     assert "directory id of voter 7 is not known" in refused(home, voters=f"{ALONE},7@b:1")

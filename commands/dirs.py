@@ -1,0 +1,101 @@
+"""``logtool dirs``: log dirs against what the metadata log says of them. Writes nothing."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program.spread import spread
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.dirs.directories import Audit
+    from logtool.running.summary import ActionSummary
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirs(options.Inputs):
+    """What is looked at: DIR in place of PATH."""
+
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DIR...",
+            help="All log dirs of a broker, or of several brokers; by default those of "
+            "--broker-config, else the current directory.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@spread
+def dirs(
+    *,
+    inputs: LogDirs,
+    running: options.Running,
+    printing: options.Printing,
+) -> None:
+    """Hold log dirs against the metadata log: their ids, misplaced replicas, futures and strays.
+
+    Give all log dirs of a broker, the one with the metadata log among them; with those of other
+    brokers more can be proven. For each it prints the directory id and whether the broker had it
+    online, offline or cordoned when it registered last. Log dirs that the metadata log knows and
+    that were not given are absent.
+
+    Then come the partitions that need a person: replicas that lie in another log dir than the
+    metadata log says (elsewhere), or that it calls lost; copies on their way to another log dir
+    (-future), with how far they are behind the live copy, whether they hold everything that it has,
+    and whether it is gone (abandoned); and strays, both -stray directories and partitions that the
+    metadata log does not assign to their broker, each with the proof that live copies in the other
+    log dirs hold every batch of it, or with what only the stray has. 'logtool may-delete' asks that
+    of any partition dir. Never delete a stray without that proof.
+
+    Examples:
+      logtool dirs /data/1 /data/2
+      logtool dirs --broker-config server.properties
+      logtool dirs /mnt/broker-1/* /mnt/broker-2/* --json
+
+    Exit status:
+      0    complete: everything is where it should be
+      1    complete: a log dir is absent, offline or has no id, a replica lies elsewhere or is lost,
+           a future copy is abandoned, diverged or damaged, or there is a stray
+      2    the command line makes no sense
+      4    incomplete: some input could not be read, or is no log dir
+      6    --max-duration ran out; nothing said of the rest
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.commands.output import Report
+    from logtool.commands.views import dirs
+    from logtool.dirs.directories import Audit
+    from logtool.running.summary import ActionSummary
+
+    settings, given = printing.settings(), inputs.resolved()
+    summary = ActionSummary()
+    report = Report(settings=settings, view=dirs.make(settings), summary=summary, inputs=given)
+    job = Audit(given.paths, given.selection, running.run(report.show))
+    _print(report, job, summary)
+    raise typer.Exit(report.exit_status())
+
+
+def _print(report: "Report", job: "Audit", summary: "ActionSummary") -> None:
+    from logtool.commands.views import dirs
+    from logtool.running.workers import OutOfTimeError
+
+    printer = dirs.Printer(report, summary)
+    with report:
+        try:
+            for item in job:
+                printer.show(item)
+        except OutOfTimeError:
+            summary.out_of_budget = True
+    if job.image is None:
+        report.note(
+            "no metadata log is among the log dirs: which there should be, and which partitions "
+            "are assigned to them, is not known",
+            "warning",
+        )
+    elif job.image.damage:
+        report.note(f"the metadata log ends early: {job.image.damage}", "warning")
+    report.note(printer.last_line(), "error" if summary.to_do else None)

@@ -1,0 +1,121 @@
+"""``logtool may-delete``: whether other copies hold all of a partition dir. Writes nothing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program.spread import spread
+
+if TYPE_CHECKING:
+    from logtool.commands.output import Report
+    from logtool.diff.run import ListedCopy
+    from logtool.running.run import Run
+    from logtool.running.summary import ActionSummary
+
+Target = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH", help="A partition dir of any name.", show_default=False,
+        parser=options.local_path,
+    ),
+]  # fmt: skip
+Among = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--among",
+        metavar="DIR",
+        parser=options.local_path,
+        help="A log dir, or a partition dir, that may hold a copy; repeatable. The log dir of PATH "
+        "is looked at anyway.",
+    ),
+]
+
+
+@spread
+def may_delete(
+    *,
+    path: Target,
+    among: Among = None,
+    running: options.Running,
+    printing: options.Printing,
+) -> None:
+    """Say whether a partition dir may be deleted, with the proof, or what only it has.
+
+    A batch is held elsewhere where a live copy of the same topic id has one of the same offsets,
+    leader epoch, CRC and size. What a broker deletes or puts aside by itself (-delete, -stray,
+    -future) proves nothing, nor does a copy that is damaged or cannot be read, nor one without
+    topic id, nor copies that diverge. Of a copy that was compacted it is not proven that later
+    records replaced what it lacks, so the answer is no.
+
+    With the answer yes it prints which copy holds which offsets, and the SHA-256 of the batches
+    (base offset, last offset, leader epoch, CRC and size of each as big-endian int64). It speaks of
+    the batches and not of what a broker does next: delete one copy at a time, while no broker uses
+    it, and ask again before the next.
+
+    Examples:
+      logtool may-delete /data/1/orders-0.1f2e...-stray --among /mnt/broker-2/data
+      logtool may-delete /data/1/orders-0 --among /mnt/b2/orders-0 && rm -r /data/1/orders-0
+
+    Exit status:
+      0    yes: every batch is held by a live copy
+      1    no: some batches are nowhere else, or it is not proven
+      2    the command line makes no sense
+      4    incomplete: some input could not be read; nothing is proven
+      6    --max-duration ran out; nothing is proven
+      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+    """
+    from logtool.commands.output import Report
+    from logtool.commands.views import dirs
+    from logtool.running.summary import ActionSummary
+
+    settings, summary = printing.settings(), ActionSummary()
+    view = dirs.make(settings, schema=dirs.MAY_DELETE_SCHEMA)
+    report = Report(settings=settings, view=view, summary=summary)
+    with report:
+        _prove(report, path, among or [], running.run(report.show), summary)
+    raise typer.Exit(report.exit_status())
+
+
+def _prove(
+    report: "Report", path: Path, among: list[Path], run: "Run", summary: "ActionSummary"
+) -> None:
+    from logtool.commands.views import dirs
+    from logtool.dirs.directories import candidates
+    from logtool.dirs.proof import Other, prove
+    from logtool.disk import files
+    from logtool.errors import UnreadableError
+    from logtool.running.workers import OutOfTimeError
+
+    printer = dirs.Printer(report, summary)
+    try:
+        target = _target(path)
+        places = files.each_once([path.absolute().parent, *among])
+        others: list[Other] = []
+        for one in candidates(target, places):
+            if isinstance(one, UnreadableError):
+                printer.show(one)
+            else:
+                others.append(one)
+        for item in prove(target, others, run):
+            printer.show(item)
+    except UnreadableError as error:
+        printer.show(error)
+    except OutOfTimeError:
+        summary.out_of_budget = True
+
+
+def _target(path: Path) -> "ListedCopy":
+    """Return the partition dir; UnreadableError for what is none."""
+    from logtool.diff.run import ListedCopy, find
+    from logtool.disk import log_dir
+    from logtool.disk.log_dir import PathKind, Selection
+    from logtool.errors import NothingMatchedError
+
+    if log_dir.classify(path) is PathKind.PARTITION_DIR:
+        for one in find(path.absolute(), None, Selection()):
+            if isinstance(one, ListedCopy):
+                return one
+    raise NothingMatchedError(path, "is no partition dir")

@@ -1,0 +1,364 @@
+"""The log dirs of brokers against what the metadata log says: ids, assignments, futures, strays.
+
+Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAbandonedFutureLogs``,
+``LogManager.isStrayReplica`` (Kafka 3.9 and 4.3).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
+from logtool.checks.identity import Member, member, topic_id_of
+from logtool.diff.copy import Copy
+from logtool.diff.pair import Pair, compare
+from logtool.diff.run import ListedCopy, find, read_groups
+from logtool.dirs.proof import Other, Proof, kind_of, prove
+from logtool.disk import files, log_dir
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.formats.java_text import uuid_bytes
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
+from logtool.metadata.image import MetadataImage
+from logtool.running.run import Run
+
+_RESERVED = {0: "migrating", 1: "unassigned", 2: "lost"}
+"""What an assignment says in place of a log dir (``DirectoryId``), by the number that the id is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """One log dir that was given, or that the metadata log knows and nobody gave."""
+
+    node: int | None
+    path: Path | None
+    """None where it is absent."""
+    directory_id: str | None
+    status: str
+    """``online``, ``cordoned``, ``offline``, ``absent``, ``unidentified``, or ``unknown`` where no
+    registration of the broker says anything."""
+    partitions: int
+    """Live ones that lie there; of an absent one, those that are assigned to it."""
+    deleting: int = 0
+    """Directories that wait for their deletion."""
+
+    @property
+    def is_grave(self) -> bool:
+        """Return whether a person should look at it."""
+        return self.status in ("absent", "offline", "unidentified")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "type": "directory",
+            "node": self.node,
+            "path": None if self.path is None else str(self.path),
+            "directory_id": self.directory_id,
+            "status": self.status,
+            "partitions": self.partitions,
+            "deleting": self.deleting,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A live replica that lies in another log dir than the metadata log says."""
+
+    node: int
+    path: Path
+    topic: str
+    partition: int
+    directory_id: str | None
+    """Of the log dir in which it lies."""
+    assigned: str
+    status: str
+    """``elsewhere``, ``unassigned``, ``lost`` or ``migrating``."""
+
+    @property
+    def is_grave(self) -> bool:
+        """Return whether a person should look at it."""
+        return self.status in ("elsewhere", "lost")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        return {
+            "type": "assignment",
+            "node": self.node,
+            "path": str(self.path),
+            "topic": self.topic,
+            "partition": self.partition,
+            "directory_id": self.directory_id,
+            "assigned": self.assigned,
+            "status": self.status,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FutureCopy:
+    """A copy on its way to another log dir, against the one that it is made of."""
+
+    copy: Copy
+    live: Copy | None
+    pair: Pair | None
+    assigned: bool
+    """Whether the metadata log assigns the partition to this log dir already."""
+
+    @property
+    def behind(self) -> int | None:
+        """Return how many offsets it is behind the live copy."""
+        return None if self.live is None else max(0, self.live.log_end - self.copy.log_end)
+
+    @property
+    def superset(self) -> bool | None:
+        """Return whether it has everything that the live copy has; None without one."""
+        if self.pair is None:
+            return None
+        whole = not self.copy.real_damages
+        return whole and self.pair.comparable and not self.pair.right_lacks
+
+    @property
+    def status(self) -> str:
+        """Return what it is: the gravest first."""
+        if self.live is None or self.pair is None:
+            return "abandoned"
+        if not self.pair.comparable:
+            return "diverged"
+        if self.copy.real_damages:
+            return "damaged"
+        if self.superset:
+            return "caught-up"
+        return "catching-up"
+
+    @property
+    def is_grave(self) -> bool:
+        """Return whether a person should look at it."""
+        return self.status in ("abandoned", "diverged", "damaged")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        live = self.live
+        return {
+            "type": "future",
+            "path": self.copy.path,
+            "topic": self.copy.topic,
+            "partition": self.copy.partition,
+            "live": None if live is None else live.path,
+            "status": self.status,
+            "assigned": self.assigned,
+            "log_start_offset": self.copy.log_start,
+            "log_end_offset": self.copy.log_end,
+            "live_log_end_offset": None if live is None else live.log_end,
+            "behind": self.behind,
+            "superset": self.superset,
+            "diverges_at": self.pair.diverges_at if self.pair else None,
+        }
+
+
+Item = Directory | Assignment | FutureCopy | Proof | UnreadableError
+
+
+class Cluster:
+    """Log dirs of one or several brokers, and the newest metadata log that is in them."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        groups: dict[str | None, list[Member]] = {}
+        for one in members:
+            groups.setdefault(one.node, []).append(one)
+        self.brokers = [Ensemble(group, None) for group in groups.values()]
+        images = [broker.image for broker in self.brokers if broker.image]
+        self.image = max(images, key=lambda one: (one.epoch, one.offset), default=None)
+        """None where no log dir has a metadata log."""
+        self._nodes = {
+            one.path: broker.node_id for broker in self.brokers for one in broker.members
+        }
+
+    def is_stray(self, copy: ListedCopy) -> bool:
+        """Return whether the metadata log, read to its end, does not give a copy to its broker."""
+        image, node = self.image, self._nodes.get(copy.path.parent)
+        if image is None or image.damage or node is None:
+            return False
+        return image.is_stray(*copy.key, topic_id_of(copy.path), node)
+
+    def others(self, target: ListedCopy, copies: Sequence[ListedCopy]) -> list[Other]:
+        """Return what may be copies of a partition (by topic id, or by name), and their worth."""
+        topic_id = topic_id_of(target.path)
+        return [
+            Other(one, self.is_stray(one))
+            for one in copies
+            if not _is_same(one.path, target.path)
+            and one.key[1] == target.key[1]
+            and one.listed is not None
+            and (one.key == target.key or (topic_id and topic_id == topic_id_of(one.path)))
+        ]
+
+
+class Audit:
+    """One run over the log dirs of one or several brokers; iterate for what there is to say."""
+
+    def __init__(self, paths: Sequence[Path], selection: Selection, run: Run) -> None:
+        self._paths = paths
+        self._selection = selection
+        self._run = run
+        self._cluster = Cluster(())
+
+    @property
+    def image(self) -> MetadataImage | None:
+        """Return the newest of the log dirs, after the iteration began; None without one."""
+        return self._cluster.image
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield what is found; OutOfTimeError once the time of the run is over."""
+        members, copies = [], []
+        for path in self._paths:
+            try:
+                members.append(_member(path))
+                for one in find(path, None, self._selection, kinds=tuple(DirectoryKind)):
+                    if isinstance(one, UnreadableError):
+                        yield one
+                    elif one.key[0] != CLUSTER_METADATA:
+                        copies.append(one)
+            except UnreadableError as error:
+                yield error
+        self._cluster = Cluster(members)
+        brokers = self._cluster.brokers
+        yield from (broker.unread for broker in brokers if broker.unread)
+        for broker in brokers:
+            yield from self._directories(broker)
+        for broker in brokers:
+            yield from self._replicas(broker, copies)
+
+    def _directories(self, ensemble: Ensemble) -> Iterator[Directory]:
+        image, node = self.image, ensemble.node_id
+        registered = image.brokers.get(node) if image and node is not None else None
+        online, cordoned = (
+            set((registered or {}).get(name) or ()) for name in ("logDirs", "cordonedLogDirs")
+        )
+        given = set()
+        for one in ensemble.members:
+            own = one.meta.directory_id if one.meta else None
+            given.add(own)
+            kinds = [directory.kind for _, directory in one.root.partitions]
+            yield Directory(
+                node=node,
+                path=one.path,
+                directory_id=own,
+                status=_status(own, online, cordoned),
+                partitions=kinds.count(DirectoryKind.LIVE) - one.has_metadata_log,
+                deleting=kinds.count(DirectoryKind.DELETE),
+            )
+        if image is None or node is None or image.damage:
+            return
+        for absent in sorted(image.log_dirs(node) - given - NO_LOG_DIRS):
+            count = sum(
+                _assigned(image, topic_id, number, node) == absent
+                for topic_id, of_topic in image.partitions.items()
+                for number in of_topic
+            )
+            yield Directory(
+                node=node, path=None, directory_id=absent, status="absent", partitions=count
+            )
+
+    def _replicas(self, ensemble: Ensemble, copies: Sequence[ListedCopy]) -> Iterator[Item]:
+        image, node = self.image, ensemble.node_id
+        homes = {one.path: one for one in ensemble.members}
+        own = [copy for copy in copies if copy.path.parent in homes]
+        for copy in own:
+            kind, topic_id = kind_of(copy), topic_id_of(copy.path)
+            stray = kind is DirectoryKind.STRAY or self._cluster.is_stray(copy)
+            if kind is DirectoryKind.DELETE:
+                continue
+            if stray:
+                yield from prove(copy, self._cluster.others(copy, copies), self._run.anew())
+            elif kind is DirectoryKind.FUTURE:
+                assigned = _assigned(image, topic_id, copy.key[1], node)
+                meta = homes[copy.path.parent].meta
+                here = meta is not None and assigned is not None and assigned == meta.directory_id
+                yield from self._future(copy, own, here=here)
+            elif image and topic_id and node is not None:
+                found = _misplaced(copy, homes[copy.path.parent], image, topic_id, node)
+                if found:
+                    yield found
+
+    def _future(self, copy: ListedCopy, own: Sequence[ListedCopy], *, here: bool) -> Iterator[Item]:
+        live = [one for one in own if one.key == copy.key and kind_of(one) is DirectoryKind.LIVE]
+        run = self._run.anew()
+        for item in read_groups([[copy, *live[:1]]], run):
+            if isinstance(item, UnreadableError):
+                yield item
+            elif item and item[0].path == str(copy.path):
+                other = item[1] if len(item) > 1 else None
+                pair = compare(other, item[0]) if other else None
+                yield FutureCopy(copy=item[0], live=other, pair=pair, assigned=here)
+
+
+def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | UnreadableError]:
+    """Yield the directories in log dirs, or partition dirs, that may be copies of a partition."""
+    members, copies = [], []
+    for path in paths:
+        try:
+            if log_dir.classify(path) is PathKind.LOG_DIR:
+                members.append(_member(path))
+            for one in find(path, None, Selection(), kinds=tuple(DirectoryKind)):
+                if isinstance(one, UnreadableError):
+                    yield one
+                else:
+                    copies.append(one)
+        except UnreadableError as error:
+            yield error
+    yield from Cluster(members).others(target, copies)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one directory, be it through a link or another mount."""
+    try:
+        return one == other or one.samefile(other)
+    except OSError:
+        return files.real(one) == files.real(other)  # behind a URL, or gone by now
+
+
+def _member(path: Path) -> Member:
+    if log_dir.classify(path) is not PathKind.LOG_DIR:
+        raise NothingMatchedError(path, "is no log dir")
+    return member(log_dir.read(path))
+
+
+def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:
+    if own is None:
+        return "unidentified"
+    if own in cordoned:
+        return "cordoned"
+    if not online:
+        return "unknown"
+    return "online" if own in online else "offline"
+
+
+def _assigned(
+    image: MetadataImage | None, topic_id: str | None, number: int, node: int | None
+) -> str | None:
+    """Return the log dir that a replica is assigned to; None where that is not known."""
+    state = image.partition(topic_id, number) if image and topic_id else None
+    if state is None or node not in state.replicas:
+        return None
+    if len(state.directories) != len(state.replicas):
+        return None
+    return state.directories[state.replicas.index(node)]
+
+
+def _misplaced(
+    copy: ListedCopy, home: Member, image: MetadataImage, topic_id: str, node: int
+) -> Assignment | None:
+    assigned = _assigned(image, topic_id, copy.key[1], node)
+    own = home.meta.directory_id if home.meta else None
+    if assigned is None or assigned == own:
+        return None
+    number = int.from_bytes(uuid_bytes(assigned), "big")
+    return Assignment(
+        node=node,
+        path=copy.path,
+        topic=copy.key[0],
+        partition=copy.key[1],
+        directory_id=own,
+        assigned=assigned,
+        status=_RESERVED.get(number, "elsewhere"),
+    )

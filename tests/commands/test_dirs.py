@@ -1,0 +1,321 @@
+"""``logtool dirs`` and ``may-delete``: ids, assignments, futures, strays and their proofs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from metadata_logs import CLUSTER, data, directory_id, log_dir, voters_batch
+from metadata_records import batch, topic, varint
+
+from logtool.formats.messages import codec, schema
+
+LOST, UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAQ"
+ORDERS = "bG9ndG9vbC10b3BpYy0tMQ"
+OTHER = "bG9ndG9vbC10b3BpYy0tMg"
+LATER = "0123456789abcdef0123456789abcdef"
+BATCHES = [batch(0, b"a", b"b"), batch(2, b"c"), batch(3, b"d", b"e")]
+"""Offsets 0 through 4."""
+
+
+def framed(kind: int, version: int, value: dict[str, Any]) -> bytes:
+    message = schema.table("cluster_metadata").find("value", kind)
+    assert message
+    head = varint(1) + varint(kind) + varint(version)
+    return head + codec.encode(message, version, value)
+
+
+def register(node: int, *ids: str, cordoned: tuple[str, ...] = ()) -> bytes:
+    return framed(0, 4, {
+        "brokerId": node, "incarnationId": ORDERS, "brokerEpoch": 1, "endPoints": [],
+        "features": [], "rack": None, "fenced": False, "inControlledShutdown": False,
+        "isMigratingZkBroker": False, "logDirs": list(ids), "cordonedLogDirs": list(cordoned),
+    })  # fmt: skip
+
+
+def placed(topic_id: str, number: int, *where: tuple[int, str]) -> bytes:
+    nodes = [node for node, _ in where]
+    return framed(3, 1, {
+        "partitionId": number, "topicId": topic_id, "replicas": nodes, "isr": nodes,
+        "removingReplicas": [], "addingReplicas": [], "leader": nodes[0], "leaderEpoch": 1,
+        "partitionEpoch": 1, "directories": [one for _, one in where],
+    })  # fmt: skip
+
+
+def meta(home: Path, node: int, own: str | None) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    last = f"directory.id={own}\n" if own else ""
+    text = f"version=1\nnode.id={node}\ncluster.id={CLUSTER}\n{last}"
+    (home / "meta.properties").write_text(text)
+
+
+def replica(home: Path, name: str, *batches: bytes, topic_id: str | None = ORDERS) -> Path:
+    path = home / name
+    path.mkdir(parents=True)
+    first = int.from_bytes(batches[0][:8], "big") if batches else 0
+    (path / f"{first:020d}.log").write_bytes(b"".join(batches))
+    if topic_id:
+        (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    return path
+
+
+@pytest.fixture
+def brokers(tmp_path):
+    """Return a function to three log dirs: two of broker 1, one of broker 2."""
+
+    def make(*records: bytes) -> tuple[Path, Path, Path]:
+        first = log_dir(tmp_path, 1, voters_batch(0, (1,)), data(2, *records))
+        second, third = tmp_path / "second", tmp_path / "third"
+        meta(second, 1, directory_id(4))
+        meta(third, 2, directory_id(5))
+        return first, second, third
+
+    return make
+
+
+KNOWN = [
+    register(1, directory_id(1), directory_id(4)),
+    register(2, directory_id(5)),
+    topic("orders", ORDERS),
+]
+
+
+def items(result) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in json.loads(result.stdout)["items"]:
+        found.setdefault(one["type"], []).append(one)
+    return found
+
+
+def test_everything_in_its_place_is_in_order(run, brokers):
+    where = (1, directory_id(4)), (2, directory_id(5))
+    first, second, third = brokers(*KNOWN, placed(ORDERS, 0, *where))
+    replica(second, "orders-0", *BATCHES)
+    replica(third, "orders-0", *BATCHES)
+    result = run("dirs", "--json", first, second, third)
+    assert result.status == 0, result.stdout
+    assert [(d["node"], d["status"], d["partitions"]) for d in items(result)["directory"]] == [
+        (1, "online", 0), (1, "online", 1), (2, "online", 1),
+    ]  # fmt: skip
+    assert "3 log dirs, 0 strays, 0 to look at" in run("dirs", first, second, third).stderr
+
+
+def test_log_dirs_are_held_against_the_registration(run, brokers, tmp_path):
+    known = register(1, directory_id(1), directory_id(7), cordoned=(directory_id(7),))
+    assigned = placed(ORDERS, 0, (1, directory_id(8)))
+    first, second, third = brokers(known, topic("orders", ORDERS), assigned)
+    cordoned, nameless = tmp_path / "cordoned", tmp_path / "nameless"
+    meta(cordoned, 1, directory_id(7))
+    meta(nameless, 1, None)
+    result = run("dirs", "--json", first, second, cordoned, nameless, third)
+    assert result.status == 1
+    found = {d["path"] or d["directory_id"]: d for d in items(result)["directory"]}
+    assert {key: one["status"] for key, one in found.items()} == {
+        str(first): "online", str(second): "offline", str(cordoned): "cordoned",
+        str(nameless): "unidentified", str(third): "unknown", directory_id(8): "absent",
+    }  # fmt: skip
+    assert found[directory_id(8)]["partitions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("assigned", "status", "exit_status"),
+    [(directory_id(1), "elsewhere", 1), (LOST, "lost", 1), (UNASSIGNED, "unassigned", 0)],
+)
+def test_a_replica_in_another_log_dir(run, brokers, assigned, status, exit_status):
+    first, second, _ = brokers(*KNOWN, placed(ORDERS, 0, (1, assigned)))
+    path = replica(second, "orders-0", *BATCHES)
+    result = run("dirs", "--json", first, second)
+    assert result.status == exit_status
+    (found,) = items(result)["assignment"]
+    assert (found["path"], found["status"]) == (str(path), status)
+    assert (found["directory_id"], found["assigned"]) == (directory_id(4), assigned)
+
+
+FUTURES: dict[str, Any] = {
+    "behind": (BATCHES[:2], "catching-up", 2, False, 0),
+    "whole": (BATCHES, "caught-up", 0, True, 0),
+    "further": ([*BATCHES, batch(5, b"f")], "caught-up", 0, True, 0),
+    "other": ([*BATCHES[:2], batch(3, b"x", b"y")], "diverged", 0, False, 1),
+    "damaged": ([*BATCHES[:2], BATCHES[2][:-1] + b"?", batch(5, b"f")], "damaged", 0, False, 1),
+}
+
+
+@pytest.mark.parametrize("name", FUTURES)
+def test_a_copy_on_its_way_is_held_against_the_live_one(run, brokers, name):
+    batches, status, behind, superset, exit_status = FUTURES[name]
+    first, second, _ = brokers(*KNOWN, placed(ORDERS, 0, (1, directory_id(1))))
+    live = replica(first, "orders-0", *BATCHES)
+    replica(second, f"orders-0.{LATER}-future", *batches)
+    result = run("dirs", "--json", first, second)
+    (found,) = items(result)["future"]
+    told = (found["status"], found["behind"], found["superset"], found["live"])
+    assert told == (status, behind, superset, str(live))
+    assert found["assigned"] is False
+    assert result.status == exit_status
+
+
+def test_a_copy_on_its_way_without_a_live_one_is_abandoned(run, brokers):
+    first, second, _ = brokers(*KNOWN, placed(ORDERS, 0, (1, directory_id(4))))
+    replica(second, f"orders-0.{LATER}-future", *BATCHES)
+    result = run("dirs", "--json", first, second)
+    (found,) = items(result)["future"]
+    assert (found["status"], found["live"], found["assigned"]) == ("abandoned", None, True)
+    assert result.status == 1
+    assert "no live copy is among" in run("dirs", first, second).stdout
+
+
+def test_strays_come_with_their_proof(run, brokers):
+    first, second, third = brokers(*KNOWN, placed(ORDERS, 0, (2, directory_id(5))))
+    unknown = replica(first, "orders-0", *BATCHES[:2])
+    aside = replica(second, f"orders-0.{LATER}-stray", *BATCHES, batch(5, b"only here"))
+    live = replica(third, "orders-0", *BATCHES)
+    result = run("dirs", "--json", first, second, third)
+    assert result.status == 1
+    found = {one["path"]: one for one in items(result)["proof"]}
+    assert found[str(unknown)]["may_delete"]
+    assert found[str(unknown)]["held_by"] == [
+        {"path": str(live), "node": 2, "batches": 2, "ranges": [[0, 2]]}
+    ]
+    assert not found[str(aside)]["may_delete"]
+    (only,) = found[str(aside)]["only_here"]
+    assert (only["first_offset"], only["last_offset"], only["batches"]) == (5, 5, 1)
+    assert "ends at offset 5" in only["reason"]
+    # The live replica of broker 1, which the metadata log does not know, proves nothing of value.
+    table = run("dirs", first, second, third).stdout
+    assert f"may go: {unknown}" in table
+    assert f"MUST STAY: {aside} (stray)" in table
+
+
+def test_without_a_metadata_log_it_says_what_is_not_known(run, brokers):
+    _, second, third = brokers(*KNOWN)
+    result = run("dirs", second, third)
+    assert result.status == 0
+    assert "no metadata log is among the log dirs" in result.stderr
+    assert run("dirs", second / "orders-0").status == 4
+
+
+def pair(tmp_path: Path, mine: list[bytes], *others: list[bytes], **more: Any) -> list[Path]:
+    """Return a partition dir, and log dirs with a live copy each."""
+    first = replica(tmp_path / "mine", more.pop("name", "orders-0"), *mine)
+    homes = [tmp_path / f"other-{number}" for number in range(len(others))]
+    for home, batches in zip(homes, others, strict=True):
+        meta(home, 2, directory_id(2))
+        replica(home, more.get("other", "orders-0"), *batches, topic_id=more.get("id", ORDERS))
+    return [first, *homes]
+
+
+def asked(run, path: Path, *among: Path):
+    return run("may-delete", "--json", path, *(w for one in among for w in ("--among", one)))
+
+
+def only_proof(result) -> dict[str, Any]:
+    (found,) = items(result)["proof"]
+    return found
+
+
+def test_what_another_copy_holds_may_go(run, tmp_path):
+    result = asked(run, *pair(tmp_path, BATCHES, [*BATCHES, batch(5, b"f")]))
+    assert result.status == 0
+    found = only_proof(result)
+    assert found["may_delete"]
+    assert found["held_by"][0]["ranges"] == [[0, 4]]
+    assert len(found["digest"]) == 64
+    assert (
+        only_proof(asked(run, tmp_path / "other-0" / "orders-0", tmp_path / "mine"))["digest"]
+        != found["digest"]
+    )
+
+
+def test_the_same_directory_under_another_name_proves_nothing(run, tmp_path):
+    (path,) = pair(tmp_path, BATCHES)
+    (tmp_path / "link").symlink_to(path.parent)
+    assert asked(run, path, tmp_path / "link").status == 1
+    assert asked(run, path, tmp_path / "link" / "orders-0").status == 1
+
+
+def test_two_copies_hold_it_together(run, tmp_path):
+    result = asked(run, *pair(tmp_path, BATCHES, BATCHES[:1], BATCHES[1:]))
+    assert result.status == 0
+    assert [one["ranges"] for one in only_proof(result)["held_by"]] == [[[0, 1]], [[2, 4]]]
+
+
+BAD = BATCHES[1][:-1] + b"?"
+NOT_PROVEN: dict[str, Any] = {
+    "it ends earlier": ([BATCHES[:2]], {}, (3, 4), "ends at offset 3"),
+    "it begins later": ([BATCHES[1:]], {}, (0, 1), "begins at offset 2"),
+    "another epoch": ([[*BATCHES[:2], data(3, b"d", b"e", epoch=2)]], {}, (3, 4), "has other"),
+    "another CRC": ([[*BATCHES[:2], batch(3, b"x", b"e")]], {}, (3, 4), "has other batches"),
+    "it lacks one": ([[BATCHES[0], BATCHES[2]]], {}, (2, 2), "lacks them"),
+    "it is damaged": ([[BATCHES[0], BAD, BATCHES[2]]], {}, (0, 4), "no other copy"),
+    "another topic": ([BATCHES], {"id": OTHER}, (0, 4), "no other copy"),
+    "no topic id": ([BATCHES], {"id": None}, (0, 4), "no other copy"),
+    "a stray": ([BATCHES], {"other": f"orders-0.{LATER}-stray"}, (0, 4), "no other copy"),
+    "a future": ([BATCHES], {"other": f"orders-0.{LATER}-future"}, (0, 4), "no other copy"),
+    "a deleted one": ([BATCHES], {"other": f"orders-0.{LATER}-delete"}, (0, 4), "no other copy"),
+    "they diverge": (
+        [BATCHES, [*BATCHES, batch(5, b"x")], [*BATCHES, batch(5, b"y")]], {}, None, "",
+    ),
+    "nobody has it": ([], {}, (0, 4), "no other copy is there"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_PROVEN)
+def test_what_is_not_proven_must_stay(run, tmp_path, name):
+    others, more, offsets, reason = NOT_PROVEN[name]
+    result = asked(run, *pair(tmp_path, BATCHES, *others, **more))
+    found = only_proof(result)
+    if offsets is None:  # the third copy, with which neither diverges, still proves it
+        assert found["may_delete"]
+        assert len(found["no_proof"]) == 2
+        return
+    assert result.status == 1
+    assert not found["may_delete"]
+    (only,) = found["only_here"]
+    assert (only["first_offset"], only["last_offset"]) == offsets
+    assert reason in only["reason"]
+    if reason == "no other copy" and others:
+        assert len(found["no_proof"]) == 1
+
+
+def test_damage_of_its_own_counts_where_no_other_is_whole(run, tmp_path):
+    mine = [BATCHES[0], BAD, BATCHES[2]]
+    path, other = pair(tmp_path, mine, BATCHES)
+    assert asked(run, path, other).status == 0
+    (log,) = (other / "orders-0").glob("*.log")
+    log.write_bytes(BATCHES[0] + BATCHES[2])
+    result = asked(run, path, other)
+    assert result.status == 1
+    assert "is damaged here" in only_proof(result)["only_here"][0]["reason"]
+
+
+def test_an_empty_directory_may_go_and_a_file_is_none(run, tmp_path):
+    path = replica(tmp_path / "mine", "orders-0")
+    result = run("may-delete", path)
+    assert result.status == 0
+    assert "it holds no batch" in result.stdout
+    assert run("may-delete", path / f"{0:020d}.log").status == 4
+    assert run("may-delete", path, "--among", tmp_path / "missing").status == 4
+
+
+def test_real_replicas_prove_each_other(run, scenario):
+    homes = [scenario("4.3.1/replicas") / f"node-{node}" for node in (2, 3)]
+    names = sorted({p.name for p in homes[0].iterdir()} & {p.name for p in homes[1].iterdir()})
+    partitions = [name for name in names if (homes[0] / name).is_dir() and name[0] != "_"]
+    assert partitions
+    for name in partitions:
+        judged = run("diff", "--identical", *(home / name for home in homes)).status
+        proven = run("may-delete", homes[0] / name, "--among", homes[1])
+        if judged == 0:
+            assert proven.status == 0, proven.stdout
+
+
+def test_a_compacted_copy_proves_nothing_of_what_it_lacks(run, scenario, tmp_path):
+    home = scenario("4.3.1/clean")
+    whole = replica(
+        tmp_path / "mine", "compacted-0", *BATCHES,
+        topic_id=(home / "compacted-tx-0" / "partition.metadata").read_text().split()[-1],
+    )  # fmt: skip
+    result = run("may-delete", "--json", whole, "--among", home / "compacted-tx-0")
+    assert result.status == 1
+    reasons = " ".join(only["reason"] for only in only_proof(result)["only_here"])
+    assert "has other batches there" in reasons or "compacted" in reasons
