@@ -93,7 +93,7 @@ NO_START = {
         ("groups",
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
-         "quorum", "salvage", "undelete", *METADATA),
+         "quorum", "dirs", "may-delete", "salvage", "undelete", *METADATA),
         "says nothing that differs from release to release",
     ),
 }  # fmt: skip
