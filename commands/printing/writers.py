@@ -149,6 +149,7 @@ class TableWriter:
         self._rows: list[list[str]] = []
         self._characters = 0
         self._started = False
+        self._behind_a_table = False
 
     def item(self, obj: Object) -> None:
         """Add a row, or write a line between tables."""
@@ -166,6 +167,7 @@ class TableWriter:
         full = len(self._rows) >= BLOCK_ROWS or self._characters >= BLOCK_CHARACTERS
         if chosen is not self._columns or full:
             self._flush()
+            self._behind_a_table = bool(self._columns) and chosen is not self._columns
             self._columns = chosen
         self._rows.append([self._cell(text.cell(column.value(obj))) for column in chosen])
         self._characters += sum(map(len, self._rows[-1]))
@@ -180,6 +182,9 @@ class TableWriter:
         rows, self._rows, self._characters = self._rows, [], 0
         titles = [column.title for column in self._columns]
         lines = self._whole(titles, rows) if self._width is None else self._fitted(titles, rows)
+        if self._behind_a_table and lines[0]:
+            lines.insert(0, "")  # without it, Markdown takes both for one table
+        self._behind_a_table = False
         self._emit("\n".join(lines) + "\n")
         self._started = True
 
