@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from logtool.disk.log_dir import Selection
+from logtool.disk.log_dir import PathKind, Selection, classify
 from logtool.errors import LogtoolError, RefusedError, UnreadableError
 from logtool.formats import leader_epoch_checkpoint, names
 from logtool.formats.names import FileKind, TopicPartition
@@ -47,6 +47,7 @@ class Salvage:
                 found.append(one)
             else:
                 yield one
+        yield from _not_there(self.fill_from)
         size = sum(one.size for one in found)
         homes = {one.listed.path.resolve().parent for one in found}
         self.output.check([*homes, *(path.resolve() for path in self.fill_from)], size)
@@ -164,6 +165,16 @@ def _bounded(found: list[Part]) -> Iterator[Part]:
                 first = last = None
             part = replace(part, first_offset=first, last_offset=last)
         yield part
+
+
+def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
+    """Yield which of the other copies cannot be looked at: nothing is filled from them."""
+    for path in fill_from:
+        try:
+            if classify(path) is PathKind.FILE:
+                yield UnreadableError(path, "is no log dir and no partition dir")
+        except UnreadableError as error:
+            yield error
 
 
 def _segments(parts: Sequence[Part], source: Source) -> Segments:

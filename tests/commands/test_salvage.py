@@ -72,6 +72,22 @@ def test_another_copy_fills_what_is_damaged_where_it_is_proved_to_be_the_same(ru
     assert len(batches(saved / "partitions/codec-none-0" / LOG)) == len(starts) - 1
 
 
+def test_a_copy_that_is_not_there_is_said_and_the_others_are_taken(run, home, tmp_path):
+    copy = shutil.copytree(home, tmp_path / "copy")
+    log = home / "codec-none-0" / LOG
+    before = log.read_bytes()
+    damage_file(log, flip, batches(log)[9][0] + 70)
+    gone, file = tmp_path / "gone", copy / "codec-none-0" / LOG
+
+    fills = [word for one in (gone, file, copy) for word in ("--fill-from", one)]
+    result, saved = salvage(run, home, *fills)
+
+    assert result.status == 4
+    assert f"{gone}: No such file or directory" in result.stderr
+    assert f"{file}: is no log dir and no partition dir" in result.stderr
+    assert (saved / "partitions/codec-none-0" / LOG).read_bytes() == before
+
+
 def test_a_log_that_is_gone_is_said_and_comes_from_another_copy(run, home, tmp_path):
     copy = shutil.copytree(home, tmp_path / "copy")
     remove_file(home / "small-segments-0" / f"{42:020d}.log")

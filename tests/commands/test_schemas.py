@@ -126,13 +126,13 @@ def _torn(source, target):
 def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     """Return a function: real output of every kind, one object a line."""
     runs = {
-        "verify": [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
-        "doctor": [
+        "verify": lambda: [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
+        "doctor": lambda: [
             [damaged_log.parent],
             [scenario("4.3.1/torn"), scenario("2.2.2/zookeeper"), tmp_path / "missing"],
             ["--environment"],
         ],
-        "dump": [
+        "dump": lambda: [
             ["--records", partition],
             ["--records", "--values", "hex", "--limit", "9", partition],
             ["--records", "--values", "len", "--topic", "tx*", scenario("4.3.1/clean")],
@@ -141,11 +141,17 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             [scenario("3.9.2/killed")],
             [tmp_path / "missing"],
         ],
-        "dump-index": [[scenario("4.3.1/clean")], ["--join-log", scenario("4.3.1/running")]],
-        "explain": [[], ["batch/crc"]],
-        "schema": [[], ["records"], ["offset-index"], ["kafka"]],
-        "plan": [[scenario("4.3.1/torn")], [scenario("4.3.1/killed"), tmp_path / "missing"]],
-        "recover": [
+        "dump-index": lambda: [
+            [scenario("4.3.1/clean")],
+            ["--join-log", scenario("4.3.1/running")],
+        ],
+        "explain": lambda: [[], ["batch/crc"]],
+        "schema": lambda: [[], ["records"], ["offset-index"], ["kafka"]],
+        "plan": lambda: [
+            [scenario("4.3.1/torn")],
+            [scenario("4.3.1/killed"), tmp_path / "missing"],
+        ],
+        "recover": lambda: [
             ["--mark-clean", scenario("4.3.1/torn"), tmp_path / "missing"],
             [
                 "--apply",
@@ -153,13 +159,13 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ],
             ["--undo-dir", scenario("4.3.1/torn") / "undo", scenario("4.3.1/torn")],
         ],
-        "lookup": [
+        "lookup": lambda: [
             ["--offset", "4", partition],
             ["--timestamp", "latest", scenario("4.3.1/clean") / "tx.mixed-0"],
             ["--offset", "9999", partition],
             ["--offset", "0", tmp_path / "missing"],
         ],
-        "quorum": [
+        "quorum": lambda: [
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2")],
             [scenario("4.3.1/replicas") / "node-3", tmp_path / "missing"],
             ["--voters", "1@10.0.0.1:9093", scenario("4.3.1/replicas") / "node-1"],
@@ -168,7 +174,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
                 small_log_dir(scenario("4.3.1/killed"), tmp_path / "q", "__cluster_metadata-0"),
             ],
         ],
-        "salvage": [
+        "salvage": lambda: [
             [
                 "--output",
                 tmp_path / "saved",
@@ -176,61 +182,61 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
                 tmp_path / "missing",
             ],
         ],
-        "undelete": [
+        "undelete": lambda: [
             ["--output", tmp_path / "back", scenario("4.3.1/killed")],
         ],
-        "sanity": [
+        "sanity": lambda: [
             ["--background-threads", "2", "--project", "segments=9", scenario("4.3.1/killed")],
             [tmp_path / "missing"],
         ],
-        "txns": [
+        "txns": lambda: [
             ["--all", scenario("4.3.1/killed")],
             [scenario("4.3.1/killed") / "replication-offset-checkpoint"],
             [_contradicted(copy_of("4.3.1/clean"))],
             [_forgotten(copy_of("4.3.1/killed"))],
         ],
-        "checkpoint": [
+        "checkpoint": lambda: [
             ["show", scenario("4.3.1/clean")],
             ["show", scenario("4.3.1/clean") / "codec-lz4-0"],
             ["show", scenario("4.3.1/clean") / "log-start-offset-checkpoint"],
             ["show", tmp_path / "missing"],
         ],
-        "metadata": [
+        "metadata": lambda: [
             ["show", scenario("4.3.1/clean")],
             ["log", "--topic", "doomed*", scenario("4.3.1/clean")],
             ["diff", "--offset", "100..250", scenario("4.3.1/clean")],
             ["show", contradicting(tmp_path)],
             ["at", "--offset", "9", tmp_path / "missing"],
         ],
-        "diff": [
+        "diff": lambda: [
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2", "node-3")],
             [damaged_log.parent, tmp_path / "missing"],
         ],
-        "dirs": [
+        "dirs": lambda: [
             [scenario("4.3.1/two-log-dirs")],
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2", "node-3")],
             [scenario("4.3.1/clean"), tmp_path / "missing"],
         ],
-        "may-delete": [[partition], [partition, "--among", tmp_path / "missing"]],
-        "stat": [
+        "may-delete": lambda: [[partition], [partition, "--among", tmp_path / "missing"]],
+        "stat": lambda: [
             ["--segments", "--level", "records", scenario("4.3.1/clean")],
             ["--level", "quick", scenario("4.3.1/clean")],
             [tmp_path / "missing"],
         ],
-        "gaps": [
+        "gaps": lambda: [
             ["--isolation", "read_committed", "--ghosts", scenario("4.3.1/clean")],
             ["--follower", partition, scenario("4.3.1/clean") / "compacted-tx-0"],
             [partition],
             [tmp_path / "missing"],
         ],
-        "groups": [
+        "groups": lambda: [
             [scenario("4.3.1/running"), tmp_path / "missing"],
             ["--group", "group-t*", "--history", "group_next", scenario("4.3.1/running")],
             ["--restore-plan", scenario("4.3.1/running")],
             ["--sizes", scenario("4.3.1/java-clients")],
             [_groups(tmp_path / "groups")],
         ],
-        "watermark": [
+        "watermark": lambda: [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],
             [scenario("4.3.1/torn"), tmp_path / "missing"],
             ["simulate", "kip-101-divergence"],
@@ -238,7 +244,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     }
 
     def printed(name):
-        for arguments in runs[name]:
+        for arguments in runs[name]():
             at = 1 if name in GROUPS or arguments[:1] == ["simulate"] else 0
             words = [name, *arguments[:at], "-f", "ndjson", *arguments[at:]]
             yield from run(*words).objects
