@@ -60,12 +60,13 @@ def run(job: Salvage, report: Report, summary: ActionSummary) -> Exit:
 def _last_line(job: Salvage, counts: Counter[str]) -> str:
     summary = job.summary
     batches = text.count(summary.batches, "batch", "batches")
-    line = f"{text.state(summary)}{batches} of {text.count(summary.partitions, 'partition')} saved"
+    partitions = text.count(summary.partitions, "partition")
+    line = f"{text.state(summary)}{batches} of {partitions} saved in {job.output.given}"
     if counts["filled"]:
         line += f", {counts['filled']:,} of them from other copies"
     if counts["rejects"]:
         line += f"; {text.count(counts['rejects'], 'range')} rejected"
-    return f"{line} in {text.escape(str(job.output.path))}"
+    return line
 
 
 def _line(obj: Object) -> str | None:

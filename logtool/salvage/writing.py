@@ -43,6 +43,7 @@ class Output:
     """A new directory with what was saved."""
 
     def __init__(self, path: Path) -> None:
+        self.given = path
         self.path = path.resolve()
         self._turns: Counter[str] = Counter()
         self._held: HeldDir | None = None

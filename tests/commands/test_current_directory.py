@@ -1,16 +1,24 @@
 """Without a path a command takes the current directory, or says what it looked for."""
 
+import shutil
+
 import pytest
 from verification import small_log_dir
 
 from logtool import cli
 
-PARTITIONS = ("small-segments-0", "codec-none-0", "tx.mixed-0", "__cluster_metadata-0")
+PARTITIONS = (
+    "small-segments-0", "codec-none-0", "tx.mixed-0", "__cluster_metadata-0",
+    "__consumer_offsets-1",
+)  # fmt: skip
 GROUPS = {"checkpoint": ("show", "lint", "rebuild", "set")}
 NOT_FOR_A_LOG_DIR = {
     "checkpoint set": "changes one file, which is named",
     "diff": "compares at least two",
+    "kafka-dump-log": "takes the command line of Kafka's tool, which names files",
+    "may-delete": "is about one directory, which is named",
     "metadata": "reads the metadata log, which no other partition dir holds",
+    "undelete": "takes what waits for its deletion, which is nothing here",
     "undo": "takes an undo directory, which lies outside of every log dir",
     "watermark simulate": "plays a scenario",
     "explain": "explains a code",
@@ -20,8 +28,13 @@ NOT_FOR_A_LOG_DIR = {
     "generate": "writes into the source",
     "scan": "needs Spark; takes its paths as the others do, by the same function",
 }
-MORE = {"lookup": ("--offset", "0")}
+MORE = {
+    "lookup": ("--offset", "0"),
+    "salvage": ("--output", "../saved"),
+}
 """Options without which a command does nothing."""
+PARTITION = {"groups": "__consumer_offsets-1", "quorum": "__cluster_metadata-0"}
+"""The partition dirs that say something to a command, where not any does."""
 COMMANDS = [
     name
     for command in cli.COMMANDS
@@ -42,16 +55,24 @@ def told(result):
     return result.status, [[one.get(key) for key in about] for one in result.objects]
 
 
-@pytest.mark.parametrize("place", ["log dir", "partition dir"])
-@pytest.mark.parametrize("name", COMMANDS)
+PLACES = [
+    (name, place) for name in COMMANDS for place in ("log dir", "partition dir")
+    if (name, place) != ("dirs", "partition dir")  # it compares log dirs
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES)
 def test_the_current_directory_is_taken(run, home, monkeypatch, name, place):
-    directory = home if place == "log dir" else home / "codec-none-0"
+    directory = home if place == "log dir" else home / PARTITION.get(name, "codec-none-0")
     monkeypatch.chdir(directory)
     words = [*name.split(), *MORE.get(name, ())]
+    if name == "salvage":
+        words[-1] = str(home.parent / "saved")
     more: tuple[object, ...] = ()
     if name == "lookup" and place == "log dir":
         more = ("--topic", "codec-none", "--partition", 0)
     given = run(*words, "-f", "ndjson", *more, directory)
+    shutil.rmtree(home.parent / "saved", ignore_errors=True)
     assumed = run(*words, "-f", "ndjson", *more)
     assert given.status in (0, 1)
     assert told(assumed) == told(given)
@@ -114,7 +135,7 @@ def test_an_empty_list_of_paths_is_not_the_current_directory(run, home, monkeypa
 
 
 LOOKUPS: dict[str, tuple[list[object], int, str]] = {
-    "no name": ([], 2, "is a log dir, and 4 of its partitions are meant"),
+    "no name": ([], 2, "is a log dir, and 5 of its partitions are meant"),
     "a topic of one partition": (["--topic", "codec-none"], 0, ""),
     "topic and partition": (["--topic", "tx.mixed", "--partition", 0], 0, ""),
     "no such partition": (["--topic", "tx.mixed", "--partition", 7], 4, "nothing matched"),

@@ -14,12 +14,14 @@ READING = {
     ("verify",): (), ("doctor",): (), ("plan",): (), ("recover",): (), ("dump",): (),
     ("dump-index",): (),
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
-    ("rebuild-index",): (), ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
+    ("rebuild-index",): (),
+    ("salvage",): ("--output", "saved"), ("undelete",): ("--output", "saved"),
+    ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
     ("checkpoint", "rebuild"): (), ("lookup",): ("--offset", "0"),
     ("metadata", "show"): (), ("metadata", "log"): (), ("metadata", "at"): ("--offset", "0"),
 }  # fmt: skip
 """The commands that look at paths, with the options that they need; scan needs Spark, and `groups`
-looks at one topic, whatever the selection."""
+looks at one topic, and `dirs` at log dirs, whatever the selection."""
 SELECTING = [name for name in READING if name[0] not in ("lookup", "metadata")]
 LISTING = [name for name in SELECTING if name[0] != "checkpoint"]
 """Those that take --files-from."""
@@ -27,6 +29,12 @@ SELECTIONS = (
     ["--topic", "nosuch"], ["--partition", "99"], ["--exclude-topic", "*"],
     ["--topic", "orders", "--partition", "1"],
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Let what a command writes be written beside what it reads."""
+    monkeypatch.chdir(tmp_path)
 
 
 def words(name):
@@ -62,7 +70,7 @@ def foreign(tmp_path):
 @pytest.mark.parametrize("chosen", SELECTIONS, ids=" ".join)
 @pytest.mark.parametrize("name", SELECTING, ids=words)
 def test_a_selection_without_a_partition_is_incomplete(run, log_dir, name, chosen):
-    result = run(*name, *paths_for(name, log_dir), *chosen)
+    result = run(*name, *READING[name], *paths_for(name, log_dir), *chosen)
     assert result.status == 4
     assert (
         result.stderr.splitlines()[-1]
@@ -80,7 +88,7 @@ def test_a_lookup_of_no_partition_is_incomplete(run, log_dir, chosen):
 
 @pytest.mark.parametrize("name", SELECTING, ids=words)
 def test_the_json_of_a_selection_without_a_partition_says_so(run, log_dir, name):
-    result = run(*name, *paths_for(name, log_dir), "--topic", "nosuch", "--json")
+    result = run(*name, *READING[name], *paths_for(name, log_dir), "--topic", "nosuch", "--json")
     assert result.status == 4
     document = as_json(result)
     assert document["summary"]["complete"] is False
@@ -92,7 +100,9 @@ def test_the_json_of_a_selection_without_a_partition_says_so(run, log_dir, name)
 
 @pytest.mark.parametrize("name", SELECTING, ids=words)
 def test_the_last_line_of_ndjson_says_so_too(run, log_dir, name):
-    result = run(*name, *paths_for(name, log_dir), "--topic", "nosuch", "-f", "ndjson")
+    result = run(
+        *name, *READING[name], *paths_for(name, log_dir), "--topic", "nosuch", "-f", "ndjson"
+    )
     assert result.status == 4
     assert result.objects[-1]["type"] == "summary"
     assert result.objects[-1]["complete"] is False
@@ -102,7 +112,7 @@ def test_the_last_line_of_ndjson_says_so_too(run, log_dir, name):
 def test_an_empty_directory_is_incomplete(run, tmp_path, name):
     empty = tmp_path / "empty"
     empty.mkdir()
-    result = run(*name, *paths_for(name, empty), *READING[name], "-f", "json")
+    result = run(*name, *READING[name], *paths_for(name, empty), *READING[name], "-f", "json")
     assert result.status == 4
     assert f"{empty}: nothing matched: it is empty" in result.stderr
     assert as_json(result)["summary"]["complete"] is False
@@ -110,7 +120,7 @@ def test_an_empty_directory_is_incomplete(run, tmp_path, name):
 
 @pytest.mark.parametrize("name", READING, ids=words)
 def test_a_directory_of_other_programs_is_incomplete(run, foreign, name):
-    result = run(*name, *paths_for(name, foreign), *READING[name])
+    result = run(*name, *READING[name], *paths_for(name, foreign), *READING[name])
     assert result.status == 4
     assert result.stderr.startswith(
         f"logtool: {foreign}: nothing matched: it holds nothing that a Kafka broker writes; "
@@ -122,16 +132,16 @@ def test_a_directory_of_other_programs_is_incomplete(run, foreign, name):
 def test_paths_from_a_file_are_held_to_the_same(run, log_dir, foreign, tmp_path, name):
     listed = tmp_path / "paths"
     listed.write_text("".join(f"{path}\n" for path in paths_for(name, log_dir)))
-    result = run(*name, "--files-from", listed, "--topic", "nosuch")
+    result = run(*name, *READING[name], "--files-from", listed, "--topic", "nosuch")
     assert result.status == 4
     assert f"{log_dir}: nothing matched --topic nosuch" in result.stderr
     listed.write_text("".join(f"{path}\n" for path in paths_for(name, foreign)))
-    result = run(*name, "--files-from", listed)
+    result = run(*name, *READING[name], "--files-from", listed)
     assert result.status == 4
     assert f"{foreign}: nothing matched: " in result.stderr
 
 
-@pytest.mark.parametrize("name", SELECTING, ids=words)
+@pytest.mark.parametrize("name", [n for n in SELECTING if n != ("undelete",)], ids=words)
 def test_one_log_dir_that_holds_the_topic_is_enough(run, log_dir, tmp_path, name):
     other = tmp_path / "other"
     shutil.copytree(log_dir, other)
@@ -139,8 +149,8 @@ def test_one_log_dir_that_holds_the_topic_is_enough(run, log_dir, tmp_path, name
     if name == ("checkpoint", "rebuild"):
         other = log_dir  # It takes one path.
     given = dict.fromkeys([other, log_dir])
-    result = run(*name, *given, *([log_dir] if len(given) == 1 and name == ("diff",) else []),
-                 "--topic", "orders")  # fmt: skip
+    more = [log_dir] if len(given) == 1 and name == ("diff",) else []
+    result = run(*name, *READING[name], *given, *more, "--topic", "orders")
     assert result.status in (0, 1)
     assert "nothing matched" not in result.stderr
 
@@ -148,7 +158,7 @@ def test_one_log_dir_that_holds_the_topic_is_enough(run, log_dir, tmp_path, name
 @pytest.mark.parametrize("name", SELECTING, ids=words)
 def test_a_log_dir_without_partitions_is_a_sound_input(run, log_dir, name):
     shutil.rmtree(log_dir / "orders-0")
-    result = run(*name, *paths_for(name, log_dir))
+    result = run(*name, *READING[name], *paths_for(name, log_dir))
     expected = 4 if name == ("dump-index",) else 0
     assert result.status == expected, result.stderr
     assert "nothing matched" not in result.stderr
@@ -200,4 +210,4 @@ def test_every_command_that_selects_partitions_is_in_this_table():
         tuple(one.name.split()) for one in commands for option in one.options
         if "--topic" in option.names and one.name.split()[0] != "metadata"
     }  # fmt: skip
-    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",)}
+    assert selecting == {*SELECTING, ("scan",), ("lookup",), ("groups",), ("dirs",)}

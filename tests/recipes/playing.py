@@ -107,7 +107,7 @@ def main() -> None:
         "",
         "Written by `python tests/recipes/playing.py`. A recipe is a script of the commands that",
         "answer one incident, on a directory of a real broker of 4.3.1; `screens/` holds what an",
-        "operator sees. Incident 13, the offsets of groups, is not answered yet.",
+        "operator sees.",
         "",
         "| incident | commands | seconds |",
         "| --- | --- | --- |",

@@ -706,7 +706,7 @@ NAMES = [
           "00000000000000000009-0000000001-77.checkpoint.part", None)]),
     Row("a record of the metadata log that cannot be applied", CONTROLLER,
         behind(lambda offset: new_batch(offset, metadata_records.remove_topic(UUID))),
-        [("metadata/does-not-apply", "0.log", batch(-1))]),
+        [("metadata/does-not-apply", "0.log", SIZE)]),
     Row("a file that stops the broker", PLAIN, create("partition/copy.log", b"x"),
         [("partition/stops-broker", "copy.log", None)]),
     Row("a name that Kafka can read", PLAIN, create("partition/+7.log", b"x"),
