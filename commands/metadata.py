@@ -297,6 +297,12 @@ def _run(
         for lacking in () if report.summary.partitions else without:
             report.summary.add(lacking)
             report.unreadable(lacking)
+        if chosen.topics and report.summary.partitions and not printer.shown:
+            words = " ".join(f"--topic {topic}" for topic in chosen.topics)
+            for path in inputs.given():
+                unmatched = NothingMatchedError(path, f"nothing matched {words}")
+                report.summary.add(unmatched)
+                report.unreadable(unmatched)
 
     _report(inputs, chosen, printing, work, told)
 

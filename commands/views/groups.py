@@ -394,5 +394,7 @@ def _expiry(obj: Object) -> str | None:
 
 def _finding(obj: Object, settings: OutputSettings) -> str:
     severity = obj["severity"]
-    label = output.paint_stdout(severity.upper(), severity, settings.color)
-    return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"
+    label = output.paint_stdout(f"{severity.upper():<7}", severity, settings.color)
+    place = text.escape(str(obj["path"]))
+    place += "" if obj["position"] is None else f" @{obj['position']}"
+    return f"{label}  {obj['code']}  {place}  {text.escape(obj['message'])}"

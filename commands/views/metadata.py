@@ -109,7 +109,8 @@ def _layout(obj: Object) -> Columns | str | None:
             return _DIFFERENCE
         case "finding":
             place = f"{obj['path']} @{obj['position']}"
-            return text.escape(f"{obj['severity'].upper()} {obj['code']} {place}  {obj['message']}")
+            label = f"{obj['severity'].upper():<7}"
+            return text.escape(f"{label}  {obj['code']}  {place}  {obj['message']}")
     return None
 
 
@@ -117,9 +118,9 @@ def _head(obj: Object) -> str:
     """Return the line about an image."""
     counts = obj["counts"]
     held = [wording.count(counts[kind], kind) for kind in ("topic", "partition", "broker")]
-    line = f"{obj['path']}: ends at offset {obj['end_offset']}, epoch {obj['leader_epoch']}"
+    line = f"{obj['path']}: ends at offset {obj['end_offset']}"
     if obj["timestamp"]:
-        line += f", {obj['timestamp']}"
+        line += f", epoch {obj['leader_epoch']}, {obj['timestamp']}"
     line += f": {', '.join(held)}"
     if obj["snapshot"]:
         line += f"; begins with {Path(obj['snapshot']).name}"
@@ -140,6 +141,8 @@ class Printer:
         self._summary = summary
         self.view = view
         self._topics = topics
+        self.shown = 0
+        """What was printed of the images: things, or records."""
 
     def image(self, path: Path, image: MetadataImage, until: Until) -> None:
         """Print what an image is of, and how far it can be believed."""
@@ -174,10 +177,12 @@ class Printer:
         """Print everything that an image holds of the topics meant."""
         for _, entity in self.view.all(image):
             if takes(self._topics, entity):
+                self.shown += 1
                 self._report.item({"type": "entity", **entity.as_json(), "state": entity.state})
 
     def event(self, event: Event) -> None:
         """Print one record of a log."""
+        self.shown += 1
         self._report.summary.records += 1
         self._report.item(event.as_json())
 

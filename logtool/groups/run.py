@@ -14,7 +14,7 @@ from logtool.checks import committed_offsets
 from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
-from logtool.errors import UnreadableError
+from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import (
     CONSUMER_OFFSETS,
@@ -75,6 +75,8 @@ class Groups:
     retention_ms: int = RETENTION_MS
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
+    _matched: bool = False
+    """Whether a group that is meant was there."""
 
     def __iter__(self) -> Iterator[Item]:
         for item in self._all():
@@ -100,6 +102,12 @@ class Groups:
                 yield from self._partition(found[number], ends)
         except OutOfTimeError:
             self.summary.out_of_budget = True
+            return
+        wanted = list(self.groups) if self.history_of is None else []
+        if found and not self._matched and (wanted or self.history_of is not None):
+            words = " ".join(f"--group {glob}" for glob in wanted) or f"--history {self.history_of}"
+            for path in self.paths:
+                yield NothingMatchedError(path, f"nothing matched {words}")
 
     def _open(
         self, path: Path, found: dict[int, list[Partition]], homes: dict[Path, DataDir]
@@ -146,7 +154,9 @@ class Groups:
         self.summary.partitions += 1
         if self.history_of is not None:
             self.run.path = ranked[0].listed.path
-            yield from history.of_group(ranked[0].listed, self.history_of, self._spend)
+            for event in history.of_group(ranked[0].listed, self.history_of, self._spend):
+                self._matched = True
+                yield event
             return
         loaded = None
         for copy in ranked:
@@ -166,6 +176,7 @@ class Groups:
         yield OffsetsPartition(loaded, others)
         yield from _findings(loaded)
         for state in judge(loaded, ends, self._takes_group, self._takes, self.retention_ms):
+            self._matched = True
             yield state
             for one in state.offsets:
                 for finding in one.findings(state.name):

@@ -17,7 +17,7 @@ from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.node_dir import NodeDir
 from logtool.disk.partition import File, Partition
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
-from logtool.formats import control_record
+from logtool.formats import control_record, names
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.quorum_state import QuorumState
@@ -255,6 +255,11 @@ def _read(
         state = _checked(listed.fixed.get(FileKind.QUORUM_STATE), problems)
         snapshots = tuple(map(_snapshot, _by_age(listed.kraft_snapshots)))
         problems += [f"{one.path.name}: {one.damage}" for one in snapshots if one.damage]
+        problems += [
+            f"{names.format_partition_file(one.segment, FileKind.LOG)}: byte {one.position}: "
+            f"{one.message}"
+            for one in copy.real_damages
+        ]
         changes = tuple(_changes(listed, copy, problems))
     except UnreadableError as error:
         yield error

@@ -1,8 +1,10 @@
 import csv
 import io
+import re
 import subprocess
 
 import pytest
+from damage import damage_file, flip
 from group_records import FIRST_MS, OffsetsLog, data_log
 
 OLD, NEW = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
@@ -226,3 +228,21 @@ def test_topics_and_partitions_choose_offsets(run, running):
 
 def test_answers_of_their_own_are_not_given_together(run, running):
     assert run("groups", "--sizes", "--restore-plan", running).status == 2
+
+
+@pytest.mark.parametrize("words", [("--group", "nosuch"), ("--history", "nosuch")])
+def test_a_group_that_is_not_there_is_no_answer(run, running, words):
+    found = run("groups", *words, running)
+    assert found.status == 4
+    assert f"{running}: nothing matched {' '.join(words)}" in found.stderr
+
+
+def test_a_person_sees_where_records_are_missing(run, copy_of):
+    home = copy_of("4.3.1/running")
+    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
+    damage_file(log, flip, log.stat().st_size // 3)
+    found = run("groups", home)
+    assert found.status == 1
+    (line,) = (line for line in found.stdout.splitlines() if "group/missing-records" in line)
+    assert line.startswith("ERROR    group/missing-records  ")
+    assert re.search(rf"{re.escape(str(log))} @\d+  CRC-32C does not match", line)

@@ -136,3 +136,10 @@ def test_secrets_are_redacted(run, tmp_path):
     assert "tell nobody" in run("metadata", "show", "--show-secrets", home).stdout
     document = json.loads(run("metadata", "log", "--json", home).stdout)
     assert document["items"][0]["changes"][0]["after"] == "(redacted)"
+
+
+@pytest.mark.parametrize("words", [("show",), ("log",), ("at", "--offset", "100")])
+def test_a_topic_that_was_never_there_is_no_answer(run, clean, words):
+    result = run("metadata", *words, "--topic", "nosuch", clean)
+    assert result.status == 4
+    assert f"{clean}: nothing matched --topic nosuch" in result.stderr

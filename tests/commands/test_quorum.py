@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from damage import damage_file, flip
 from metadata_logs import NO_OP, data, log_dir, voters_batch
 
 BEGIN = voters_batch(0, (1, 2, 3))
@@ -41,6 +42,15 @@ def test_the_first_batch_that_differs_is_named_with_crc_and_epoch(run, three):
     sides = [verdict["diverging"][f"{side}_batch"]["leader_epoch"] for side in ("left", "right")]
     assert sides == [1, 2]
     assert "the copies DIVERGE at offset 3" in run("quorum", *map(str, three)).stdout
+
+
+def test_damage_is_named_with_its_byte(run, three):
+    log = three[0] / "__cluster_metadata-0" / f"{0:020d}.log"
+    damage_file(log, flip, len(BEGIN) + 70)
+    result = run("quorum", *map(str, three))
+    assert result.status == 1
+    problem = f"{log.name}: byte {len(BEGIN)}: CRC-32C does not match"
+    assert f"PROBLEM: {problem}" in result.stdout
 
 
 def test_the_voters_of_a_static_quorum_are_taken_from_the_configuration(run, tmp_path):
