@@ -59,7 +59,8 @@ def dirs(
     Exit status:
       0    complete: everything is where it should be
       1    complete: a log dir is absent, offline or has no id, a replica lies elsewhere or is lost,
-           a future copy is abandoned, diverged or damaged, or there is a stray
+           a future copy is abandoned, diverged or damaged, there is a stray, or the metadata log
+           is damaged
       2    the command line makes no sense
       4    incomplete: some input could not be read, or is no log dir
       6    --max-duration ran out; nothing said of the rest
@@ -90,12 +91,16 @@ def _print(report: "Report", job: "Audit", summary: "ActionSummary") -> None:
                 printer.show(item)
         except OutOfTimeError:
             summary.out_of_budget = True
+        damage = job.image.damage if job.image else None
+        summary.to_do |= damage is not None
     if job.image is None:
         report.note(
             "no metadata log is among the log dirs: which there should be, and which partitions "
             "are assigned to them, is not known",
             "warning",
         )
-    elif job.image.damage:
-        report.note(f"the metadata log ends early: {job.image.damage}", "warning")
+    elif damage:
+        report.note(
+            f"the metadata log ends early, so that some assignments may be old: {damage}", "error"
+        )
     report.note(printer.last_line(), "error" if summary.to_do else None)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damage import damage_file, flip
 from metadata_logs import CLUSTER, data, directory_id, log_dir, voters_batch
 from metadata_records import batch, topic, varint
 
@@ -184,6 +185,16 @@ def test_strays_come_with_their_proof(run, brokers):
     table = run("dirs", first, second, third).stdout
     assert f"may go: {unknown}" in table
     assert f"MUST STAY: {aside} (stray)" in table
+
+
+def test_a_damaged_metadata_log_is_not_in_order(run, brokers):
+    homes = brokers(*KNOWN)
+    (log,) = homes[0].glob("__cluster_metadata-0/*.log")
+    damage_file(log, flip, log.stat().st_size - 1)
+    result = run("dirs", *homes)
+    assert result.status == 1
+    text = "the metadata log ends early, so that some assignments may be old: "
+    assert f"{text}{log}: byte " in result.stderr
 
 
 def test_without_a_metadata_log_it_says_what_is_not_known(run, brokers):
