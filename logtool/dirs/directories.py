@@ -210,11 +210,13 @@ class Audit:
     def __iter__(self) -> Iterator[Item]:
         """Yield what is found; OutOfTimeError once the time of the run is over."""
         members, copies = [], []
+        told: set[str] = set()
         for path in self._paths:
             try:
                 members.append(_member(path))
                 for one in find(path, None, self._selection, kinds=tuple(DirectoryKind)):
                     if isinstance(one, UnreadableError):
+                        told.add(str(one))
                         yield one
                     elif one.key[0] != CLUSTER_METADATA:
                         copies.append(one)
@@ -222,7 +224,10 @@ class Audit:
                 yield error
         self._cluster = Cluster(members)
         brokers = self._cluster.brokers
-        yield from (broker.unread for broker in brokers if broker.unread)
+        for broker in brokers:
+            if broker.unread and str(broker.unread) not in told:
+                told.add(str(broker.unread))
+                yield broker.unread
         for broker in brokers:
             yield from self._directories(broker)
         for broker in brokers:

@@ -89,7 +89,7 @@ class Groups:
         homes: dict[Path, DataDir] = {}
         for path in self.paths:
             try:
-                self._open(path, found, homes)
+                yield from self._open(path, found, homes)
             except UnreadableError as error:
                 yield error
         ends = Ends(list(homes.values()), self._spend)
@@ -111,7 +111,8 @@ class Groups:
 
     def _open(
         self, path: Path, found: dict[int, list[Partition]], homes: dict[Path, DataDir]
-    ) -> None:
+    ) -> Iterator[UnreadableError]:
+        """Take the partitions of the topic at a path; yields those that cannot be listed."""
         kind = log_dir.classify(path)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
@@ -134,7 +135,11 @@ class Groups:
             else [path]
         )
         for folder in folders:
-            listed = partition.read(folder)
+            try:
+                listed = partition.read(folder)
+            except UnreadableError as error:
+                yield error
+                continue
             if listed.topic == CONSUMER_OFFSETS and listed.number is not None:
                 copies = found.setdefault(listed.number, [])
                 if all(one.path != listed.path for one in copies):

@@ -1,11 +1,14 @@
 import csv
 import io
+import json
 import re
 import subprocess
 
 import pytest
 from damage import damage_file, flip
 from group_records import FIRST_MS, OffsetsLog, data_log
+from processes import as_nobody
+from verification import small_log_dir
 
 OLD, NEW = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
 DAY_MS = 86_400_000
@@ -246,3 +249,16 @@ def test_a_person_sees_where_records_are_missing(run, copy_of):
     (line,) = (line for line in found.stdout.splitlines() if "group/missing-records" in line)
     assert line.startswith("ERROR    group/missing-records  ")
     assert re.search(rf"{re.escape(str(log))} @\d+  CRC-32C does not match", line)
+
+
+def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(running, open_dir):
+    names = ("__consumer_offsets-0", "__consumer_offsets-1")
+    home = small_log_dir(running, open_dir / "data", *names)
+    shut = home / names[0]
+    shut.chmod(0)
+    status, said, complaints = as_nobody("groups", "-f", "ndjson", home)
+    shut.chmod(0o755)
+    assert status == 4
+    assert complaints.count(f"{shut}: Permission denied") == 1
+    told = [json.loads(line) for line in said.splitlines()]
+    assert {one["group"] for one in told if one["type"] == "group"} == {"group_next"}
