@@ -204,7 +204,7 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
 
 def _agreement(obj: Object) -> Iterator[str]:
     voters = text.count(len(obj["voters"]), "voter")
-    need = f"{obj['majority']} of {voters} are a majority"
+    need = f"a majority is {obj['majority']} of {voters}"
     least = obj["committed_at_least"]
     snapshots = f"; snapshots show that all below {least} was committed" if least else ""
     if obj["majority_offset"] is None:

@@ -21,7 +21,7 @@ def three(tmp_path):
 def test_copies_that_agree_are_in_order(run, three):
     result = run("quorum", *map(str, three))
     assert result.status == 0, result.stderr
-    assert "2 of 3 voters are a majority: it had every offset below 3" in result.stdout
+    assert "a majority is 2 of 3 voters: it had every offset below 3" in result.stdout
     assert "keep the copy of 1, as Raft would elect it: last epoch 1, log end 4" in result.stdout
     assert "voters by the control record at offset 0: 1-" in result.stdout
 
@@ -60,7 +60,7 @@ def test_the_voters_of_a_static_quorum_are_taken_from_the_configuration(run, tmp
     properties.write_text(f"log.dirs={home}\ncontroller.quorum.voters=1@a:9093\n")
     result = run("quorum", "--broker-config", str(properties))
     assert result.status == 0, result.stderr
-    assert "1 of 1 voter are a majority" in result.stdout
+    assert "a majority is 1 of 1 voter" in result.stdout
     assert run("quorum", str(home)).status == 1
 
 
