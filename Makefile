@@ -13,7 +13,7 @@ CAMPAIGN_ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
-  log-dirs salvage loads campaign-files salvage messages lint generate fixtures lock clean
+  log-dirs loads campaign-files salvage messages lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
