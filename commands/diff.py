@@ -64,9 +64,10 @@ def diff(
     Says where two copies diverge for the first time (offset, leader epoch, CRC), which copy holds
     all that the others hold, which copies are behind, what differs only because compaction ran at
     different times, and where each copy is damaged, with the copies in which those offsets are
-    sound. A copy is called by its node id, from ID=DIR or meta.properties, else by its path.
-    Partition dirs are taken for copies of one partition, whatever they are called. Partitions that
-    are the same everywhere are shown with -v only.
+    sound; also who is in sync or eligible, by the newest metadata log among the DIRs. A copy is
+    called by its node id, from ID=DIR or meta.properties, else by its path. Partition dirs are
+    taken for copies of one partition, whatever they are called. Partitions that are the same
+    everywhere are shown with -v only.
 
     If one of two copies is merely shorter, they do not contradict each other, and the exit status
     is 0. Before you delete a copy, ask with --identical: then all copies must have the same

@@ -20,7 +20,7 @@ _PAIR = columns(
 )  # fmt: skip
 _PARTITION = keep(columns(
     "topic", "partition", "copies", "status", "diverges_at", "superset", "behind", "damaged",
-    "unfilled",
+    "unfilled", "in_sync", "eligible",
 ), "topic", "partition", "status", "diverges_at", "behind")  # fmt: skip
 _DAMAGE = columns("topic", "partition", "copy", "segment", "position", "length", "reason",
                   "first_offset", "last_offset", "filled_by")  # fmt: skip
@@ -145,6 +145,11 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
         line += f"; behind: {_names(obj['behind'])}"
     if obj["unfilled"]:
         line += f"; {text.count(obj['unfilled'], 'range')} that no copy can fill"
+    if obj["in_sync"] is not None:
+        nodes = ", ".join(map(str, obj["in_sync"])) or "no broker"
+        line += f"; in sync by the metadata log: {nodes}"
+    if obj["eligible"]:
+        line += f"; eligible as leaders: {', '.join(map(str, obj['eligible']))}"
     return line
 
 

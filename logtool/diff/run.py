@@ -5,6 +5,7 @@ threads.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ from logtool.checks import root, small_files
 from logtool.diff import digest
 from logtool.diff.copy import Copy, SegmentCopy, make_copy, try_segment, unreadable_segment
 from logtool.diff.digest import Digest
-from logtool.diff.verdict import Verdict, judge
+from logtool.diff.verdict import Standing, Verdict, judge
 from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import OF_TODAY, DataDir, PathKind, Selection
 from logtool.disk.node_dir import NodeDir
@@ -22,6 +23,8 @@ from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, partition_metadata
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.metadata import image
+from logtool.metadata.state import MetadataImage
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 
@@ -71,6 +74,7 @@ class Comparison:
         if save:
             digest.check_place(save)
         self.out_of_time = False
+        self._images: list[MetadataImage] = []
 
     @property
     def saves(self) -> bool:
@@ -88,6 +92,9 @@ class Comparison:
                         copies.append(one)
             except UnreadableError as error:
                 yield error
+            else:
+                self._images += [] if self._save else _images(source.path)
+        self._images.sort(key=lambda one: one.offset, reverse=True)
         self._run.bytes_total = sum(segment.log.size for one in copies for segment in one.segments)
         groups = _grouped(copies)
         if not self._save:
@@ -112,7 +119,7 @@ class Comparison:
                 for copy in item:
                     keep(copy)
                 if item:
-                    yield judge(item)
+                    yield replace(judge(item), standing=_standing(item[0], self._images))
         except OutOfTimeError:
             self.out_of_time = True
 
@@ -160,6 +167,27 @@ def _copy(
         parts,
         listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0),
     )
+
+
+def _images(path: Path) -> list[MetadataImage]:
+    """Return what a log dir knows of its cluster; nothing where it does not, or is far away.
+
+    What of its metadata log cannot be read is told where its copies are compared.
+    """
+    with suppress(UnreadableError):
+        if not files.is_remote(path) and files.has_dir(path / image.DIRECTORY):
+            return [image.read(path)]
+    return []
+
+
+def _standing(copy: Copy, newest_first: Sequence[MetadataImage]) -> Standing | None:
+    """Return who may lead, by the newest image that has the partition."""
+    for known in newest_first:
+        topic_id = known.topics.get(copy.topic, "")
+        state = known.partitions.get(topic_id, {}).get(copy.partition)
+        if state and copy.topic_id in (None, topic_id):
+            return Standing(tuple(state.isr), tuple(state.elr))
+    return None
 
 
 def _is_file(path: Path) -> bool:

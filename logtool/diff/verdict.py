@@ -51,6 +51,15 @@ class Wound:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Which brokers may lead a partition without loss, by the newest metadata log: node ids."""
+
+    in_sync: tuple[int, ...]
+    eligible: tuple[int, ...]
+    """Eligible leader replicas (KIP-966): they left the ISR with all that is committed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the copies of a partition are to each other."""
 
@@ -62,6 +71,8 @@ class Verdict:
     """Copies that have everything that any has; more than one where they are the same."""
     behind: tuple[str, ...]
     """Copies that end before another does which has the same up to there."""
+    standing: Standing | None = None
+    """None where no metadata log at hand knows the partition."""
 
     @property
     def diverges_at(self) -> int | None:
@@ -102,6 +113,8 @@ class Verdict:
             "behind": list(self.behind),
             "damaged": [copy.label for copy in self.copies if copy.real_damages],
             "unfilled": self.unfilled,
+            "in_sync": list(self.standing.in_sync) if self.standing else None,
+            "eligible": list(self.standing.eligible) if self.standing else None,
         }
 
 

@@ -17,10 +17,10 @@ def nodes(scenario):
 def test_a_table_says_what_is_not_the_same_and_the_last_line_counts(run, nodes):
     result = run("diff", *nodes)
     assert result.status == 1
-    assert "replica.diverged-0: DIVERGED at offset 120" in result.lines
-    assert "in-sync" not in result.stdout
+    assert "replica.diverged-0: DIVERGED at offset 120; in sync" in result.stdout
+    assert "replica.in-sync" not in result.stdout
     assert result.stderr.startswith("5 partitions: 1 DIVERGED, ")
-    assert "replica.in-sync-0: the same" in run("diff", "-v", *nodes).lines
+    assert "replica.in-sync-0: the same; in sync" in run("diff", "-v", *nodes).stdout
     assert run("diff", "--topic", "*.lagging", *nodes).status == 0
 
 
@@ -136,3 +136,21 @@ def test_controls_in_a_digest_are_not_printed(run, nodes, tmp_path, partition):
     for format in ("table", "markdown", "csv", "ndjson"):
         result = run("diff", "-v", "-f", format, odd, f"3={odd}")
         assert not CONTROL.search(result.stdout)
+
+
+def test_it_says_who_may_lead_by_the_newest_metadata_log(run, nodes):
+    # Node 1 is the controller; it stopped last and knows most.
+    found = run("diff", "-v", "-f", "ndjson", *nodes).of_type("partition")
+    known = {one["topic"]: (one["in_sync"], one["eligible"]) for one in found}
+    assert known["replica.diverged"] == ([3], [])
+    assert known["replica.lagging"] == ([], [2])
+    assert known["__cluster_metadata"] == (None, None)
+    shown = run("diff", *nodes).stdout
+    assert "DIVERGED at offset 120; in sync by the metadata log: 3\n" in shown
+    assert "in sync by the metadata log: no broker; eligible as leaders: 2\n" in shown
+
+
+def test_without_a_metadata_log_nobody_is_said_to_be_in_sync(run, nodes):
+    found = run("diff", "-f", "ndjson", *(one / "replica.diverged-0" for one in nodes[1:]))
+    (partition,) = found.of_type("partition")
+    assert (partition["in_sync"], partition["eligible"]) == (None, None)
