@@ -60,12 +60,21 @@ def minor(version: str) -> tuple[int, int]:
     return first, second
 
 
+_ports: set[int] = set()
+
+
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port of 127.0.0.1 that nobody listens on, and that was not returned before.
+
+    Whoever got it before may not listen yet.
+    """
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in _ports:
+            _ports.add(port)
+            return port
 
 
 def cache_root() -> Path:

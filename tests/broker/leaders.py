@@ -260,10 +260,25 @@ class _Teller:
                 self.cluster.checkpointed(node, topic) == offsets.high_watermark
                 for (topic, node), offsets in found.items()
             )
-            return on_disk and self._live(topics, nodes) == found
+            whole = on_disk and self._caught_up(topics, found)
+            return whole and self._live(topics, nodes) == found
 
         workloads.wait_for(rests, 90, "the replicas to come to rest")
         return found
+
+    def _caught_up(self, topics: Sequence[Topic], found: dict[Key, Offsets]) -> bool:
+        """Return whether the followers have what their leaders have.
+
+        One that has not begun to fetch again rests, too, but it will not stay as it is.
+        """
+        nodes = {node for _, node in found}
+        if len(nodes) == 1:
+            return True
+        return all(
+            len({one.log_end for (topic, _), one in found.items() if topic == name}) == 1
+            for name, (leader, _) in self.cluster.leadership(1, _names(topics)).items()
+            if leader in nodes
+        )
 
     def _live(self, topics: Sequence[Topic], nodes: Sequence[int]) -> dict[Key, Offsets]:
         return {
