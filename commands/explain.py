@@ -26,7 +26,7 @@ Code = Annotated[
 ]
 
 _LIST = columns("code", "severity", "broker", "title")
-_ALL = (*_LIST, *columns("meaning", "broker_does", "action"))
+_ALL = (*_LIST, *columns("meaning", "broker_does", "action", "redpanda"))
 
 
 @spread
@@ -85,6 +85,7 @@ def _as_json(rule: Rule) -> dict[str, Any]:
         "meaning": rule.meaning,
         "broker_does": rule.broker_does,
         "action": rule.action,
+        "redpanda": rule.redpanda,
     }
 
 
@@ -94,10 +95,11 @@ def _page(obj: Object) -> str:
         f"{obj['code']}: {obj['title']}",
         f"Severity: {obj['severity']}. A broker notices: {obj['broker']}.",
     ]
-    sections = ("meaning", "broker_does", "action")
-    titles = ("What it means", "What a broker does", "What to do")
+    sections = ("meaning", "broker_does", "action", "redpanda")
+    titles = ("What it means", "What a broker does", "What to do", "What Redpanda does")
     for title, key in zip(titles, sections, strict=True):
-        blocks.append(f"{title}\n{_filled(obj[key])}")
+        if obj[key] is not None:
+            blocks.append(f"{title}\n{_filled(obj[key])}")
     return "\n\n".join(blocks)
 
 

@@ -276,13 +276,16 @@ class Report:
     def _make_writer(self) -> Writer:
         chosen, view = self.settings.format, self.view
         width = width_of(sys.stdout, self.settings)
+        flavour = self._inputs.flavour if self._inputs else None
+        if flavour and chosen == "table":
+            self._emit(f"flavour: {flavour}; offsets are Raft's, and epochs are terms\n")
         if chosen in view.lines:
             folds = width if chosen == "table" else None  # another form has readers of its own
             return LineWriter(self._emit, view.lines[chosen], folds)
         if chosen == "ndjson":
-            return NdjsonWriter(self._emit, view.schema)
+            return NdjsonWriter(self._emit, view.schema, flavour)
         if chosen == "json":
-            return JsonWriter(self._emit, view.schema)
+            return JsonWriter(self._emit, view.schema, flavour)
         if chosen in ("csv", "tsv"):
             delimiter = "," if chosen == "csv" else "\t"
             return DelimitedWriter(

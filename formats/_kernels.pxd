@@ -11,6 +11,13 @@ cdef extern from "_loads.h":
     uint16_t load16(const unsigned char *at, const unsigned char *last) noexcept nogil
     uint32_t load32(const unsigned char *at, const unsigned char *last) noexcept nogil
     uint64_t load64(const unsigned char *at, const unsigned char *last) noexcept nogil
+    uint32_t load32le(const unsigned char *at, const unsigned char *last) noexcept nogil
+    uint64_t load64le(const unsigned char *at, const unsigned char *last) noexcept nogil
+    void turn_fields(unsigned char *at, const unsigned char *last) noexcept nogil
+    void store_front(
+        unsigned char *at, const unsigned char *last, uint64_t base_offset, uint32_t length,
+        uint32_t epoch
+    ) noexcept nogil
 
 cdef inline uint32_t crc32c(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
     return crc32c_of(&data[0] + start, <size_t>(end - start))
@@ -35,6 +42,26 @@ cdef inline int64_t int16(const unsigned char[::1] data, Py_ssize_t position) no
 cdef inline int64_t int64(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
     return <int64_t>load64(&data[position], &data[position + 7])
 
+cdef inline uint32_t uint32le(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return load32le(&data[position], &data[position + 3])
+
+cdef inline int64_t int32le(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return <int32_t>load32le(&data[position], &data[position + 3])
+
+cdef inline int64_t int64le(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return <int64_t>load64le(&data[position], &data[position + 7])
+
+cdef inline void turn(unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    turn_fields(&data[position], &data[position + 60])
+
+cdef inline void front(
+    unsigned char[::1] data, Py_ssize_t position, int64_t base_offset, int64_t size, int64_t epoch
+) noexcept nogil:
+    store_front(
+        &data[position], &data[position + 60], <uint64_t>base_offset, <uint32_t>(size - 12),
+        <uint32_t>epoch
+    )
+
 cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
     return <int64_t>(<uint64_t>a + <uint64_t>b)
 
@@ -44,6 +71,15 @@ cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
 )
 cpdef (Py_ssize_t, Py_ssize_t, int) walk_batches(
     const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base,
+    int64_t[:, ::1] rows, Py_ssize_t first
+) noexcept
+
+@cython.locals(
+    position=Py_ssize_t, after=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t, size=int64_t,
+    kind=int64_t, reason=int, full=int, bad_size=int, bad_header=int, bad_crc=int
+)
+cpdef (Py_ssize_t, Py_ssize_t, int) walk_redpanda(
+    unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base, int64_t epoch,
     int64_t[:, ::1] rows, Py_ssize_t first
 ) noexcept
 

@@ -10,6 +10,12 @@ _INT16 = struct.Struct(">h")
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
+_UINT32_LE = struct.Struct("<I")
+_INT32_LE = struct.Struct("<i")
+_INT64_LE = struct.Struct("<q")
+_FIELDS = struct.Struct(">Ihiqqqhii")
+_FIELDS_LE = struct.Struct("<Ihiqqqhii")
+_FRONT = struct.Struct(">qiib")
 
 
 class cython:  # noqa: N801 - stands in for the module where Cython is not installed
@@ -61,6 +67,34 @@ def int64(data: memoryview, position: int) -> int:
     """Return the signed big-endian 64-bit integer at `position`."""
     value: int = _INT64.unpack_from(data, position)[0]
     return value
+
+
+def uint32le(data: memoryview, position: int) -> int:
+    """Return the unsigned little-endian 32-bit integer at `position`."""
+    value: int = _UINT32_LE.unpack_from(data, position)[0]
+    return value
+
+
+def int32le(data: memoryview, position: int) -> int:
+    """Return the signed little-endian 32-bit integer at `position`."""
+    value: int = _INT32_LE.unpack_from(data, position)[0]
+    return value
+
+
+def int64le(data: memoryview, position: int) -> int:
+    """Return the signed little-endian 64-bit integer at `position`."""
+    value: int = _INT64_LE.unpack_from(data, position)[0]
+    return value
+
+
+def turn(data: memoryview, position: int) -> None:
+    """Reverse the bytes of each field of a header from its CRC on."""
+    _FIELDS.pack_into(data, position + 17, *_FIELDS_LE.unpack_from(data, position + 17))
+
+
+def front(data: memoryview, position: int, base_offset: int, size: int, epoch: int) -> None:
+    """Write what stands before the CRC in Kafka's header."""
+    _FRONT.pack_into(data, position, base_offset, size - 12, epoch, 2)
 
 
 def sum64(a: int, b: int) -> int:

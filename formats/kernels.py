@@ -6,6 +6,7 @@
 
 from logtool.formats._kernels import (
     BAD_CRC,
+    BAD_HEADER,
     BAD_MAGIC,
     BAD_SIZE,
     BATCH_COLUMNS,
@@ -17,14 +18,17 @@ from logtool.formats._kernels import (
     MORE,
     RECORD_COLUMNS,
     SMALLEST_RECORD,
+    TYPE_COLUMNS,
     decode_batches,
     plain_facts,
     walk_batches,
     walk_headers,
+    walk_redpanda,
 )
 
 __all__ = [
     "BAD_CRC",
+    "BAD_HEADER",
     "BAD_MAGIC",
     "BAD_SIZE",
     "BATCH_COLUMNS",
@@ -36,8 +40,10 @@ __all__ = [
     "MORE",
     "RECORD_COLUMNS",
     "SMALLEST_RECORD",
+    "TYPE_COLUMNS",
     "decode_batches",
     "plain_facts",
     "walk_batches",
     "walk_headers",
+    "walk_redpanda",
 ]

@@ -100,6 +100,8 @@ class BatchTable:
     """-1 none."""
     record_count: Column
     """As stored. Magic 0 and 1 store none: -1 until `legacy_batch.count` has looked inside."""
+    batch_type: Column
+    """Of Redpanda, see `logtool.formats.redpanda.record_batch.BatchType`; -1 of Kafka."""
     control_type: Column
     """Key type of the first control record, -1 for none; see `control_record`."""
     coordinator_epoch: Column
@@ -242,7 +244,8 @@ def from_headers(headers: NDArray[np.void], positions: Column) -> BatchTable:
         producer_epoch=column("producer_epoch"),
         base_sequence=column("base_sequence"),
         record_count=column("record_count"),
-        control_type=nothing,
+        batch_type=nothing,
+        control_type=nothing.copy(),
         coordinator_epoch=nothing.copy(),
     )
 

@@ -51,6 +51,8 @@ class Rule:
     """What a broker does about it."""
     action: str
     """What a person does about it."""
+    redpanda: str | None = None
+    """What is different in a directory of Redpanda; None for what does not occur there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ def catalogue() -> dict[str, Rule]:
             meaning=entry["meaning"].strip(),
             broker_does=entry["broker-does"].strip(),
             action=entry["action"].strip(),
+            redpanda=entry["redpanda"].strip() if "redpanda" in entry else None,
         )
         for code, entry in tomllib.loads(text).items()
     }

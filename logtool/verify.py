@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
 from logtool.checks import (
     compaction,
@@ -124,7 +125,7 @@ class Verification:
 
     def _all(self) -> Iterator[Item]:
         opened = [(path, _open(path)) for path in files.each_once(self._paths)]
-        self._gather(found for _, found in opened if isinstance(found, DataDir))
+        self._gather(found for _, found in opened if _is_of_kafka(found))
         for path, found in opened:
             if self.summary.out_of_budget:
                 break
@@ -184,6 +185,9 @@ class Verification:
 
     def _log_dir(self, home: DataDir) -> Iterator[Item]:
         yield from root.check_in_use(home)
+        if home.is_redpanda:
+            yield from self._of_redpanda(home)
+            return
         yield from inventory.check_root_names(home)
         checkpoints: dict[FileKind, dict[TopicPartition, Row]] = {}
         meta: MetaProperties | None = None
@@ -204,6 +208,16 @@ class Verification:
         yield from root.check_rows(home, checkpoints)
         yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
         yield from self._live(home, checkpoints, era.needs_topic_ids(home, meta))
+
+    def _of_redpanda(self, home: DataDir) -> Iterator[Item]:
+        """Check the partitions of a data directory of Redpanda: there is no file beside them."""
+        chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
+        listed = partition.read_each([path for path, _ in chosen])
+        request = self._request(allowed=Allowed())
+        yield from self._partitions(
+            self._job(path, result, request)
+            for (path, _), result in zip(chosen, listed, strict=True)
+        )
 
     def _live(
         self, home: DataDir, checkpoints: root.Checkpoints, needs_topic_ids: bool
@@ -320,7 +334,11 @@ class Verification:
 def _open(path: Path) -> DataDir | PathKind | UnreadableError:
     """Return what a path is; the content of a log dir, as names."""
     try:
-        kind = log_dir.classify(path)
+        kind = log_dir.classify(path, redpanda=True)
         return log_dir.read(path) if kind is PathKind.LOG_DIR else kind
     except UnreadableError as error:
         return error
+
+
+def _is_of_kafka(found: DataDir | PathKind | UnreadableError) -> TypeGuard[DataDir]:
+    return isinstance(found, DataDir) and not found.is_redpanda

@@ -56,12 +56,17 @@ class Writer(Protocol):
         """Take the summary, the last object."""
 
 
+def _head(schema: str, flavour: str | None) -> Object:
+    """Return what begins an answer; the flavour is named where it is not Kafka's."""
+    return {"schema": schema} if flavour is None else {"schema": schema, "flavour": flavour}
+
+
 class NdjsonWriter:
     """One JSON object a line; the first carries the schema, the last is the summary."""
 
-    def __init__(self, emit: Emit, schema: str) -> None:
+    def __init__(self, emit: Emit, schema: str, flavour: str | None = None) -> None:
         self._emit = emit
-        self._first: Object = {"schema": schema}
+        self._first: Object = _head(schema, flavour)
 
     def item(self, obj: Object) -> None:
         """Write the object."""
@@ -76,9 +81,10 @@ class NdjsonWriter:
 class JsonWriter:
     """One JSON document, written piece by piece: the items and the summary."""
 
-    def __init__(self, emit: Emit, schema: str) -> None:
+    def __init__(self, emit: Emit, schema: str, flavour: str | None = None) -> None:
         self._emit = emit
-        self._before = text.to_json({"schema": schema, "type": "document"})[:-1] + ', "items": [\n'
+        first = {**_head(schema, flavour), "type": "document"}
+        self._before = text.to_json(first)[:-1] + ', "items": [\n'
 
     def item(self, obj: Object) -> None:
         """Write the object as the next item."""

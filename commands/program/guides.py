@@ -40,8 +40,8 @@ comes from. Integers are big-endian, and signed unless a table says otherwise.
 
 The sections whose name begins with Redpanda are about its files, where integers are little-endian.
 Batches, segments and indexes (version 4) are held against bytes that Redpanda itself wrote, all
-else against its source alone. `logtool dump` prints segments and base indexes; no other command
-reads these files yet."""
+else against its source alone. `logtool dump` prints segments and base indexes, and `logtool verify`
+and `logtool stat` read segments."""
 
 
 def made() -> dict[str, str]:
@@ -102,6 +102,7 @@ def _finding(rule: Rule) -> list[str]:
         ("What it means", rule.meaning),
         ("What a broker does", rule.broker_does),
         ("What to do", rule.action),
+        *((("What Redpanda does", rule.redpanda),) if rule.redpanda else ()),
     )
     lines = ["", f"### {rule.code}", "", _sentence(rule.title)]
     lines += [f"Severity: `{rule.severity}`. A broker notices: `{rule.broker}`."]

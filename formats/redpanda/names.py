@@ -61,6 +61,10 @@ class FileKind(StrEnum):
     UNKNOWN = ""
 
 
+SEGMENTS = (FileKind.SEGMENT, FileKind.TIERED_SEGMENT, FileKind.CANNOT_RECOVER)
+"""What holds batches; a start has given up the last of these."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileName:
     """What the name of a file says."""

@@ -90,6 +90,8 @@ class BatchType(IntEnum):
     DATALAKE_TRANSLATION_STATE = 38
 
 
+RAFT_DATA = int(BatchType.RAFT_DATA)
+
 _NAMES: dict[int, str] = {type.value: type.name.lower() for type in BatchType}
 
 

@@ -19,6 +19,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk
 
@@ -27,6 +28,7 @@ _DAMAGE_CODES = {
     Reason.SIZE: "batch/size",
     Reason.MAGIC: "batch/magic",
     Reason.ZEROS: "batch/zero-run",
+    Reason.HEADER: "batch/header-crc",
 }
 # Where a sound batch follows, the scan never calls damage incomplete.
 _TAIL_CODES = {Reason.INCOMPLETE: "log/torn-tail", Reason.ZEROS: "log/zero-tail"}
@@ -217,6 +219,12 @@ class BatchRules:
                 "has a producer id and base sequence {}, expected at least 0",
             ),
             (
+                "batch/type",
+                (table.batch_type == 0) | (table.batch_type == BatchType.GHOST_BATCH),
+                table.batch_type,
+                "type {} is never stored",
+            ),
+            (
                 "batch/control-type",
                 table.is_control
                 & (table.producer_id >= 0)
@@ -288,6 +296,7 @@ def _fewer_records(table: BatchTable) -> Column:
 
 def _without_sequence(table: BatchTable) -> Column:
     data = (table.producer_id >= 0) & ~table.is_control & (table.magic >= MAGIC)
+    data &= (table.batch_type < 0) | (table.batch_type == RAFT_DATA)
     bad: Column = data & (table.base_sequence < 0)
     return bad
 

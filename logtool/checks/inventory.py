@@ -34,8 +34,7 @@ def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iter
         yield from _directory(partition.directory, partition)
     for file in partition.strangers:
         yield _stranger(file)
-    for file in partition.leftovers:
-        yield _leftover("partition", file)
+    yield from check_leftovers(partition)
     going = {
         file.name.offset
         for file in partition.leftovers
@@ -54,6 +53,12 @@ def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iter
     elif not partition.is_metadata_log and FileKind.PARTITION_METADATA not in partition.fixed:
         code = "partition-metadata/missing" if needs_topic_id else "partition-metadata/not-written"
         yield Finding(code, "has data and no partition.metadata", path=partition.path)
+
+
+def check_leftovers(partition: Partition) -> Iterator[Finding]:
+    """Yield what was left half done in a partition dir."""
+    for file in partition.leftovers:
+        yield _leftover("partition", file)
 
 
 def check_root_names(root: DataDir) -> Iterator[Finding]:

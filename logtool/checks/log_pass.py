@@ -12,6 +12,7 @@ from logtool.checks.timestamps import TimestampRules
 from logtool.disk.files import LogFile
 from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
+from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.segment import producer_state
 from logtool.segment.walk import Chunk, Plain
 
@@ -27,6 +28,8 @@ class LogPass:
         self.timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
+        self._is_redpanda = task.segment.log.name.epoch is not None
+        self._expected = task.segment.base_offset
 
     def feed(self, chunk: Chunk) -> list[Finding]:
         """Take the next chunk; returns what is wrong with its batches."""
@@ -37,7 +40,11 @@ class LogPass:
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:
             self.timestamps.feed(chunk.table)
-        self._add_rows(placed, chunk.plain)
+        if self._is_redpanda:
+            self._add_holes(chunk.table)
+            placed = placed[placed.batch_type == RAFT_DATA]
+        if len(placed):
+            self._add_rows(placed, chunk.plain)
         _count(self._report, chunk)
         if foreign is not None:
             trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
@@ -56,6 +63,22 @@ class LogPass:
             self._rows.append(producer_state.significant(table, cuts))
         if len(self._rows) >= _CHUNKS_OF_ROWS:
             self._rows = [producer_state.significant(concat(self._rows), cuts)]
+
+    def _add_holes(self, table: BatchTable) -> None:
+        """Note which offsets of Raft are missing, and what shows that a log was compacted."""
+        if not len(table):
+            self._expected = -1  # damage: what it held is told with it
+            return
+        ends = np.maximum.accumulate(table.last_offset) + 1
+        before = np.concatenate(([self._expected], ends[:-1]))
+        for row in np.flatnonzero((table.base_offset > before) & (before >= 0)).tolist():
+            hole = int(before[row]), int(table.base_offset[row]), int(table.position[row])
+            self._report.holes.append(hole)
+        self._expected = max(self._expected, int(ends[-1]))
+        fewer = table.record_count < table.last_offset - table.base_offset + 1
+        data = table.batch_type == RAFT_DATA
+        placeholders = table.batch_type == BatchType.COMPACTION_PLACEHOLDER
+        self._report.compacted |= bool(((fewer & data) | placeholders).any())
 
     def leave(self, log: LogFile, at: int, chunk: Chunk, on_bytes: Callable[[int], None]) -> int:
         """Tell that the bytes from `at` to the end of a chunk are done with; returns that end."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from logtool.checks import chain, indexes, inventory, producers, small_files
+from logtool.checks import chain, indexes, inventory, producers, redpanda, small_files
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
@@ -97,6 +97,9 @@ def _check(
     facts: PartitionFacts,
     found_in: Iterable[SegmentReport],
 ) -> Iterator[Item]:
+    if partition.is_redpanda:
+        yield from _check_redpanda(partition, facts, found_in)
+        return
     names = inventory.check_partition_names(partition, needs_topic_id=request.needs_topic_id)
     yield from names
     values: dict[FileKind, Any] = {}
@@ -131,6 +134,22 @@ def _check(
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
+
+
+def _check_redpanda(
+    partition: Partition, facts: PartitionFacts, found_in: Iterable[SegmentReport]
+) -> Iterator[Item]:
+    yield from redpanda.check_names(partition)
+    reports = []
+    for segment, report in zip(partition.segments, found_in, strict=True):
+        for item in report.findings:
+            yield _in_segment(item, report)
+        _count(facts, report, segment.log)
+        reports.append(report)
+    if reports:
+        facts.first_base_offset = partition.segments[0].base_offset
+        facts.log_end_offset = _log_end(partition, reports)
+        yield from redpanda.check_segments(partition, reports)
 
 
 def _check_epochs(

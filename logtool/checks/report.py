@@ -41,6 +41,11 @@ class SegmentReport:
     """Largest; None for a segment without a sound batch that was looked at."""
     has_gaps: bool = False
     """Whether it shows what compaction leaves."""
+    holes: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of Redpanda: the first missing offset, the one behind the last, and the byte of what follows,
+    for each gap; the head of the segment counts."""
+    compacted: bool = False
+    """Of Redpanda: whether batches show what compaction leaves: fewer records, or a placeholder."""
     damaged: bool = False
     end_known: bool = True
     """Whether the log ends where its last sound batch does."""

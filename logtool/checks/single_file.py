@@ -8,7 +8,7 @@ from logtool.checks import producers, small_files, timestamps
 from logtool.checks.partition import Item, PartitionFacts
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
-from logtool.disk import files, partition
+from logtool.disk import files, partition, redpanda_dir
 from logtool.disk.files import LogFile
 from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
@@ -35,6 +35,8 @@ def check_single_file(
     name = names.parse_partition_file(path.name)
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_root_file(path.name)
+    if redpanda_dir.place(path):
+        name = redpanda_dir.file_name(path.name)
     with LogFile(path) as opened:
         file = File(path=path, name=name, size=opened.size, mtime_ns=0)
     if name.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):

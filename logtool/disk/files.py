@@ -178,6 +178,17 @@ class LogFile:
         """Return what reads the path; the type of a path decides it once."""
         return super().__new__(_RemoteFile if is_remote(path) else cls)
 
+    @property
+    def term(self) -> int | None:
+        """Return the term of a segment of Redpanda, which its name tells; None of any other file.
+
+        It tells a scan which form the batches have.
+        """
+        from logtool.formats.redpanda import names  # where no log is read nothing needs them
+
+        name = names.parse_partition_file(self.path.name)
+        return name.term if name.kind in names.SEGMENTS else None
+
     def __init__(self, path: Path, listed: int | None = None) -> None:
         self.path = path
         self._fd, self.size = _open(path)

@@ -1,6 +1,7 @@
 """One entry of ``log.dirs``, its partitions and checkpoints; and what a given path is."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -31,7 +32,7 @@ OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
 """Partition directories that a broker writes to; their rows bear the plain name."""
 
 
-_OF_REDPANDA = "nothing matched: it is of Redpanda, whose files only logtool dump reads"
+_OF_REDPANDA = "nothing matched: it is of Redpanda, which this command does not read"
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 
@@ -102,6 +103,15 @@ class Inputs:
     config: NamedBy | None = None
     """The broker's own file, where one was given."""
 
+    @property
+    def flavour(self) -> str | None:
+        """Return ``redpanda`` where one of the paths is of Redpanda; None where all are Kafka's."""
+        for path in self.paths:
+            with suppress(UnreadableError):
+                if not files.is_remote(path) and is_redpanda(path):
+                    return "redpanda"
+        return None
+
     def unmatched(self) -> Iterator[NothingMatchedError]:
         """Yield, path by path, why a run found no partition to look at.
 
@@ -111,7 +121,7 @@ class Inputs:
         problems = []
         for path in files.each_once(self.paths):
             try:
-                kind = classify(path)
+                kind = classify(path, redpanda=True)
             except UnreadableError:
                 continue
             is_file = kind is PathKind.FILE and not self.files_select
@@ -143,6 +153,8 @@ class DataDir:
     strangers: tuple[File, ...]
     odd_entries: tuple[Path, ...]
     """Links, devices and the like."""
+    is_redpanda: bool = False
+    """Whether it is a data directory of Redpanda, or a namespace or topic of one."""
 
     @property
     def is_clean(self) -> bool:
@@ -150,14 +162,23 @@ class DataDir:
         return FileKind.CLEAN_SHUTDOWN in self.files
 
 
-def classify(path: Path) -> PathKind:
-    """Return what `path` is; NothingMatchedError when it is nothing that Kafka writes."""
+def classify(path: Path, *, redpanda: bool = False) -> PathKind:
+    """Return what `path` is; NothingMatchedError when it is nothing that a broker writes.
+
+    `redpanda` says that the caller reads what Redpanda writes, too.
+    """
     if not files.leads_to_dir(path):
-        if redpanda_dir.place(path):
+        if not redpanda and is_redpanda(path):
             raise NothingMatchedError(path, _OF_REDPANDA)
         return PathKind.FILE
     entries = files.list_dir(path)
-    if _holds_partition_files([e.name for e in entries]):
+    found = [entry.name for entry in entries]
+    if _is_redpanda(path, found):
+        if not redpanda:
+            raise NothingMatchedError(path, _OF_REDPANDA)
+        is_log = redpanda_dir.is_partition(path, found)
+        return PathKind.PARTITION_DIR if is_log else PathKind.LOG_DIR
+    if _holds_partition_files(found):
         return PathKind.PARTITION_DIR
     if any(names.parse_root_file(e.name).kind is not FileKind.UNKNOWN for e in entries):
         return PathKind.LOG_DIR
@@ -174,17 +195,47 @@ def classify(path: Path) -> PathKind:
     directory = names.parse_directory(name)
     if isinstance(directory, PartitionDirectory) and directory.exact:
         return PathKind.PARTITION_DIR
-    if redpanda_dir.is_one([entry.name for entry in entries]):
-        raise NothingMatchedError(path, _OF_REDPANDA)
     what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
     text = f"nothing matched: it {what}; expected a log dir, a partition dir or a file"
     raise NothingMatchedError(path, text)
 
 
+def is_redpanda(path: Path) -> bool:
+    """Return whether Redpanda wrote what lies at `path`, by the names alone.
+
+    A directory with files that Kafka writes is Kafka's, whatever else lies in it.
+    """
+    if not files.leads_to_dir(path):
+        return redpanda_dir.place(path) is not None
+    return _is_redpanda(path, [entry.name for entry in files.list_dir(path)])
+
+
+def _is_redpanda(path: Path, entries: list[str]) -> bool:
+    if redpanda_dir.is_data_dir(entries):
+        return True
+    if _holds_partition_files(entries) or any(
+        names.parse_root_file(name).kind is not FileKind.UNKNOWN for name in entries
+    ):
+        return False
+    return redpanda_dir.is_partition(path, entries) or redpanda_dir.holds_partitions(path)
+
+
 def read(path: Path) -> DataDir:
     """List a log dir; UnreadableError when that is not possible."""
+    entries = files.list_dir(path)
+    if _is_redpanda(path, [entry.name for entry in entries]):
+        return DataDir(
+            path,
+            partitions=tuple(redpanda_dir.partitions(path)),
+            bad_directories=(),
+            files={},
+            leftovers=(),
+            strangers=(),
+            odd_entries=(),
+            is_redpanda=True,
+        )
     good, bad, kept, odd = [], [], [], []
-    for entry in files.list_dir(path):
+    for entry in entries:
         name = names.parse_root_file(entry.name)
         if files.is_dir(entry):
             directory = names.parse_directory(entry.name)

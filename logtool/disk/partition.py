@@ -1,12 +1,12 @@
 """One partition directory: its segments in order and the files beside them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.disk import files
+from logtool.disk import files, redpanda_dir
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import names
@@ -81,6 +81,10 @@ class Partition:
     """Files whose name Kafka does not write."""
     odd_entries: tuple[Path, ...]
     """Directories, pipes, devices, links of other names: nothing that a broker reads."""
+    is_redpanda: bool = False
+    """Whether Redpanda wrote it: then offsets are Raft's, and epochs are terms."""
+    others: tuple[File, ...] = ()
+    """Of Redpanda: snapshots, compaction indexes and segments that a start has given up."""
 
     @property
     def topic(self) -> str | None:
@@ -106,23 +110,50 @@ class Partition:
             yield from group
         yield from self.fixed.values()
         yield from self.strangers
+        yield from self.others
 
 
 def read(path: Path) -> Partition:
     """List a partition directory; UnreadableError when that is not possible."""
     directory = names.parse_directory(_own_name(path))
     metadata_log = getattr(directory, "topic", None) == names.CLUSTER_METADATA
+    entries = files.list_dir(path)
+
+    def name_of(text: str) -> FileName:
+        return names.parse_partition_file(text, metadata_log=metadata_log)
+
+    listed, odd = _listed(path, entries, name_of)
+    of_kafka = any(file.name.kind is FileKind.LOG and is_exact(file) for file in listed)
+    if not of_kafka and redpanda_dir.is_partition(path, [entry.name for entry in entries]):
+        listed, odd = _listed(path, entries, redpanda_dir.file_name)
+        directory = redpanda_dir.directory(path) or directory
+        listing = _arrange(path, directory, listed, odd)
+        others = [f for f in listed if f.name.kind is FileKind.UNKNOWN and is_exact(f)]
+        others = [f for f in others if f.name.state is FileState.LIVE]
+        return replace(listing, is_redpanda=True, others=tuple(others))
+    return _arrange(path, directory, listed, odd)
+
+
+def is_exact(file: File) -> bool:
+    """Return whether its name is one that a broker writes."""
+    return file.name.reception is Reception.EXACT
+
+
+def _listed(
+    path: Path, entries: Sequence[files.Entry], name_of: Callable[[str], FileName]
+) -> tuple[list[File], tuple[Path, ...]]:
+    """Return the files among entries, and what is no file."""
     listed: list[File] = []
     odd = []
-    for entry in files.list_dir(path):
-        name = names.parse_partition_file(entry.name, metadata_log=metadata_log)
+    for entry in entries:
+        name = name_of(entry.name)
         if not is_file(entry, name):
             odd.append(path / entry.name)
             continue
         file = describe(path, entry, name)
         if file:
             listed.append(file)
-    return _arrange(path, directory, listed, tuple(odd))
+    return listed, tuple(odd)
 
 
 def read_or_error(path: Path) -> Partition | UnreadableError:
@@ -206,15 +237,17 @@ def _arrange(
             and f.name.state is FileState.LIVE
             and f.name.reception is Reception.EXACT
         ]
-        return sorted(chosen, key=lambda f: (f.name.offset or 0, f.name.name))
+        return sorted(chosen, key=lambda f: (*_key(f), f.name.name))
 
     logs = of(FileKind.LOG)
-    indexes: dict[int, dict[FileKind, File]] = {}
-    for file in of(*names.INDEX_KINDS):
-        indexes.setdefault(file.name.offset or 0, {})[file.name.kind] = file
+    indexes: dict[tuple[int, int], dict[FileKind, File]] = {}
+    for file in of(*names.INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX):
+        indexes.setdefault(_key(file), {})[file.name.kind] = file
     bases = [log.name.offset or 0 for log in logs]
     segments = tuple(
-        Segment(base_offset=base, log=log, indexes=indexes.pop(base, {}), next_base_offset=after)
+        Segment(
+            base_offset=base, log=log, indexes=indexes.pop(_key(log), {}), next_base_offset=after
+        )
         for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
     )
     return Partition(
@@ -238,3 +271,8 @@ def _arrange(
         strangers=tuple(f for f in listed if f.name.reception is not Reception.EXACT),
         odd_entries=odd,
     )
+
+
+def _key(file: File) -> tuple[int, int]:
+    """Return what the files of one segment share: its base offset, and Redpanda's its term."""
+    return file.name.offset or 0, file.name.epoch or 0

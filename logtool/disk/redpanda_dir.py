@@ -1,7 +1,8 @@
-"""Directories of Redpanda: which segments and indexes lie in one, in the order of the log.
+"""Directories of Redpanda: which partitions, segments and indexes lie in one.
 
 A data directory holds ``<namespace>/<topic>/<partition>_<revision>``. What names say stands in
-`logtool.formats.redpanda.names`.
+`logtool.formats.redpanda.names`; here they become the names of Kafka's kinds, so that a partition
+is listed as one of Kafka.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats import names as kafka_names
+from logtool.formats.names import DirectoryKind, FileState, PartitionDirectory, Reception
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind, FileName
 
@@ -22,6 +26,18 @@ READ_KINDS = (
 
 _LEVELS = 3
 """Folders between a data directory and the files of a partition."""
+_FIRST = 16
+"""Folders of each level that are looked into to find out whether there are partitions below."""
+
+
+_KINDS = {
+    FileKind.SEGMENT: (kafka_names.FileKind.LOG, FileState.LIVE),
+    FileKind.TIERED_SEGMENT: (kafka_names.FileKind.LOG, FileState.LIVE),
+    FileKind.BASE_INDEX: (kafka_names.FileKind.REDPANDA_BASE_INDEX, FileState.LIVE),
+    FileKind.STAGING: (kafka_names.FileKind.UNKNOWN, FileState.CLEANED),
+    FileKind.PARTIAL_SNAPSHOT: (kafka_names.FileKind.UNKNOWN, FileState.PARTIAL),
+}
+"""As what a file is listed; any other that Redpanda writes has a kind that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +63,77 @@ def place(path: Path) -> Place | None:
     return Place(path, name, folder.parent.name, directory.partition)
 
 
-def is_one(entries: list[str]) -> bool:
-    """Return whether a directory with these entries is a data directory or a partition's."""
-    return names.is_data_dir(entries) or any(
-        names.parse_partition_file(name).kind in READ_KINDS for name in entries
+def is_data_dir(entries: list[str]) -> bool:
+    """Return whether a directory with these entries is a data directory."""
+    return names.is_data_dir(entries)
+
+
+def is_partition(path: Path, entries: list[str]) -> bool:
+    """Return whether a directory with these entries is a partition's, by its name or a segment."""
+    return directory(path) is not None or any(
+        names.parse_partition_file(name).kind in (FileKind.SEGMENT, FileKind.TIERED_SEGMENT)
+        for name in entries
     )
+
+
+def file_name(text: str) -> kafka_names.FileName:
+    """Return what the name of a file of a partition says, in the kinds that Kafka's have."""
+    name = names.parse_partition_file(text)
+    kind, state = _KINDS.get(name.kind, (kafka_names.FileKind.UNKNOWN, FileState.LIVE))
+    known = name.kind is not FileKind.UNKNOWN
+    return kafka_names.FileName(
+        name=text,
+        kind=kind,
+        state=state,
+        reception=Reception.EXACT if known else Reception.IGNORED,
+        offset=name.base_offset,
+        epoch=name.term,
+    )
+
+
+def directory(path: Path) -> PartitionDirectory | None:
+    """Return which partition a folder is of; None where the folders above do not tell."""
+    folder = path.absolute()
+    named = names.parse_partition_directory(folder.name)
+    if named is None:
+        return None
+    return PartitionDirectory(
+        name=folder.name,
+        kind=DirectoryKind.LIVE,
+        topic=folder.parent.name,
+        partition=named.partition,
+        unique_id=None,
+        exact=True,
+    )
+
+
+def partitions(path: Path) -> list[tuple[Path, PartitionDirectory]]:
+    """Return the partitions of a data directory, of a namespace or of a topic, in order.
+
+    There is none in a directory that is none of these.
+    """
+    found = _partitions(path, _LEVELS)
+    return sorted(found, key=lambda item: (str(item[0].parent), item[1].partition, str(item[0])))
+
+
+def holds_partitions(path: Path) -> bool:
+    """Return whether there is a partition below a directory, by its first folders."""
+    return any(True for _ in _partitions(path, _LEVELS, most=_FIRST))
+
+
+def _partitions(
+    path: Path, levels: int, most: int | None = None
+) -> Iterator[tuple[Path, PartitionDirectory]]:
+    try:
+        folders = [path / entry.name for entry in files.list_dir(path) if files.is_dir(entry)]
+    except UnreadableError:
+        return  # Whoever looks at it says why.
+    for folder in folders[:most]:
+        named = directory(folder)
+        if named:
+            yield folder, named
+        elif levels > 1:
+            yield from _partitions(folder, levels - 1, most)
 
 
 def places(path: Path) -> list[Place]:

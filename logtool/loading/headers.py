@@ -102,5 +102,5 @@ class HeaderWalk:
 
 def _fresh_rows() -> Column:
     rows = np.empty((kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
-    rows[-kernels.CONTROL_COLUMNS :] = -1
+    rows[-kernels.TYPE_COLUMNS :] = -1
     return rows

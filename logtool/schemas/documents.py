@@ -76,6 +76,10 @@ def files() -> dict[str, str]:
     return found
 
 
+FLAVOUR = {"const": "redpanda"}
+"""What the first line says of a directory that Kafka did not write."""
+
+
 def updated(name: str, document: Schema) -> Schema:
     """Return the JSON Schema of a command with its definitions as the columns say."""
     definitions = dict(document["$defs"])
@@ -99,9 +103,11 @@ def definition(table: Table, type_: str | None = None, schema: Schema | None = N
     """
     columns = table.by(Way.NDJSON) or table.columns
     properties: Schema = {} if type_ is None else {"schema": schema, "type": {"const": type_}}
+    if schema and "const" in schema:
+        properties["flavour"] = FLAVOUR
     properties |= {column.name: _property(column) for column in columns}
-    # Only the first line of an output has its schema.
-    required = [name for name in properties if name != "schema"]
+    # Only the first line of an output has its schema, and the flavour where it is not Kafka's.
+    required = [name for name in properties if name not in ("schema", "flavour")]
     return {
         "type": "object", "properties": properties, "required": required,
         "additionalProperties": False,

@@ -20,6 +20,8 @@ class Reason(StrEnum):
     MAGIC = "magic"
     """The magic byte is none that exists."""
     CRC = "crc"
+    HEADER = "header"
+    """The CRC that a header of Redpanda has of its own does not hold."""
     ZEROS = "zeros"
     """Zero bytes only."""
 
@@ -43,6 +45,7 @@ _REASONS = {
     kernels.BAD_SIZE: Reason.SIZE,
     kernels.BAD_MAGIC: Reason.MAGIC,
     kernels.BAD_CRC: Reason.CRC,
+    kernels.BAD_HEADER: Reason.HEADER,
 }
 
 

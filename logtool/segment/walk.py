@@ -24,14 +24,14 @@ from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import (
     CONTROL,
     HEADER_SIZE,
-    LOG_OVERHEAD,
     MAGIC,
-    MIN_ENTRY_SIZE,
     BatchTable,
     Column,
 )
-from logtool.segment.damage import LONGEST_STUB, Damage, Reason, describe, entry_size, reason_of
-from logtool.segment.resync import WIDEST_WINDOW, Offsets, Resync
+from logtool.formats.redpanda.record_batch import RAFT_DATA
+from logtool.segment.damage import Damage, Reason, reason_of
+from logtool.segment.forms import form_of
+from logtool.segment.resync import WIDEST_WINDOW, Offsets
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -50,7 +50,10 @@ _ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
 
 
 class Source(Protocol):
-    """What a scan reads from; `logtool.disk.files.LogFile` is one."""
+    """What a scan reads from; `logtool.disk.files.LogFile` is one.
+
+    One that has a `term` is a segment of Redpanda, with batches in its form.
+    """
 
     size: int
 
@@ -115,7 +118,8 @@ def scan(
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
     `base_offset` is the segment's; it only serves to recognise batches behind damage. With `stop`
-    the file is taken to end there. Without `payload` the chunks are longer and hold no bytes. A
+    the file is taken to end there. Without `payload` the chunks are longer and hold no bytes.
+    Batches of Redpanda come with Kafka's headers and Raft's offsets, the term as leader epoch. A
     wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
     """
     end = source.size if stop is None else min(stop, source.size)
@@ -129,13 +133,14 @@ class _Scanner:
         self, source: Source, base_offset: int, payload: bool, end: int, unpack_limit: int
     ) -> None:
         self._source = source
+        self._form = form_of(getattr(source, "term", None))
         self._unpack_limit = unpack_limit
         self._payload = payload
         self._base_offset = base_offset
         self._highest_offset = min(base_offset + MAX_RELATIVE_OFFSET, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
         self.end = end
-        self._search = Resync(self, SEARCH_BUDGET, BUFFER_SIZE)
+        self._search = self._form.search(self, SEARCH_BUDGET, BUFFER_SIZE)
         self._buffer = bytearray()
         self._rows = self._fresh_rows()
         self._count = 0
@@ -145,18 +150,19 @@ class _Scanner:
         """The file positions whose bytes the buffer holds."""
 
     def run(self, position: int) -> Iterator[Chunk]:
-        need = LONGEST_STUB + 1
+        stub = self._form.longest_stub
+        need = stub + 1
         while position < self.end:
             data = self.ahead(position, need)
-            need = LONGEST_STUB + 1
+            need = stub + 1
             stop, why = self._walk(data, position)
             if self._count and (self._payload or why != kernels.MORE):
                 yield self._chunk(data, position)
             position += stop
-            unseen = len(data) - stop <= LONGEST_STUB < self.end - position
+            unseen = len(data) - stop <= stub < self.end - position
             if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
-            size = entry_size(self.read(position, LOG_OVERHEAD))
+            size = self._form.entry_size(self.read(position, self._form.head))
             left = self.end - position
             if left <= 0:
                 break
@@ -172,8 +178,8 @@ class _Scanner:
                     yield self._chunk(data[:0], position)
                 if self._search.holds(position, size):
                     head = self.read(position, HEADER_SIZE)
-                    table = record_batch.parse(head, [0], base=position)
-                    legacy_batch.fill(table, head, np.zeros(1, np.int64))
+                    table = self._form.header(head)
+                    table.position[0] = position
                     yield Chunk(
                         table=table,
                         data=head,
@@ -187,6 +193,8 @@ class _Scanner:
                 damage = self._damage(position, Reason.CRC)
             if self._count:
                 yield self._chunk(data[:0], position)
+            if damage.reason is Reason.ZEROS and self._form.reserves and not damage.resynchronised:
+                return
             if damage.length:
                 yield Chunk(
                     table=record_batch.empty_table(),
@@ -202,9 +210,9 @@ class _Scanner:
     def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
         """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
         first = self._count
-        count, stop, why = kernels.walk_batches(data, 0, len(data), position, self._rows, first)
+        count, stop, why = self._form.walk(data, 0, len(data), position, self._rows, first)
         self._count += count
-        self._rows[-kernels.CONTROL_COLUMNS :, first : self._count] = -1
+        self._rows[-self._form.unwritten :, first : self._count] = -1
         if count and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
             table = BatchTable(*self._rows[:, first : self._count])
             legacy_batch.count(table, data, position, self._unpack_limit)
@@ -250,7 +258,7 @@ class _Scanner:
         """Return what was found since the last chunk, and begin the next."""
         table = BatchTable(*self._rows[:, : self._count])
         errors, plain = self._control_errors, None
-        if kernels.plain_facts(self._rows, self._count, self._facts):
+        if self._form.is_plain(table) and kernels.plain_facts(self._rows, self._count, self._facts):
             plain = Plain(*self._facts.tolist())
         self._rows, self._count = self._fresh_rows(), 0
         self._control_errors = []
@@ -272,20 +280,20 @@ class _Scanner:
 
     def _fresh_rows(self) -> Column:
         """Return room for the batches of a chunk: no more than the file can hold."""
-        most = self.end // MIN_ENTRY_SIZE + 1
+        most = self.end // self._form.least_size + 1
         return np.empty((kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
     def _damage(self, at: int, reason: Reason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
         head = bytes(self.read(at, HEADER_SIZE))
-        if len(head) <= LONGEST_STUB:
+        if len(head) <= self._form.longest_stub:
             reason = Reason.INCOMPLETE
-        size = entry_size(head)
+        size = self._form.entry_size(head)
         # As with preallocation: nothing is looked for in what has no byte but zero.
-        zeros = not any(head[:LOG_OVERHEAD])
-        if zeros and self.end - at >= LOG_OVERHEAD and self._zeros(at, self.end - at):
+        zeros = not any(head[: self._form.zeros])
+        if zeros and self.end - at >= self._form.zeros and self._zeros(at, self.end - at):
             return self._zero_bytes(at, self.end - at, resynchronised=False)
-        message = describe(head, reason, self.end - at)
+        message = self._form.describe(head, reason, self.end - at)
         behind = at + size if size and reason is not Reason.INCOMPLETE else self.end + 1
         offsets = Offsets(self._last_offset, self._highest_offset)
         framed = behind <= self.end and self._search.frames(at, behind, offsets)
@@ -303,7 +311,8 @@ class _Scanner:
                 framed=True,
             )
         length = (self.end if next_batch is None else next_batch) - at
-        if next_batch is not None and zeros and length >= LOG_OVERHEAD and self._zeros(at, length):
+        is_run = next_batch is not None and zeros and length >= self._form.zeros
+        if is_run and self._zeros(at, length):
             return self._zero_bytes(at, length, resynchronised=True)
         if next_batch is not None and reason is Reason.INCOMPLETE:
             reason = Reason.SIZE
@@ -343,7 +352,9 @@ def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[i
     `base` is the file position of ``data[0]``; the errors come with the number of their row.
     """
     errors = []
-    for row in np.flatnonzero(table.is_control & (table.record_count > 0)):
+    # Of Redpanda's batches others have that flag, too, and hold no control record of Kafka.
+    of_kafka = (table.batch_type < 0) | (table.batch_type == RAFT_DATA)
+    for row in np.flatnonzero(table.is_control & (table.record_count > 0) & of_kafka):
         start = int(table.position[row]) - base
         try:
             control = control_record.parse_batch(data[start : start + int(table.size[row])])

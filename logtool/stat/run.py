@@ -117,7 +117,7 @@ class Survey:
 
     def _choose(self, path: Path) -> Iterator[tuple[Partition, tuple[Segment, ...]]]:
         """Yield the partitions that a path stands for, and which of their segments are meant."""
-        kind = log_dir.classify(path)
+        kind = log_dir.classify(path, redpanda=True)
         if kind is PathKind.LOG_DIR:
             for folder, directory in log_dir.read(path).partitions:
                 if self._selection.takes(directory):

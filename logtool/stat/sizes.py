@@ -100,7 +100,7 @@ class Weighing:
                 return
 
     def _folders(self, path: Path) -> list[Path]:
-        kind = log_dir.classify(path)
+        kind = log_dir.classify(path, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         if kind is PathKind.PARTITION_DIR:

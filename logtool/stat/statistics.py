@@ -290,6 +290,8 @@ def measure(
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
             size = log.size
+            if log.term is not None and at < size:
+                parts.append(Statistics(unused_bytes=size - at))  # room that was reserved
     except UnreadableError as error:
         return error
     indexes = sum(file.size for file in segment.indexes.values())

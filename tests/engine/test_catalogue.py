@@ -228,7 +228,8 @@ def source() -> Source:
 
 
 def texts(rule: Rule) -> tuple[str, ...]:
-    return rule.title, rule.meaning, rule.broker_does, rule.action
+    said = rule.title, rule.meaning, rule.broker_does, rule.action
+    return said if rule.redpanda is None else (*said, rule.redpanda)
 
 
 EACH_RULE = pytest.mark.parametrize("rule", catalogue().values(), ids=catalogue())
@@ -284,7 +285,8 @@ def test_form(rule: Rule) -> None:
     assert "\n" not in rule.title and len(rule.title) <= 80
     assert rule.title[0].islower() or rule.title.split()[0].isupper()
     assert not rule.title.endswith(".")
-    for text, most in ((rule.meaning, 5), (rule.broker_does, 4), (rule.action, 4)):
+    told = (rule.meaning, 5), (rule.broker_does, 4), (rule.action, 4), (rule.redpanda or ".", 4)
+    for text, most in told:
         assert text.endswith((".", ":"))
         assert len(text.splitlines()) <= most
 

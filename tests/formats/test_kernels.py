@@ -101,9 +101,9 @@ def walk(data: memoryview, start: int, end: int) -> tuple[list[int], int, int]:
     # The same fields as NumPy reads them out of the headers.
     expected = record_batch.parse(data[:end], found, base=500)
     legacy_batch.fill(expected, data[:end], np.array(found, np.int64))
-    for field in fields(BatchTable)[: -kernels.CONTROL_COLUMNS]:
+    for field in fields(BatchTable)[: -kernels.TYPE_COLUMNS]:
         assert np.array_equal(getattr(table, field.name), getattr(expected, field.name)), field.name
-    assert (rows[-kernels.CONTROL_COLUMNS :] == 77).all()
+    assert (rows[-kernels.TYPE_COLUMNS :] == 77).all()
     assert (rows[:, :3] == 77).all()
     assert (rows[:, 3 + count :] == 77).all()
     return found, stop, why

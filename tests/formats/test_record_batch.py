@@ -40,6 +40,7 @@ def test_the_reference_batch_decodes():
         "producer_epoch": -1,
         "base_sequence": -1,
         "record_count": 2,
+        "batch_type": -1,
         "control_type": -1,
         "coordinator_epoch": -1,
     }

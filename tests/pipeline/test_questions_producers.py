@@ -185,7 +185,8 @@ def rows(*given: tuple[int, int, dict[str, int]]) -> BatchTable:
     """Return a table of batches of (base offset, last offset, other header fields)."""
     columns = {name: [] for name in BatchTable.__dataclass_fields__}
     usual = {"magic": 2, "size": 100, "crc": 7, "producer_id": 5, "producer_epoch": 0,
-             "attributes": 0, "control_type": -1, "coordinator_epoch": -1}  # fmt: skip
+             "attributes": 0, "batch_type": -1, "control_type": -1,
+             "coordinator_epoch": -1}  # fmt: skip
     for number, (first, last, header) in enumerate(given):
         fields = {"position": 100 * number, "base_offset": first, "last_offset": last,
                   "record_count": last - first + 1, "base_sequence": first, "base_timestamp": first,

@@ -937,9 +937,11 @@ NOT_IN_THE_TABLE = {
     "transaction-state/outcome", "transaction-state/record",
     "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
     "group/unreadable-record", "group/missing-records",
+    "batch/header-crc", "batch/type", "log/cannot-recover", "segment/term-order",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
-test_host_limits), of `logtool txns` (see test_joining) and of groups (see test_groups)."""
+test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups) and of
+Redpanda (see test_verify_redpanda)."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def tables(draw) -> BatchTable:
             "leader_epoch": epoch, "magic": 2, "crc": 0, "attributes": 0, "base_timestamp": 1000,
             "max_timestamp": 1000 + stamp, "producer_id": producer, "producer_epoch": 0,
             "base_sequence": -1 if producer < 0 else 3, "record_count": count,
-            "control_type": -1, "coordinator_epoch": -1,
+            "batch_type": -1, "control_type": -1, "coordinator_epoch": -1,
         }  # fmt: skip
         change = draw(odd)
         if change:

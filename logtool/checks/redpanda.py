@@ -1,0 +1,96 @@
+"""Rules for a partition of Redpanda: its names, its terms, and what is missing from its log.
+
+Legal here, and no damage: zeros behind the last batch, for room is reserved ahead; placeholders
+that compaction leaves for the last batch of a segment; a segment whose name lies below its first
+batch, as a follower names it that was sent ghost batches; a CRC of 0. Not legal is any gap in a log
+that was never compacted: Raft has none, and a start of Redpanda that cuts a segment in the middle
+of a log leaves one. Source: ``storage/segment_set.cc``, ``storage/disk_log_appender.cc``,
+``storage/compaction_reducers.cc`` (Redpanda 1c6cff34ea, 2024-12-20).
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from logtool.checks import inventory
+from logtool.checks.report import SegmentReport
+from logtool.disk import shell
+from logtool.disk.partition import Partition, Segment
+from logtool.findings import Finding
+from logtool.formats import wording
+from logtool.formats.redpanda import names
+from logtool.formats.redpanda.names import FileKind
+
+_ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "_schemas", "tx", "group"})
+"""Topics that Redpanda compacts whatever their settings say."""
+
+
+def check_names(partition: Partition) -> Iterator[Finding]:
+    """Yield what the names in a partition's folder tell."""
+    for file in partition.strangers:
+        text = "is no file of Redpanda's"
+        yield Finding("partition/unknown-file", text, path=file.path)
+    yield from inventory.check_leftovers(partition)
+    for file in partition.orphans:
+        text = "no segment stands beside it"
+        yield Finding("partition/orphan-index", text, path=file.path, segment=file.name.offset)
+    for path in partition.odd_entries:
+        text = "is no regular file; a broker does not look at it"
+        yield Finding("partition/unknown-file", text, path=path)
+    for file in partition.others:
+        name = names.parse_partition_file(file.path.name)
+        if name.kind is FileKind.CANNOT_RECOVER:
+            why = f" ({name.reason})" if name.reason else ""
+            text = f"a start found no sound batch in it{why} and never reads its "
+            text += f"{wording.size(file.size)} again; logtool dump shows what it holds"
+            yield Finding("log/cannot-recover", text, path=file.path, segment=name.base_offset)
+    if not partition.segments:
+        yield Finding("partition/empty", "holds no segment", path=partition.path)
+
+
+def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
+    """Yield what is wrong between segments, and what is missing from the log."""
+    compacted = is_compacted(partition) or any(report.compacted for report in reports)
+    pairs = zip(pairwise(partition.segments), pairwise(reports), strict=True)
+    for (left, right), (found, behind) in pairs:
+        before, after = left.log.name.epoch or 0, right.log.name.epoch or 0
+        if after < before:
+            text = f"is of term {after}, the segment before it of term {before}"
+            finding = Finding("segment/term-order", text)
+            yield finding.placed(right.log.path, segment=right.base_offset)
+        if not found.scanned or found.changed:
+            continue
+        if found.next_offset > right.base_offset:
+            text = f"ends at offset {found.last_offset}, the next one begins at "
+            span = (right.base_offset, found.last_offset)
+            finding = Finding("segment/overlap", f"{text}{right.base_offset}", None, None, *span)
+            yield _placed(partition, left, finding)
+        elif found.next_offset < right.base_offset and not found.damaged and not compacted:
+            first = behind.first_offset or right.base_offset
+            yield _placed(partition, left, _hole(found.next_offset, max(first, right.base_offset)))
+    if compacted:
+        return
+    for number, (segment, report) in enumerate(zip(partition.segments, reports, strict=True)):
+        for first, end, position in report.holes:
+            # What is missing at the head was told with the end of the segment before.
+            earlier = reports[number - 1] if number else None
+            if first == segment.base_offset and earlier and earlier.next_offset < first:
+                continue
+            yield _placed(partition, segment, _hole(first, end, position))
+
+
+def is_compacted(partition: Partition) -> bool:
+    """Return whether names show that a log is compacted, or was once."""
+    kinds = {names.parse_partition_file(file.path.name).kind for file in partition.others}
+    staged = any(".compaction" in file.path.name for file in partition.leftovers)
+    return FileKind.COMPACTION_INDEX in kinds or staged or partition.topic in _ALWAYS_COMPACTED
+
+
+def _hole(first: int, end: int, position: int | None = None) -> Finding:
+    text = f"no batch holds {wording.offsets(first, end - 1)}, and nothing shows that this log was "
+    text += "ever compacted"
+    return Finding("segment/missing", text, position, None, first, end - 1)
+
+
+def _placed(partition: Partition, segment: Segment, finding: Finding) -> Finding:
+    command = f"logtool dump {shell.path(partition.path)} --offset {finding.first_offset}.."
+    return finding.placed(segment.log.path, segment=segment.base_offset, next_command=command)

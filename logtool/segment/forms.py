@@ -1,0 +1,129 @@
+"""The two forms of a log: Kafka's, and Redpanda's with another header before the same records.
+
+A scan is bound to neither. What it asks of a header stands in a `Form`: how sound batches are
+walked, how many bytes the entry takes that a header begins, what is wrong with it in words, and how
+the next sound batch is found. The walk of Redpanda's form leaves Kafka's headers in the buffer, so
+that whoever takes the bytes of a chunk needs no second way to read them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from logtool.formats import kernels, record_batch
+from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable
+from logtool.formats.redpanda.record_batch import HEADER_SIZE, RAFT_DATA
+from logtool.segment import damage, redpanda_damage
+from logtool.segment.damage import LONGEST_STUB, Reason
+from logtool.segment.redpanda_resync import RedpandaResync
+from logtool.segment.resync import Offsets, Resync, Source
+
+_TERMS = range(2**31)
+"""The terms that fit in the place of Kafka's leader epoch."""
+
+
+class Search(Protocol):
+    """What finds the next sound batch behind damage; see `Resync`."""
+
+    budget: int
+
+    def holds(self, position: int, size: int, magic: int | None = None) -> bool:
+        """Return whether the CRC of the entry at `position` holds."""
+
+    def frames(self, at: int, behind: int, offsets: Offsets) -> bool:
+        """Return whether damage at `at` is framed: whether a sound batch of the log is `behind`."""
+
+    def next_batch(
+        self, at: int, behind: int | None, offsets: Offsets, *, torn: bool
+    ) -> int | None:
+        """Return where the log goes on behind damage at `at`; None where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a scan asks of the headers of a log."""
+
+    walk: Callable[[memoryview, int, int, int, Any, int], tuple[int, int, int]]
+    """As `kernels.walk_batches`."""
+    unwritten: int
+    """How many columns, the last ones, the walk does not write."""
+    head: int
+    """Bytes that tell the size of an entry."""
+    longest_stub: int
+    """Bytes that no walk looks at: too few for a header."""
+    least_size: int
+    """Bytes of the smallest entry."""
+    zeros: int
+    """How many zero bytes are a run of them and not a damaged header."""
+    reserves: bool
+    """Whether zeros up to the end of the file are room that a broker reserved, and no damage."""
+    entry_size: Callable[[bytes | memoryview], int | None]
+    describe: Callable[[bytes, Reason, int], str]
+    search: Callable[[Source, int, int], Search]
+    header: Callable[[memoryview], BatchTable]
+    """The row of a batch of which there is the header alone, at position 0."""
+    is_plain: Callable[[BatchTable], bool]
+    """Whether `kernels.plain_facts` may be asked about batches."""
+
+
+def form_of(term: int | None) -> Form:
+    """Return Redpanda's form for a segment of a term, and Kafka's for None."""
+    return KAFKA if term is None else redpanda(term)
+
+
+def redpanda(term: int) -> Form:
+    """Return the form of Redpanda's segments of a term, which their names tell."""
+    epoch = term if term in _TERMS else record_batch.NO_EPOCH
+
+    def walk(
+        data: memoryview, start: int, end: int, base: int, rows: Any, first: int
+    ) -> tuple[int, int, int]:
+        return kernels.walk_redpanda(data, start, end, base, epoch, rows, first)
+
+    def header(head: memoryview) -> BatchTable:
+        return redpanda_damage.header_alone(head, epoch)
+
+    return Form(
+        walk=walk,
+        unwritten=kernels.CONTROL_COLUMNS,
+        head=HEADER_SIZE,
+        longest_stub=HEADER_SIZE - 1,
+        least_size=HEADER_SIZE,
+        zeros=1,
+        reserves=True,
+        entry_size=redpanda_damage.entry_size,
+        describe=redpanda_damage.describe,
+        search=RedpandaResync,
+        header=header,
+        is_plain=_is_data,
+    )
+
+
+def _kafka_header(head: memoryview) -> BatchTable:
+    from logtool.formats import legacy_batch
+
+    table = record_batch.parse(head, [0])
+    legacy_batch.fill(table, head, np.zeros(1, np.int64))
+    return table
+
+
+def _is_data(table: BatchTable) -> bool:
+    return bool((table.batch_type == RAFT_DATA).all())
+
+
+KAFKA = Form(
+    walk=kernels.walk_batches,
+    unwritten=kernels.TYPE_COLUMNS,
+    head=LOG_OVERHEAD,
+    longest_stub=LONGEST_STUB,
+    least_size=MIN_ENTRY_SIZE,
+    zeros=LOG_OVERHEAD,
+    reserves=False,
+    entry_size=damage.entry_size,
+    describe=damage.describe,
+    search=Resync,
+    header=_kafka_header,
+    is_plain=lambda _: True,
+)

@@ -1,0 +1,48 @@
+"""What is wrong where a batch of Redpanda should begin, and how that is said."""
+
+import numpy as np
+
+from logtool.formats import kernels, wording
+from logtool.formats.record_batch import BatchTable
+from logtool.formats.redpanda import record_batch
+from logtool.formats.redpanda.record_batch import HEADER_SIZE
+from logtool.segment.damage import Reason
+
+
+def entry_size(head: bytes | memoryview) -> int | None:
+    """Return the bytes of the batch that `head` begins; None where its CRC says that it is none.
+
+    Before that CRC a size means nothing: a header that was torn may say any.
+    """
+    if len(head) < HEADER_SIZE:
+        return None
+    header = record_batch.parse(head)
+    sound = header.size >= HEADER_SIZE and header.header_crc == record_batch.header_crc(header)
+    return header.size if sound else None
+
+
+def describe(head: bytes, reason: Reason, left: int) -> str:
+    """Return what was expected and what was found, for damage that begins with `head`.
+
+    `left` is how many bytes the file has from there on.
+    """
+    if left < HEADER_SIZE:
+        return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
+    header = record_batch.parse(head)
+    if reason is Reason.INCOMPLETE:
+        return f"batch of {header.size:,} bytes begins with {left:,} bytes left in the file"
+    if reason is Reason.HEADER:
+        return f"CRC-32C of the header does not match the stored {header.header_crc}"
+    if reason is Reason.SIZE:
+        return f"size field holds {header.size}, at least {HEADER_SIZE} is needed"
+    return f"CRC-32C does not match the stored {header.crc}"
+
+
+def header_alone(head: memoryview, epoch: int) -> BatchTable:
+    """Return the row of a batch whose header alone is there, and make it Kafka's in place."""
+    header = record_batch.parse(head)
+    head[:HEADER_SIZE] = record_batch.to_kafka(header, term=epoch)
+    rows = np.full((kernels.BATCH_COLUMNS, 1), -1, np.int64)
+    kernels.walk_headers(head, 0, HEADER_SIZE, header.size, 0, rows, 0)
+    rows[-kernels.TYPE_COLUMNS] = header.type
+    return BatchTable(*rows)

@@ -1,0 +1,187 @@
+"""What verify says of Redpanda's directories: damage on the left, codes and places on the right.
+
+The files come from a writer that shares nothing with the reader (`redpanda_files`).
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import redpanda_files as rp
+from verification import told, verify
+
+from logtool.checks import pieces
+from logtool.findings import catalogue
+from logtool.running import schedule
+from logtool.verify import Budget, Level
+
+DATA = Path(__file__).parents[2] / "data" / "redpanda"
+FIRST, SECOND = rp.log(0, 4), rp.log(13, 4)
+ROOM = bytes(9000)
+AT = rp.positions(FIRST)
+NAMES = "0-1-v1.log", "13-2-v1.log"
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def write(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def both(*steps: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda folder: [step(folder) for step in steps]
+
+
+def gone(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+class Row(NamedTuple):
+    id: str
+    damage: Callable[[Path], object]
+    expected: list[tuple[str, str, int | None]]
+    says: str = ""
+
+
+LOG, NEXT = NAMES
+TABLE = [
+    Row("a bit of a header", write(LOG, flipped(FIRST, AT[1] + 30)),
+        [("batch/header-crc", LOG, AT[1])], "3 sound batches that follow"),
+    Row("a bit of a CRC", write(LOG, flipped(FIRST, AT[1] + 18)),
+        [("batch/header-crc", LOG, AT[1])]),
+    Row("a bit of the records", write(LOG, flipped(FIRST, AT[2] + 99)),
+        [("batch/crc", LOG, AT[2])]),
+    Row("a bit of the last batch", write(NEXT, flipped(SECOND, AT[4] + 99)),
+        [("batch/crc", NEXT, AT[4])], "no sound batch follows"),
+    Row("a size of less than a header",
+        write(LOG, rp.sealed(FIRST[: AT[2] + 4] + b"\x09\0" + FIRST[AT[2] + 6 :], AT[2])),
+        [("batch/size", LOG, AT[2])]),
+    Row("a torn batch in the last segment", write(NEXT, SECOND[:-5]),
+        [("log/torn-tail", NEXT, AT[4])]),
+    Row("a torn batch before room", write(NEXT, SECOND[:-5] + ROOM),
+        [("batch/crc", NEXT, AT[4])]),
+    Row("a torn header in the last segment", write(NEXT, SECOND[: AT[4] + 20]),
+        [("log/torn-tail", NEXT, AT[4])]),
+    Row("a torn batch in another segment", write(LOG, FIRST[:-5]),
+        [("log/truncated", LOG, AT[4])]),
+    Row("zeros behind every segment", both(write(LOG, FIRST + ROOM), write(NEXT, SECOND + ROOM)),
+        []),
+    Row("zeros in the middle", write(LOG, FIRST[: AT[3]] + bytes(300) + FIRST[AT[3] :]),
+        [("batch/zero-run", LOG, AT[3])]),
+    Row("a batch that is missing", write(LOG, FIRST[: AT[2]] + FIRST[AT[3] :]),
+        [("segment/missing", LOG, AT[2])], "offsets 4 through 6"),
+    Row("a batch that is missing, with an index of compaction",
+        both(write(LOG, FIRST[: AT[2]] + FIRST[AT[3] :]),
+             write("0-1-v1.compaction_index", b"")), []),
+    Row("a batch that is missing, and a placeholder",
+        both(write(LOG, FIRST[: AT[2]] + FIRST[AT[3] :]),
+             write(NEXT, SECOND + rp.batch(26, kind=rp.PLACEHOLDER, last=29,
+                                           producer=(0, 0, 0)))), []),
+    Row("a batch with fewer records",
+        write(NEXT, SECOND + rp.batch(26, b"x", last=29) + rp.batch(31, b"y")), []),
+    Row("a segment that is missing", both(gone(NEXT), write("30-2-v1.log", rp.log(30, 2))),
+        [("segment/missing", LOG, None)], "offsets 13 through 29"),
+    Row("the end of a segment", write(LOG, FIRST[: AT[4]]),
+        [("segment/missing", LOG, None)], "offsets 10 through 12"),
+    Row("a head that a follower was sent a ghost for",
+        both(write(NEXT, rp.log(20, 2)), write("0-1-v1.compaction_index", b"")),
+        []),
+    Row("an overlap", write(LOG, FIRST + rp.batch(13, b"x")), [("segment/overlap", LOG, None)]),
+    Row("a term that falls", lambda folder: (folder / LOG).rename(folder / "0-7-v1.log"),
+        [("segment/term-order", NEXT, None)]),
+    Row("offsets that go back", write(LOG, FIRST + rp.batch(11, b"x")),
+        [("batch/offset-order", LOG, len(FIRST))]),
+    Row("an offset below the segment", write(LOG, FIRST + rp.batch(-4, b"x")),
+        [("batch/offset-range", LOG, len(FIRST))]),
+    Row("a ghost", write(NEXT, SECOND + rp.batch(26, kind=rp.GHOST, last=29, count=4, body=b"")),
+        [("batch/type", NEXT, len(SECOND)), ("batch/records", NEXT, len(SECOND))]),
+    Row("type 0", write(NEXT, SECOND + rp.batch(26, b"x", kind=0)),
+        [("batch/type", NEXT, len(SECOND))]),
+    Row("a type of a later release", write(NEXT, SECOND + rp.batch(26, b"x", kind=99)), []),
+    Row("a fence of a transaction",
+        write(NEXT, SECOND + rp.batch(26, b"x", kind=rp.TX_FENCE, attributes=0x20,
+                                      producer=(5, 0, -1))), []),
+    Row("a producer without a sequence",
+        write(NEXT, SECOND + rp.batch(26, b"x", producer=(5, 0, -1))),
+        [("batch/producer", NEXT, len(SECOND))]),
+    Row("a codec that does not exist", write(NEXT, SECOND + rp.batch(26, b"x", attributes=6)),
+        [("batch/codec", NEXT, len(SECOND))]),
+    Row("a record that does not decode", write(NEXT, SECOND + rp.batch(26, count=2, body=b"\x09")),
+        [("batch/records", NEXT, len(SECOND))]),
+    Row("what compaction did not end", write("0-1-v1.log.staging", b"x"),
+        [("partition/leftover-cleaned", "0-1-v1.log.staging", None)]),
+    Row("a snapshot that was not ended", write("snapshot.partial.1700000000000.abcd", b"x"),
+        [("partition/leftover-temporary", "snapshot.partial.1700000000000.abcd", None)]),
+    Row("a segment that was given up", write("26-2-v1.log.cannotrecover", bytes(50)),
+        [("log/cannot-recover", "26-2-v1.log.cannotrecover", None)]),
+    Row("one that says why", write("26-2-v1.log.bad_crc.tail.cannotrecover", bytes(50)),
+        [("log/cannot-recover", "26-2-v1.log.bad_crc.tail.cannotrecover", None)], "bad_crc"),
+    Row("an index without a segment", write("99-2-v1.base_index", b""),
+        [("partition/orphan-index", "99-2-v1.base_index", None)]),
+    Row("a stranger", write("notes.txt", b"x"), [("partition/unknown-file", "notes.txt", None)]),
+    Row("files that belong there",
+        both(write("snapshot", b"x"), write("tx.snapshot", b"x"), write("abort.idx.1.9", b"x")),
+        []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
+def test_damage_is_told_for_what_it_is(row, tmp_path, monkeypatch):
+    folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: SECOND + ROOM})
+    assert verify(folder.parents[2]).findings == []
+    row.damage(folder)
+    outcome = verify(folder.parents[2])
+
+    story = "\n".join(map(told, outcome.findings))
+    assert outcome.places == Counter(row.expected), story
+    assert row.says in story
+    assert not outcome.unreadable
+    for code, _, _ in row.expected:
+        assert catalogue()[code].redpanda, code
+    assert verify(folder).places == outcome.places
+    monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 400)
+    assert verify(folder, budget=Budget(jobs=2)).places == outcome.places
+    verify(folder, level=Level.QUICK)
+
+
+def test_the_real_files_are_sound(tmp_path):
+    folder = rp.data_dir(tmp_path, {"4-1-v1.log": (DATA / "test_segment.bin").read_bytes()})
+    shutil.copy(DATA / "3676-7429-77-1-v1.log.1", other := folder.with_name("1_23"))
+    other.rename(moved := other.with_name("tiered"))
+    (folder.parent / "1_23").mkdir()
+    moved.rename(folder.parent / "1_23" / "3676-7429-77-1-v1.log.1")
+
+    outcome = verify(folder.parents[2])
+
+    assert outcome.findings == []
+    assert (outcome.summary.partitions, outcome.summary.batches) == (2, 6)
+
+
+def test_any_level_of_a_data_directory_can_be_given(tmp_path):
+    folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: flipped(SECOND, AT[1] + 99)})
+    for path in (folder.parents[2], folder.parents[1], folder.parents[0], folder, folder / NEXT):
+        assert verify(path).codes == Counter(["batch/crc"]), path
+
+
+def test_the_first_line_names_the_flavour(tmp_path, run_verify):
+    folder = rp.data_dir(tmp_path, {LOG: FIRST})
+    assert run_verify(folder, "-v").startswith("flavour: redpanda")
+    assert '"flavour": "redpanda"' in run_verify(folder, "--json").splitlines()[0]
+    assert '"flavour": "redpanda"' in run_verify(folder, "-f", "ndjson").splitlines()[0]
+
+
+@pytest.fixture
+def run_verify(capsys):
+    from logtool import cli
+
+    def run(*arguments: object) -> str:
+        cli.run(["verify", *map(str, arguments)])
+        return capsys.readouterr().out
+
+    return run

@@ -1,0 +1,77 @@
+"""A writer of Redpanda's files that shares nothing with the code that reads them."""
+
+import struct
+from pathlib import Path
+
+from crc32c import crc32c
+
+HEADER = "<IiqbIhiqqqhii"
+START = 1_700_000_000_000
+"""Milliseconds."""
+CONFIGURATION, DATA, GHOST, TX_FENCE, PLACEHOLDER = 2, 1, 7, 10, 29
+
+
+def varint(value: int) -> bytes:
+    raw, out = (value << 1) ^ (value >> 63), bytearray()
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    return bytes([*out, raw])
+
+
+def a_record(delta: int, value: bytes, key: bytes = b"k") -> bytes:
+    body = b"\0" + varint(delta) + varint(delta) + varint(len(key)) + key
+    body += varint(len(value)) + value + varint(0)
+    return varint(len(body)) + body
+
+
+def batch(
+    base: int, *values: bytes, kind: int = DATA, last: int | None = None, attributes: int = 0,
+    producer: tuple[int, int, int] = (-1, -1, -1), stamp: int = START, body: bytes | None = None,
+    count: int | None = None,
+) -> bytes:  # fmt: skip
+    """Return a batch with a record for each of `values`."""
+    if body is None:
+        body = b"".join(a_record(delta, value) for delta, value in enumerate(values))
+    count = len(values) if count is None else count
+    delta = max(count - 1, 0) if last is None else last - base
+    fields = (attributes, delta, stamp, stamp + max(count - 1, 0), *producer, count)
+    crc = crc32c(struct.pack(">hiqqqhii", *fields) + body)
+    head = struct.pack(HEADER, 0, 61 + len(body), base, kind, crc, *fields)[4:]
+    return struct.pack("<I", crc32c(head)) + head + body
+
+
+def sealed(data: bytes, at: int = 0) -> bytes:
+    """Return a segment with the CRC of the header at `at` made right."""
+    crc = struct.pack("<I", crc32c(data[at + 4 : at + 61]))
+    return data[:at] + crc + data[at + 4 :]
+
+
+def log(first: int = 0, batches: int = 6, size: int = 80) -> bytes:
+    """Return a configuration and batches of three records each."""
+    parts = [batch(first, b"config", kind=CONFIGURATION)]
+    parts += [
+        batch(first + 1 + 3 * number, *(bytes([number]) * size for _ in range(3)))
+        for number in range(batches)
+    ]
+    return b"".join(parts)
+
+
+def positions(data: bytes) -> list[int]:
+    """Return where each batch begins, up to the zeros."""
+    found, at = [], 0
+    while at + 61 <= len(data) and any(data[at : at + 61]):
+        found.append(at)
+        at += struct.unpack_from("<i", data, at + 4)[0]
+    return found
+
+
+def data_dir(root: Path, segments: dict[str, bytes], topic: str = "orders") -> Path:
+    """Write a data directory with one partition; returns the folder of the partition."""
+    folder = root / "data" / "kafka" / topic / "0_22"
+    folder.mkdir(parents=True)
+    (root / "data" / ".redpanda_data_dir").touch()
+    (root / "data" / "pid.lock").write_text("1\n")
+    for name, content in segments.items():
+        (folder / name).write_bytes(content)
+    return folder
