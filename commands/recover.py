@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -124,6 +125,17 @@ class Way(Strategy):
         ),
     ] = True
 
+    fill_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--fill-from",
+            metavar="DIR",
+            parser=options.local_path,
+            help="Put batches of another copy of the partition, in this log dir or partition dir, "
+            "in the place of damage, where they are proved to be of the same log; repeatable.",
+        ),
+    ] = None
+
     def assumed(
         self, broker: starting_broker.StartingBroker, begin: Begin, config: BrokerConfig
     ) -> "Assumed":
@@ -133,11 +145,14 @@ class Way(Strategy):
                 "--truncate-to goes with --strategy rebuild only: what supplement keeps was "
                 "written for a log that goes on behind that offset"
             )
+        if self.fill_from and (self.supplements or begin.truncate_to):
+            raise UsageError("--fill-from goes with neither --strategy supplement nor --truncate-to")
         return replace(
             self.chosen(broker.assumed(config)),
             cut_precisely=self.cut_precisely,
             clean=begin.clean,
             truncate_to=begin.offsets,
+            fill_from=tuple(self.fill_from or ()),
         )
 
 

@@ -4,10 +4,11 @@ A `Change` is one file operation with everything that is needed to carry it out;
 a person is told: the change, or something that a broker would do without changing a file.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 
 class Kind(StrEnum):
@@ -22,6 +23,15 @@ class Kind(StrEnum):
     REMOVE = "remove"
     RENAME = "rename"
     """It gets the name of `target` in the same directory; a file of that name is gone by then."""
+
+
+class Blocks(Protocol):
+    """Content that is too large to be held in memory."""
+
+    size: int
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield it; UnreadableError where what it is taken from is gone or has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,8 @@ class Change:
     """Of the file when it was judged; None where there was none."""
     content: bytes | None = None
     """Of a REPLACE or CREATE."""
+    blocks: Blocks | None = None
+    """The same, of a log that is taken together from others."""
     size: int | None = None
     """Of a TRUNCATE."""
     target: Path | None = None
@@ -89,6 +101,7 @@ GRAVE = frozenset(
         "unnoticed",
         "discard",
         "lacks",
+        "unfilled",
         "zombie",
         "overlap",
     }

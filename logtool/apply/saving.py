@@ -111,10 +111,15 @@ def _save_new(
     now = time.time_ns()
     if draft.kind is Kind.TRUNCATE and old and draft.size is not None:
         return Look(size=draft.size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group)
-    if draft.content is None or draft.after is None:
-        return None
     content = draft.content
-    blocks = (content[i : i + BLOCK] for i in range(0, len(content), BLOCK))
+    if draft.after is None:
+        return None
+    if draft.blocks is not None:
+        blocks = draft.blocks.blocks()
+    elif content is not None:
+        blocks = (content[i : i + BLOCK] for i in range(0, len(content), BLOCK))
+    else:
+        return None
     size, crc = disk.write_new(undo, undo.path / f"{number:06d}.new", blocks)
     if old:
         return Look(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logtool.actions import Change, Kind, Stamp
+from logtool.actions import Blocks, Change, Kind, Stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ class Draft:
     seen: Stamp | None
     content: bytes | None = None
     """Of a file that is created or replaced."""
+    blocks: Blocks | None = None
+    """The same, where it is not held in memory."""
     size: int | None = None
     """Of a file that is cut."""
     order: int = 0
@@ -142,17 +144,21 @@ def _add(draft: Draft, change: Change) -> None:
             if is_new:
                 raise ValueError(f"{change.path} is created, then removed")
             draft.kind, draft.after, draft.content, draft.size = Kind.REMOVE, None, None, None
+            draft.blocks = None
         case Kind.TRUNCATE:
             if change.size is None:
                 raise ValueError(f"{change.path} is cut to no size")
+            if draft.blocks is not None:
+                raise ValueError(f"{change.path} is put together, then cut")
             if draft.content is not None:
                 draft.content = draft.content[: change.size]
             else:
                 draft.kind = Kind.TRUNCATE
                 draft.size = min(change.size, change.size if draft.size is None else draft.size)
         case Kind.REPLACE | Kind.CREATE:
-            if change.content is None:
+            if change.content is None and change.blocks is None:
                 raise ValueError(f"{change.path} gets no content")
+            draft.blocks = change.blocks
             draft.kind = Kind.CREATE if is_new else Kind.REPLACE
             draft.after, draft.content, draft.size = (
                 draft.after or change.path,

@@ -114,6 +114,8 @@ def _of_file(
             length=segment.size - segment.valid_size,
             loss=loss,
         )
+    if change.blocks is not None:
+        return _of_filled(change, offset, recovered, high_watermark)
     if change.kind is Kind.RENAME and change.target:
         text = "belongs to a cleaning or a split that was committed, and takes its place"
         return Action(action=change.kind, path=change.path, reason=text, target=change.target)
@@ -137,6 +139,24 @@ def _of_file(
         reason=_why_written(name, loaded),
         length=len(change.content or b""),
     )
+
+
+def _of_filled(
+    change: Change, offset: int, recovered: dict[int, RecoveredSegment], high_watermark: int | None
+) -> Action:
+    """Return what becomes of a log that gets batches of another copy; it may be cut behind them."""
+    text, loss, segment = "gets the batches that another copy holds", Loss(), recovered.get(offset)
+    if segment and segment.valid_size < segment.size:
+        text += f", and is cut: {_why_cut(segment)}"
+        loss = _loss(
+            segment.lost,
+            segment.size - segment.valid_size,
+            high_watermark,
+            _kept_end(segment),
+            segment.behind.batches,
+        )
+    length = change.blocks.size if change.blocks else 0
+    return Action(action=change.kind, path=change.path, reason=text, length=length, loss=loss)
 
 
 def _only_zeros(segment: RecoveredSegment) -> bool:

@@ -32,6 +32,8 @@ class Why(StrEnum):
     BAD_TRANSACTION_INDEX = "transaction index below the base offset"
     TORN_INDEX = "an index is torn, padded or empty"
     """No broker looks."""
+    FILLED = "damage in it is replaced by what another copy holds"
+    """No broker looks."""
     PLAYED_BACK = "behind the offset at which the playback starts"
     """A broker replays it for the producer state."""
 
@@ -180,6 +182,8 @@ class Loaded:
     """Segments of which leader epochs do not say whether they are right."""
     split: dict[int, list[int]] = field(default_factory=dict)
     """Base offsets of the segments that one was split into, by its base offset."""
+    filled: frozenset[int] = frozenset()
+    """Base offsets of the segments that get batches of another copy."""
     wiped: bool = False
     """Whether all of them went because the log ends before it starts."""
     log_start: int = 0

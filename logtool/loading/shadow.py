@@ -12,6 +12,7 @@ from pathlib import Path
 from logtool.actions import Change, Kind, Stamp
 from logtool.disk import files
 from logtool.disk.files import LogFile
+from logtool.disk.joined import Joined
 from logtool.disk.partition import File
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
@@ -27,7 +28,9 @@ class ShadowFile:
     """What stands on disk; None for a file that would be new."""
     size: int
     content: bytes | None = None
-    """What would be written; None where the bytes on disk stay."""
+    """What would be written; None where the bytes on disk stay, or `joined` is written."""
+    joined: Joined | None = None
+    """A log that would be put together from pieces of others."""
 
     def read(self, start: int = 0, size: int | None = None) -> bytes:
         """Return the bytes from `start` on; UnreadableError where the file cannot be read.
@@ -35,16 +38,19 @@ class ShadowFile:
         Without a `size` it is a file to be held whole, which has a limit.
         """
         end = self.size if size is None else min(start + size, self.size)
-        if self.content is not None or self.origin is None:
+        if self.joined is None and (self.content is not None or self.origin is None):
             return (self.content or b"")[start:end]
         if size is None:
-            files.hold_to_limit(self.origin.path, self.size)
+            if self.origin:
+                files.hold_to_limit(self.origin.path, self.size)
         with self.open() as file:
             data = memoryview(bytearray(max(end - start, 0)))
             return bytes(data[: file.read_into(data, start)])
 
-    def open(self) -> "LogFile | _Memory":
+    def open(self) -> "LogFile | Joined | _Memory":
         """Open a log, as long as it would be, to be scanned."""
+        if self.joined is not None:
+            return self.joined
         if self.content is not None or self.origin is None:
             return _Memory(self.content or b"")
         file = self.origin.open()
@@ -146,7 +152,14 @@ class Shadow:
         file = self.files[name]
         if size < file.size:
             content = None if file.content is None else file.content[:size]
-            self.files[name] = replace(file, size=size, content=content)
+            joined = None if file.joined is None else file.joined.cut(size)
+            self.files[name] = replace(file, size=size, content=content, joined=joined)
+
+    def join(self, name: str, joined: Joined) -> None:
+        """Give a log bytes that come from other files."""
+        if name in self._occupied:
+            raise OccupiedError(f"{name} is no file")
+        self.files[name] = ShadowFile(None, joined.size, joined=joined)
 
     def remove(self, name: str) -> None:
         """Take a file away."""
@@ -199,7 +212,15 @@ class Shadow:
                 rewritten = old and self._is_rewritten(name, stays)
                 kind = Kind.REPLACE if rewritten else Kind.CREATE
                 seen = _stamp(old) if old and kind is Kind.REPLACE else None
-                writes.append(Change(kind=kind, path=path, seen=seen, content=file.content or b""))
+                writes.append(
+                    Change(
+                        kind=kind,
+                        path=path,
+                        seen=seen,
+                        content=None if file.joined else file.content or b"",
+                        blocks=file.joined,
+                    )
+                )
                 continue
             if file.size < origin.size:
                 cuts.append(

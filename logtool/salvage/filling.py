@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -62,12 +63,26 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class Stretch:
     """Batches of one file of another copy, and whether damage stands before them."""
 
     path: Path
     table: BatchTable
     torn: bool
+
+
+class Held(Protocol):
+    """What must hold besides, where a log is filled in its own place."""
+
+    @property
+    def end(self) -> int:
+        """Return up to which offset the log is known to have gone.
+
+        Behind its last batch nothing else is taken but what its own bytes show.
+        """
+
+    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
+        """Return why batches that are proved to be of the log do not fill a hole after all."""
 
 
 def fill(
@@ -76,11 +91,13 @@ def fill(
     replicas: Sequence[Path],
     epochs: Rows,
     bases: Sequence[int],
+    held: Held | None = None,
 ) -> Iterator[Part | UnreadableError]:
     """Yield the parts of a log with its holes filled, in order.
 
     `replicas` are partition dirs of other copies, the first that helps is taken; `bases` are those
-    of the segments that will be written, at which extents are divided.
+    of the segments that will be written, at which extents are divided. What is taken has to be
+    `held` good, too.
     """
     pending: list[Part] = []
     before: Edge | None = None
@@ -93,7 +110,7 @@ def fill(
         hole = Hole(before, behind, rejects)
         wanted = any(one.kind in FILLABLE for one in rejects) or part is None
         if wanted and hole.has_room:
-            yield from _filled(hole, replicas, epochs, bases, topic_id(ours))
+            yield from _filled(hole, replicas, epochs, bases, topic_id(ours), held)
         else:
             yield from rejects
         pending = []
@@ -117,6 +134,7 @@ def _filled(
     epochs: Rows,
     bases: Sequence[int],
     own_id: bytes | None,
+    held: Held | None,
 ) -> Iterator[Part | UnreadableError]:
     why = "no other copy holds offsets that are missing here"
     for path in replicas:
@@ -127,7 +145,10 @@ def _filled(
             yield error
             continue
         known = epochs if hole.before or topic_id(copy) == own_id is not None else ()
-        chosen, reason = _proved(hole, stretches, known)
+        chosen, reason = _proved(hole, stretches, known, held.end if held else None)
+        refusal = held.refusal(hole, copy, chosen) if held and chosen else None
+        if refusal:
+            chosen, reason = [], refusal
         if chosen:
             whole = sum(int(one.table.size.sum()) for one in chosen) >= sum(
                 one.length for one in hole.rejects if one.kind in FILLABLE
@@ -143,7 +164,7 @@ def _filled(
         yield replace(one, proof=f"nothing was taken from another copy: {why}")
 
 
-def _stretches(copy: Partition, hole: Hole) -> Iterator[_Stretch]:
+def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
     """Yield what another copy has from the batch before a hole up to the one behind it."""
     low = hole.before.base_offset if hole.before else -1
     high = hole.behind.last_offset if hole.behind else 2**63 - 1
@@ -154,7 +175,7 @@ def _stretches(copy: Partition, hole: Hole) -> Iterator[_Stretch]:
         yield from _of_segment(segment, low, high)
 
 
-def _of_segment(segment: Segment, low: int, high: int) -> Iterator[_Stretch]:
+def _of_segment(segment: Segment, low: int, high: int) -> Iterator[Stretch]:
     torn = False
     with segment.log.open() as log:
         for chunk in walk.scan(Patient(log), base_offset=segment.base_offset, payload=False):
@@ -164,14 +185,18 @@ def _of_segment(segment: Segment, low: int, high: int) -> Iterator[_Stretch]:
             table = chunk.table
             rows = np.flatnonzero((table.last_offset >= low) & (table.base_offset <= high))
             if len(rows):
-                yield _Stretch(segment.log.path, take(table, rows), torn)
+                yield Stretch(segment.log.path, take(table, rows), torn)
                 torn = False
 
 
 def _proved(
-    hole: Hole, stretches: Sequence[_Stretch], epochs: Rows
-) -> tuple[list[_Stretch], str | None]:
-    """Return what of another copy fills a hole, and why; or nothing, and why not."""
+    hole: Hole, stretches: Sequence[Stretch], epochs: Rows, end: int | None
+) -> tuple[list[Stretch], str | None]:
+    """Return what of another copy fills a hole, and why; or nothing, and why not.
+
+    Behind our last batch the epochs vouch for offsets below `end` alone, if it is given, and what
+    is left of the bytes for the batches that it is left of.
+    """
     edges = [_edges(stretch, hole) for stretch in stretches]
     inner = [_between(stretch, hole) for stretch in stretches]
     inner = [stretch for stretch in inner if len(stretch.table)]
@@ -186,6 +211,8 @@ def _proved(
     agreed = _agreeing(hole, inner)
     vouched = hole.before is not None or epochs
     taken = list(_of_our_epochs(hole.before, inner, epochs)) if vouched else []
+    if end is not None and hole.behind is None:
+        agreed, taken = _left_of(hole, agreed, epochs), _below(taken, end)
     if _count(agreed) > _count(taken):
         return agreed, "what is left of the bytes agrees with that copy"
     if not taken:
@@ -193,11 +220,40 @@ def _proved(
     return taken, "the leader epochs agree, and what stands before it is the same in both copies"
 
 
-def _count(stretches: Sequence[_Stretch]) -> int:
+def _below(stretches: Sequence[Stretch], end: int) -> list[Stretch]:
+    counts = (int((one.table.base_offset < end).sum()) for one in stretches)
+    return list(_first(stretches, sum(counts)))
+
+
+def _left_of(hole: Hole, agreed: Sequence[Stretch], epochs: Rows) -> list[Stretch]:
+    """Return the first batches of which bytes are left, and whose leader epoch those do not deny.
+
+    No CRC covers the epoch: a batch that was sent to two leaders may differ in nothing else.
+    """
+    ours = b"".join(_bytes(one.path, one.position, one.length) for one in hole.rejects)
+    known = [(start, epoch) for epoch, start in epochs]
+    count = position = 0
+    for stretch in agreed:
+        table = stretch.table
+        for row in range(len(table)):
+            epoch = int(table.leader_epoch[row])
+            at = bisect_right(known, (int(table.base_offset[row]), 2**31))
+            head = ours[position : position + _HEADER]
+            if position >= len(ours) or (at and known[at - 1][1] != epoch >= 0):
+                return list(_first(agreed, count))
+            same = head[:8] == int(table.base_offset[row]).to_bytes(8, "big")
+            same &= head[17:] == int(table.crc[row]).to_bytes(4, "big")
+            if same and epoch >= 0 and head[12:16] != epoch.to_bytes(4, "big"):
+                return list(_first(agreed, count))
+            position, count = position + int(table.size[row]), count + 1
+    return list(agreed)
+
+
+def _count(stretches: Sequence[Stretch]) -> int:
     return sum(len(stretch.table) for stretch in stretches)
 
 
-def _edges(stretch: _Stretch, hole: Hole) -> tuple[bool, bool]:
+def _edges(stretch: Stretch, hole: Hole) -> tuple[bool, bool]:
     """Return whether the batches before and behind a hole are in a stretch."""
 
     def holds(edge: Edge | None) -> bool:
@@ -209,7 +265,7 @@ def _edges(stretch: _Stretch, hole: Hole) -> tuple[bool, bool]:
     return holds(hole.before), holds(hole.behind)
 
 
-def _between(stretch: _Stretch, hole: Hole) -> _Stretch:
+def _between(stretch: Stretch, hole: Hole) -> Stretch:
     table = stretch.table
     low = hole.before.last_offset if hole.before else -1
     high = hole.behind.base_offset if hole.behind else 2**63 - 1
@@ -218,8 +274,8 @@ def _between(stretch: _Stretch, hole: Hole) -> _Stretch:
 
 
 def _of_our_epochs(
-    last: Edge | None, inner: Sequence[_Stretch], epochs: Rows
-) -> Iterator[_Stretch]:
+    last: Edge | None, inner: Sequence[Stretch], epochs: Rows
+) -> Iterator[Stretch]:
     """Yield the batches behind our last one that are of the epochs that our log had there."""
     known = [(start, epoch) for epoch, start in epochs]
     end, own = (last.last_offset + 1, last.leader_epoch) if last else (0, -1)
@@ -239,7 +295,7 @@ def _of_our_epochs(
             return
 
 
-def _agreeing(hole: Hole, inner: Sequence[_Stretch]) -> list[_Stretch]:
+def _agreeing(hole: Hole, inner: Sequence[Stretch]) -> list[Stretch]:
     """Return the batches of another copy that the damaged bytes are, as far as they are left.
 
     That is all where they are as long and more than half of the bytes are the same. Else it is
@@ -269,7 +325,7 @@ def _same_header(ours: bytes, theirs: bytes, at: int) -> bool:
     return len(ours) >= at + _HEADER and ours[at : at + _HEADER] == theirs[at : at + _HEADER]
 
 
-def _first(inner: Sequence[_Stretch], count: int) -> Iterator[_Stretch]:
+def _first(inner: Sequence[Stretch], count: int) -> Iterator[Stretch]:
     """Yield the first `count` batches of stretches."""
     for stretch in inner:
         if count <= 0:
@@ -287,7 +343,7 @@ def _bytes(path: Path, position: int, size: int) -> bytes:
         return bytes(data[:count]) + bytes(size - count)
 
 
-def _divided(stretch: _Stretch, bases: Sequence[int]) -> Iterator[Extent]:
+def _divided(stretch: Stretch, bases: Sequence[int]) -> Iterator[Extent]:
     """Yield the extents of a stretch: none reaches over the base of a segment."""
     table = stretch.table
     apart = table.position[1:] != (table.position + table.size)[:-1]

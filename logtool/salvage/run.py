@@ -47,7 +47,7 @@ class Salvage:
                 found.append(one)
             else:
                 yield one
-        yield from _not_there(self.fill_from)
+        yield from not_there(self.fill_from)
         size = sum(one.size for one in found)
         homes = {one.listed.path.resolve().parent for one in found}
         self.output.check([*homes, *(path.resolve() for path in self.fill_from)], size)
@@ -130,7 +130,7 @@ class Salvage:
             path = source.listed.path / names.format_partition_file(base, FileKind.LOG)
             text = "the log is gone, and an index of it is left"
             by_base.setdefault(base, []).append(Reject(path, 0, 0, Kind.MISSING, text))
-        yield from _bounded([part for base in sorted(by_base) for part in by_base[base]])
+        yield from bounded([part for base in sorted(by_base) for part in by_base[base]])
 
     def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
         replicas = copies(source.name, self.fill_from)
@@ -151,7 +151,7 @@ class Salvage:
         summary.to_do |= lost or loaded.outcome is not Outcome.LOADS
 
 
-def _bounded(found: list[Part]) -> Iterator[Part]:
+def bounded(found: list[Part]) -> Iterator[Part]:
     """Yield the parts; those without offsets of their own get those that are missing there."""
     before: int | None = None
     for number, part in enumerate(found):
@@ -167,7 +167,7 @@ def _bounded(found: list[Part]) -> Iterator[Part]:
         yield part
 
 
-def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
+def not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
     """Yield which of the other copies cannot be looked at: nothing is filled from them."""
     for path in fill_from:
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from logtool.formats.names import TopicPartition
 
@@ -27,6 +28,8 @@ class Assumed:
     """The offsets from which on nothing of these partitions is to stay, as no broker does."""
     static: Mapping[str, str] = field(default_factory=dict)
     """What the broker's own file sets, by Kafka's names, where nothing dynamic says otherwise."""
+    fill_from: tuple[Path, ...] = ()
+    """Other copies, whose batches take the place of damage, as no broker does."""
     supplement: bool = False
     """Whether indexes and producer state are kept and added to, and not made anew."""
     trust: bool = False

@@ -108,6 +108,7 @@ class Home:
             topic=topic,
             partition=directory.partition,
             high_watermark=watermark,
+            flushed=self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key),
             fate=self._fate(path, directory),
             assumed=assumed,
         )

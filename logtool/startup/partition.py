@@ -12,11 +12,14 @@ from logtool.checks.segment import Level, Task, check_segment
 from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
+from logtool.formats import names, wording
 from logtool.loading.actions import actions
 from logtool.loading.loaded import Loaded, Outcome, Playback, Start
-from logtool.loading.loader import load
+from logtool.loading.loader import Logs, load
 from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
+from logtool.salvage import replacing
+from logtool.salvage.parts import Reject
 from logtool.startup.assumed import Assumed
 from logtool.startup.rates import Stopwatch
 from logtool.startup.strays import Fate
@@ -31,6 +34,8 @@ class LoadRequest:
     topic: str | None = None
     partition: int | None = None
     high_watermark: int | None = None
+    flushed: int | None = None
+    """Its row of recovery-point-offset-checkpoint."""
     fate: Fate | None = None
     """What a broker does with the directory once it is loaded, and its metadata log does not know
     it."""
@@ -174,8 +179,14 @@ def forecast_partition(
         listed = partition.read(request.path) if listed is None else listed
         assumed = request.assumed
         strategy = trust if assumed.trust else supplement if assumed.supplement else load
-        loaded = strategy(listed, request.start, stopwatch)
-        done, unread = list(actions(loaded, request.high_watermark)), []
+        if assumed.fill_from:
+            new = _replaced(listed, request, stopwatch)
+            loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
+            done = [_told(one) for one in new.told]
+        else:
+            loaded, done = strategy(listed, request.start, stopwatch), []
+        done += actions(loaded, request.high_watermark)
+        unread: list[partition.Segment] = []
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
             unread = [one for one in listed.segments if one.base_offset not in recovered]
@@ -218,6 +229,40 @@ def forecast_partition(
         rates=tuple(stopwatch.rates),
         actions=tuple(_placed(action, request) for action in done),
         other_end=other_end,
+    )
+
+
+def _replaced(
+    listed: partition.Partition, request: LoadRequest, on_bytes: Callable[[int], None]
+) -> replacing.Replaced:
+    """Return what becomes of a log whose damage is filled from other copies."""
+    start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
+    wanted = replacing.Wanted(
+        listed=listed,
+        fill_from=request.assumed.fill_from,
+        end=max(request.high_watermark or 0, request.flushed or 0, *snapshots, 0),
+        recovered_from=None if start.clean else start.recovery_point,
+    )
+    return replacing.replaced(wanted, on_bytes)
+
+
+def _told(one: Reject) -> Action:
+    """Say what becomes of one damaged range."""
+    span = ""
+    if one.first_offset is not None:
+        last = one.last_offset
+        known = f"offsets from {one.first_offset} on"
+        span = f", {known if last is None else wording.offsets(one.first_offset, last)}"
+    text = f"{one.reason}{span}; {one.proof or 'nothing was taken from another copy'}"
+    if one.filled_from:
+        text = f"{one.reason}{span}; taken from {one.filled_from}: {one.proof}"
+    return Action(
+        action="fill" if one.filled_from else "unfilled",
+        path=one.path,
+        reason=text,
+        segment=names.parse_partition_file(one.path.name).offset,
+        position=one.position,
+        length=one.length,
     )
 
 

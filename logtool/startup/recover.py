@@ -29,6 +29,7 @@ from logtool.formats import clean_shutdown, offset_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading.loaded import Outcome
 from logtool.running.run import Run
+from logtool.salvage.run import not_there
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.home import Home, Points
@@ -92,6 +93,7 @@ class Recover:
     def __iter__(self) -> Iterator[Item]:
         opened = list(open_each(self.paths))
         self._check(opened)
+        yield from not_there(self.assumed.fill_from)
         self._ensemble = self._gather(opened)
         for given in opened:
             if isinstance(given, UnreadableError):
@@ -319,7 +321,7 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
     cuts = [
         action.segment
         for action in actions
-        if action.action == Kind.TRUNCATE and action.segment is not None
+        if (action.action == Kind.TRUNCATE or _is_cut_anew(action)) and action.segment is not None
     ]
     if not cuts:
         return list(actions)
@@ -328,11 +330,17 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
         segment = -1 if action.segment is None else action.segment
         if action.action == Kind.REMOVE and segment > min(cuts):
             return 0, -segment
-        if action.action == Kind.TRUNCATE:
+        if action.action == Kind.TRUNCATE or _is_cut_anew(action):
             return 2, 0
         return (3 if action.path.name == FileKind.LEADER_EPOCH_CHECKPOINT.value else 1), 0
 
     return sorted(actions, key=turn)
+
+
+def _is_cut_anew(action: Action) -> bool:
+    """Return whether a log gets batches of another copy, and is cut behind them."""
+    change = action.change
+    return bool(change and change.blocks and change.kind is Kind.REPLACE and action.loss.bytes)
 
 
 def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:

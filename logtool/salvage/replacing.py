@@ -1,0 +1,357 @@
+"""A log that is repaired in its own place: batches of another copy where damage stands.
+
+The proofs are those of `logtool.salvage.filling`. What takes the place of damage stays there, so
+more must hold than where sound batches are merely saved:
+
+* The other copy is of the same topic id and the same cluster, as far as both say so.
+* Behind the last batch a leader may have cut what another copy still holds. So nothing is taken but
+  what this log is known to have held: offsets below its high watermark, its recovery point or its
+  newest producer snapshot, and batches of which bytes are left.
+* A copy that was cleaned at another time holds other batches. So what is taken is as long as what
+  is damaged; or both copies hold the same batches in the rest of the segment; or neither lacks any
+  offset.
+
+A segment below the recovery point is replaced if nothing of its damage is left, or not at all: a
+broker does not read it again, and where it is read, it would be cut.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from logtool.disk import files, partition
+from logtool.disk import joined as made
+from logtool.disk.joined import Joined, Piece
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.formats import meta_properties, names, partition_metadata
+from logtool.formats.names import FileKind
+from logtool.salvage import filling, reading
+from logtool.salvage.filling import Hole, Stretch
+from logtool.salvage.parts import Extent, Kind, Part, Reject
+from logtool.salvage.run import bounded
+from logtool.salvage.sources import Source, copies
+from logtool.segment import walk
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One log that is to be repaired."""
+
+    listed: Partition
+    fill_from: Sequence[Path]
+    """Log dirs or partition dirs of other copies; the first that helps is taken."""
+    end: int
+    """The offset up to which the log is known to have gone."""
+    recovered_from: int | None
+    """The recovery point; None where a start recovers no segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a log becomes."""
+
+    joined: dict[int, Joined] = field(default_factory=dict)
+    """The logs that change or are new, by base offset."""
+    whole: frozenset[int] = frozenset()
+    """Those of them in which no damage is left."""
+    told: tuple[Reject, ...] = ()
+    """The damaged ranges in order, with the copy that fills them and the proof."""
+
+
+def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
+    """Return what becomes of a log; UnreadableError where it cannot be read itself."""
+    source = Source(wanted.listed, 0)
+    found = list(_found(source, wanted, on_bytes))
+    if not any(isinstance(part, Reject) for part in found):
+        return Replaced()
+    usable, refused = _usable(source, wanted.fill_from)
+    if source.zombies():
+        usable, refused = [], ["segments that a truncation had removed came back"]
+    own = [part for part in found if isinstance(part, Extent)]
+    parts: list[Part] = []
+    if usable:
+        held = _Held(wanted.end, own)
+        rows = source.epochs()
+        for item in filling.fill(wanted.listed, found, usable, rows, source.bases, held):
+            if isinstance(item, UnreadableError):
+                refused.append(str(item))
+            else:
+                parts.append(item)
+    else:
+        parts = found
+    result = _Assembly(source, parts, wanted).result()
+    return replace(result, told=tuple(_told(result.told, refused)))
+
+
+def _told(rejects: Sequence[Reject], refused: Sequence[str]) -> Iterator[Reject]:
+    for one in rejects:
+        if one.filled_from is None and refused:
+            proof = "; ".join([*([one.proof] if one.proof else []), *refused])
+            yield replace(one, proof=proof)
+        elif one.filled_from or one.reason != _GAP:
+            yield one
+
+
+_GAP = "a whole segment is gone"
+
+
+def _found(source: Source, wanted: Wanted, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+    """Yield the parts of a log, and what is missing between its segments and behind its end."""
+    ends = [*(base for base, _ in source.logs[1:]), None]
+    by_base: dict[int, list[Part]] = {}
+    for (base, file), end in zip(source.logs, ends[: len(source.logs)], strict=True):
+        read = reading.read(reading.Piece(file, base, end), on_bytes)
+        if isinstance(read, UnreadableError):
+            raise read
+        by_base[base] = list(read.found)
+    for base in source.lost_logs:
+        by_base.setdefault(base, []).append(_missing(source, base, "the log of an index is gone"))
+    found = [part for base in sorted(by_base) for part in by_base[base]]
+    last = next((part.last for part in reversed(found) if isinstance(part, Extent)), None)
+    end = last.last_offset + 1 if last else 0
+    if end < wanted.end and not (found and isinstance(found[-1], Reject)):
+        text = f"the log ends at {end}, and went on to {wanted.end}"
+        found.append(replace(_missing(source, end, text), path=_last_log(source, end)))
+    yield from bounded(list(_with_gaps(found, source)))
+
+
+def _last_log(source: Source, end: int) -> Path:
+    name = names.format_partition_file(end, FileKind.LOG)
+    return source.logs[-1][1].path if source.logs else source.listed.path / name
+
+
+def _missing(source: Source, base: int, text: str) -> Reject:
+    path = source.listed.path / names.format_partition_file(base, FileKind.LOG)
+    return Reject(path, 0, 0, Kind.MISSING, text)
+
+
+def _with_gaps(found: Sequence[Part], source: Source) -> Iterator[Part]:
+    """Yield the parts; where a segment is missing in a log that lacks nothing else, that, too."""
+    dense = all(_is_dense(part) for part in found if isinstance(part, Extent))
+    before: Part | None = None
+    for part in found:
+        if dense and isinstance(part, Extent) and isinstance(before, Extent):
+            end = before.last.last_offset + 1
+            if part.path != before.path and part.first.base_offset > end:
+                yield _missing(source, end, _GAP)
+        yield part
+        before = part
+
+
+def _is_dense(extent: Extent) -> bool:
+    return extent.records == extent.last.last_offset - extent.first.base_offset + 1
+
+
+def _usable(source: Source, fill_from: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Return the copies that may be asked, and why others may not."""
+    usable, refused = [], []
+    for place in fill_from:
+        there = copies(source.name, [place])
+        for path in there:
+            why = _not_of_this(source.listed, path)
+            if why:
+                refused.append(f"{path} {why}")
+            else:
+                usable.append(path)
+        if not there:
+            refused.append(f"{place} holds no {source.name}")
+    return usable, refused
+
+
+def _not_of_this(ours: Partition, path: Path) -> str | None:
+    """Return why another partition dir is no copy of ours; None if nothing says so."""
+    if path.resolve() == ours.path.resolve():
+        return "is the damaged log itself"
+    try:
+        copy = partition.read(path)
+        ids = [_topic_id(one) for one in (ours, copy)]
+        clusters = [_cluster(one.path) for one in (ours, copy)]
+    except UnreadableError as error:
+        return f"cannot be read: {error.reason}"
+    for (own, other), what in ((ids, "topic id"), (clusters, "cluster")):
+        if own and other and own != other:
+            return f"is of another {what}: {other}, where this log is of {own}"
+    return None
+
+
+def _topic_id(listed: Partition) -> str | None:
+    content = filling.topic_id(listed)
+    return partition_metadata.parse(content).topic_id if content else None
+
+
+def _cluster(path: Path) -> str | None:
+    """Return the id of the cluster that a partition dir's log dir belongs to, if it says so."""
+    try:
+        content = files.read_small(path.resolve().parent / FileKind.META_PROPERTIES.value)
+    except UnreadableError as error:
+        if error.missing:  # it was taken out of its log dir
+            return None
+        raise
+    return meta_properties.parse(content).properties.get("cluster.id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What must hold besides the proof, see above."""
+
+    end: int
+    own: Sequence[Extent]
+
+    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
+        """Return why batches that are proved to be of the log do not fill a hole after all."""
+        size = sum(int(one.table.size.sum()) for one in chosen)
+        if size == sum(one.length for one in hole.rejects):
+            return None
+        if _joins(hole, chosen) and all(map(_is_dense, self.own)):
+            return None
+        if self._same_around(hole, copy):
+            return None
+        if any(one.torn for one in chosen):
+            return "that copy is damaged there, too"
+        return (
+            "that copy lacks offsets there, or was cleaned at another time: its batches are "
+            "not as long as what is damaged"
+        )
+
+    def _same_around(self, hole: Hole, copy: Partition) -> bool:
+        """Return whether a copy holds the same batches as ours in the rest of the segments."""
+        edges = {edge for edge in (hole.before, hole.behind) if edge}
+        paths = {one.path for one in self.own if edges & {one.first, one.last}}
+        around = [one for one in self.own if one.path in paths]
+        return bool(around) and all(_holds(copy, one) for one in around)
+
+
+def _joins(hole: Hole, chosen: Sequence[Stretch]) -> bool:
+    """Return whether no offset is missing between the batches of a hole and those around it."""
+    at = hole.before.last_offset + 1 if hole.before else None
+    for stretch in chosen:
+        table = stretch.table
+        if at not in (None, int(table.base_offset[0])):
+            return False
+        if not (table.base_offset[1:] == table.last_offset[:-1] + 1).all():
+            return False
+        at = int(table.last_offset[-1]) + 1
+    return hole.behind is None or at == hole.behind.base_offset
+
+
+def _holds(copy: Partition, extent: Extent) -> bool:
+    """Return whether a copy has as many batches, and bytes, of the offsets of an extent."""
+    low, high = extent.first.base_offset, extent.last.last_offset
+    batches = size = 0
+    for segment in copy.segments:
+        beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
+        if beyond or segment.base_offset > high:
+            continue
+        with segment.log.open() as log:
+            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+                table = chunk.table
+                rows = (table.last_offset >= low) & (table.base_offset <= high)
+                batches, size = batches + int(rows.sum()), size + int(table.size[rows].sum())
+    return (batches, size) == (extent.batches, extent.size)
+
+
+class _Assembly:
+    """The parts of a log, put together again by segment."""
+
+    def __init__(self, source: Source, parts: Sequence[Part], wanted: Wanted) -> None:
+        self._source, self._parts, self._wanted = source, parts, wanted
+        self._base_of = {file.path: base for base, file in source.logs}
+        self._bases = source.bases
+        self._pieces: dict[int, list[Piece]] = {}
+        self._changed: set[int] = set()
+        self._broken: set[int] = set()
+        self._told: list[tuple[Reject, int | None]] = []
+        """Each with the base offset of its segment."""
+
+    def result(self) -> Replaced:
+        """Return what the segments become."""
+        last_own = self._last_own()
+        end, hole = -1, 0
+        waiting: list[Reject] = []
+        inodes: dict[Path, int] = {}
+
+        def piece(path: Path, position: int, size: int) -> Piece:
+            if path not in inodes:
+                inodes[path] = made.inode(path)
+            return Piece(path, position, size, inodes[path])
+
+        for number, part in enumerate(self._parts):
+            if isinstance(part, Reject):
+                waiting.append(part)
+                continue
+            if part.filled:
+                base = self._place(part, number, end, last_own)
+                self._changed.add(base)
+                hole += part.size
+            else:
+                self._settle(waiting, hole, piece)
+                waiting, hole = [], 0
+                base = self._base_of[part.path]
+            self._pieces.setdefault(base, []).append(piece(part.path, part.position, part.size))
+            end = part.last.last_offset
+        self._settle(waiting, hole, piece)
+        return self._chosen()
+
+    def _last_own(self) -> dict[int, int]:
+        """Return which is the last part that stays in each segment."""
+        last: dict[int, int] = {}
+        for number, part in enumerate(self._parts):
+            stays = not part.filled if isinstance(part, Extent) else part.filled_from is None
+            if stays and part.path in self._base_of:
+                last[self._base_of[part.path]] = number
+        return last
+
+    def _place(self, part: Extent, number: int, end: int, last_own: dict[int, int]) -> int:
+        """Return the base offset of the segment that a batch of another copy goes to.
+
+        It is the one that the offset leads to; one of its own, as in the other copy, where the
+        batches that stay end before it.
+        """
+        first = part.first.base_offset
+        theirs = int(part.path.name.partition(".")[0])
+        at = bisect_right(self._bases, first)
+        own = self._bases[at - 1] if at else theirs
+        is_new = own < theirs <= first and theirs > end
+        return theirs if is_new and last_own.get(own, -1) < number else own
+
+    def _settle(
+        self, rejects: Sequence[Reject], filled: int, piece: Callable[[Path, int, int], Piece]
+    ) -> None:
+        """Take the rejects of a hole; of those that are not filled, bytes stay behind the batches
+        that are taken."""
+        for one in rejects:
+            base = self._base_of.get(one.path)
+            if base is not None and one.length:
+                if one.filled_from:
+                    self._changed.add(base)
+                else:
+                    gone = min(filled, one.length)
+                    filled -= gone
+                    rest = piece(one.path, one.position + gone, one.length - gone)
+                    self._pieces.setdefault(base, []).append(rest)
+                    self._broken.add(base)
+            self._told.append((one, base))
+
+    def _chosen(self) -> Replaced:
+        """Return the segments that are replaced: where damage stays, those that a start reads."""
+        left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
+        changed = self._changed - left
+        text = "other damage in the segment cannot be filled, and no start reads it: it stays"
+        told = [
+            replace(one, filled_from=None, proof=text) if one.filled_from and base in left else one
+            for one, base in self._told
+        ]
+        return Replaced(
+            joined={base: Joined(self._pieces.get(base, ())) for base in sorted(changed)},
+            whole=frozenset(changed - self._broken),
+            told=tuple(told),
+        )
+
+    def _is_recovered(self, base: int) -> bool:
+        point = self._wanted.recovered_from
+        if point is None:
+            return False
+        below = [one for one in {*self._bases, *self._pieces} if one <= point]
+        return base >= max(below, default=point)
