@@ -13,7 +13,7 @@ CAMPAIGN_ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
-  log-dirs loads campaign-files salvage messages lint generate fixtures lock clean
+  log-dirs loads campaign-files salvage fill messages lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ campaign: $(VENV)/test.stamp  ## load thousands of damaged logs with real broker
 
 salvage: $(VENV)/test.stamp  ## damage real partitions by thousands of seeds, salvage them, write the report
 	PYTHONPATH=tests $(BIN)/python tests/salvage_campaign.py $(SALVAGE_ARGS)
+
+fill: $(VENV)/test.stamp  ## damage one copy of real partitions by thousands of seeds, repair it, write the report
+	PYTHONPATH=tests $(BIN)/python tests/fill_campaign.py $(FILL_ARGS)
 
 CAMPAIGN_WORK ?= build/campaign-files
 campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, start brokers, write the report

@@ -146,7 +146,9 @@ class Way(Strategy):
                 "written for a log that goes on behind that offset"
             )
         if self.fill_from and (self.supplements or begin.truncate_to):
-            raise UsageError("--fill-from goes with neither --strategy supplement nor --truncate-to")
+            raise UsageError(
+                "--fill-from goes with neither --strategy supplement nor --truncate-to"
+            )
         return replace(
             self.chosen(broker.assumed(config)),
             cut_precisely=self.cut_precisely,
@@ -220,6 +222,15 @@ def recover(
     from the smaller one of the checkpoints of transaction index and producer snapshot; all is still
     checked. With --trust-log it is not: only headers from there on are read.
 
+    With --fill-from, damage is not cut: the batches that another copy of the partition holds take
+    its place, if the batches before and behind it are the same there, in offsets, leader epoch, CRC
+    and size, or what is left of the bytes agrees. Behind the last batch a leader may have cut what
+    another copy still has. There, leader epochs must agree, and only offsets are taken that this
+    log is known to have held: below a high watermark, its recovery point, its newest snapshot or
+    the end of its offset index. A copy of another topic id or cluster, or cleaned at another time,
+    is refused. All logs are read. What is not proved is not taken, the reason is said, and the log
+    is recovered as without; damage that no start reads stays then. The other copy is only read.
+
     With --truncate-to, a log is cut at an offset: its recovery point comes down first and is made
     durable, then the segments behind go, the last one first, then the one with the offset is cut.
     With --mark-clean, points that rise do so when all logs are done, and the marker comes last. A
@@ -233,12 +244,13 @@ def recover(
       logtool recover --apply --accept-loss orders-3 /var/lib/kafka/data
       logtool recover --from-offset orders-3=1500000 /var/lib/kafka/data
       logtool recover --truncate-to orders-3=1500000 --apply --accept-loss orders-3 data
+      logtool recover --apply --fill-from /mnt/broker-2/data /var/lib/kafka/data/orders-3
       logtool recover --full --mark-clean --apply /var/lib/kafka/data
 
     Exit status:
       0    with --apply: done; without: nothing to do
-      1    without --apply: there is something to do; with: a log does not load, or a file of the
-           log dir still stops a broker or takes the log dir offline
+      1    without --apply: there is something to do; with: a log does not load, damage is not
+           filled, or a file of the log dir still stops a broker or takes the log dir offline
       2    the command line makes no sense
       4    incomplete: nothing matched, or some input could not be read, or not be written
       5    refused: a broker holds the log dir, records would be lost without consent, a log dir
@@ -298,7 +310,7 @@ def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
         for undo in job.undo_dirs:
             report.item(actions.undo_object(undo))
         summary.out_of_budget = job.out_of_time
-        summary.to_do |= changes > 0 and not consent.apply
+        summary.to_do |= (changes > 0 and not consent.apply) or printer.unfilled > 0
     for line in actions.recovered_lines(printer, partitions, job, changes, summary):
         report.note(line)
     if summary.interrupted or report.settings.format in ("csv", "tsv", "markdown"):

@@ -60,6 +60,8 @@ class Printer:
         """Of partitions that lose what nobody can count: acknowledged offsets."""
         self.lacking: list[int] = []
         """Acknowledged offsets that partitions lack by now, whatever happens next."""
+        self.filled = self.unfilled = 0
+        """Damaged ranges that another copy fills, and those that none does."""
         self.offline = self.discarded = self.unnoticed = self.zombies = self.overlaps = 0
         self.refuses = False
         """Whether a broker would not start, whatever the partitions hold."""
@@ -96,6 +98,8 @@ class Printer:
         obj = obj or action.as_json()
         self.grave += action.is_grave
         self.stray += action.action == "stray"
+        self.filled += action.action == "fill"
+        self.unfilled += action.action == "unfilled"
         self.offline += action.action == "offline" and action.topic is None
         self.discarded += action.action == "discard"
         self.unnoticed += action.action == "unnoticed"
@@ -255,6 +259,11 @@ def recovered_lines(
         yield f"{partitions} left alone: a broker would not load {what}"
     yield from playback.last_lines(forecasts)
     all_made = applied and job.made == changes
+    if printer.filled:
+        verb = "filled" if all_made else "to be filled"
+        yield f"{text.count(printer.filled, 'damaged range')} {verb} from other copies"
+    if printer.unfilled:
+        yield f"{text.count(printer.unfilled, 'damaged range')} that no other copy fills"
     yield from _losses(printer, "lost" if all_made else "would be lost")
     if printer.losing and not applied:
         options = " ".join(shell.option("--accept-loss", name) for name in printer.losing)

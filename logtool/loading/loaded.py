@@ -1,8 +1,10 @@
 """What loading a log needs to be told, and what comes of it: plain data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from logtool.disk.joined import Joined
 from logtool.formats import wording
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.producers import expiration_ms
@@ -62,6 +64,19 @@ class Start:
     def idle_ms(self) -> int:
         """Return how long a producer may be idle before it is forgotten."""
         return expiration_ms(self.kafka) if self.expiration_ms is None else self.expiration_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Logs that are put in place before a log is loaded, as no broker does."""
+
+    joined: Mapping[int, Joined] = field(default_factory=dict)
+    """By base offset."""
+    whole: frozenset[int] = frozenset()
+    """Those in which no damage is left: they are recovered wherever they stand."""
+
+
+NONE = Logs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +197,6 @@ class Loaded:
     """Segments of which leader epochs do not say whether they are right."""
     split: dict[int, list[int]] = field(default_factory=dict)
     """Base offsets of the segments that one was split into, by its base offset."""
-    filled: frozenset[int] = frozenset()
-    """Base offsets of the segments that get batches of another copy."""
     wiped: bool = False
     """Whether all of them went because the log ends before it starts."""
     log_start: int = 0

@@ -6,18 +6,17 @@ producer state. What a broker would not survive ends it, and the outcome says wh
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-from logtool.disk.joined import Joined
 from logtool.disk.partition import Partition
 from logtool.formats import names, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.loading import cuts, epochs, leftovers, zombies
 from logtool.loading.epochs import EpochCache
 from logtool.loading.indexing import InvalidOffsetError
-from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment, Start, Why
+from logtool.loading.loaded import NONE, Loaded, Logs, Outcome, RecoveredSegment, Start, Why
 from logtool.loading.producers import ProducerManager
 from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import OffsetOverflowError, Recovered, Recovery
@@ -33,30 +32,17 @@ _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 _TOPIC_ID = FileKind.PARTITION_METADATA.value
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
-    """Logs that are put in place before a log is loaded, as no broker does."""
-
-    joined: Mapping[int, Joined] = field(default_factory=dict)
-    """By base offset."""
-    whole: frozenset[int] = frozenset()
-    """Those in which no damage is left: they are recovered wherever they stand."""
-
-
 def load(
     partition: Partition,
     start: Start,
     on_bytes: Callable[[int], None] = lambda _: None,
-    logs: Logs | None = None,
+    logs: Logs = NONE,
 ) -> Loaded:
     """Load a log as a broker would; the disk is not touched.
 
     UnreadableError where a file cannot be read: that is no word about what a broker would do.
     """
-    loader = Loader(partition=partition, start=start, on_bytes=on_bytes, strategy=Rebuild)
-    if logs:
-        loader.put(logs)
-    return carry_out(loader)
+    return carry_out(Loader(partition, start, on_bytes, Rebuild, logs))
 
 
 def carry_out(loader: "Loader") -> Loaded:
@@ -104,12 +90,16 @@ class Loader:
         start: Start,
         on_bytes: Callable[[int], None],
         strategy: Callable[["Loader"], Strategy],
+        logs: Logs = NONE,
     ) -> None:
         self._found = partition
         self.start = start
         self.on_bytes = on_bytes
         odd = [path.name for path in partition.odd_entries]
         self.shadow = Shadow(partition.path, partition.files(), odd)
+        self._logs = logs
+        for base, joined in logs.joined.items():
+            self.shadow.join(names.format_partition_file(base, FileKind.LOG), joined)
         self.segments: list[LoadedSegment] = []
         self.epochs = EpochCache()
         self._aborted = False
@@ -119,13 +109,6 @@ class Loader:
         self.manager = self.new_manager()
         """Of the log's own producer state; each recovery of a segment begins with a new one."""
         self._strategy = strategy(self)
-        self._whole: frozenset[int] = frozenset()
-
-    def put(self, logs: Logs) -> None:
-        """Put logs in the place of those that are there, or are not."""
-        for base, joined in logs.joined.items():
-            self.shadow.join(names.format_partition_file(base, FileKind.LOG), joined)
-        self.loaded.filled, self._whole = frozenset(logs.joined), logs.whole
 
     def run(self) -> None:
         """Take all steps; raises what ends a start."""
@@ -271,7 +254,7 @@ class Loader:
 
         StartFailsError for an index of a version that is not known.
         """
-        if segment.base_offset in self._whole:
+        if segment.base_offset in self._logs.whole:
             return Why.FILLED
         if segment.name(FileKind.OFFSET_INDEX) not in self.shadow:
             return Why.NO_INDEX

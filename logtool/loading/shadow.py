@@ -40,9 +40,8 @@ class ShadowFile:
         end = self.size if size is None else min(start + size, self.size)
         if self.joined is None and (self.content is not None or self.origin is None):
             return (self.content or b"")[start:end]
-        if size is None:
-            if self.origin:
-                files.hold_to_limit(self.origin.path, self.size)
+        if size is None and self.origin:
+            files.hold_to_limit(self.origin.path, self.size)
         with self.open() as file:
             data = memoryview(bytearray(max(end - start, 0)))
             return bytes(data[: file.read_into(data, start)])

@@ -6,6 +6,7 @@ ordering      which batches stay where offsets or epochs contradict each other
 reading       one segment: its parts
 sources       which logs are salvaged together: the partition dirs of a log dir, or what was deleted
 filling       what is missing, from another copy that is proved to be the same log
+altered       sound batches of which another copy says that their offset or epoch changed
 replacing     a log that is repaired in its own place
 transactions  which of them lost a part
 writing       the output: partition dirs with indexes, the rejects, the manifest

@@ -40,6 +40,7 @@ _LEAST_COMPARED = 26
 """Bytes of the smallest message: fewer prove nothing."""
 _HEADER = 21
 """Bytes that hold offset, size and CRC of an entry, whatever its magic."""
+NO_COPY = "no other copy holds offsets that are missing here"
 Rows = Sequence[tuple[int, int]]
 """(leader epoch, start offset) in order."""
 
@@ -74,9 +75,8 @@ class Stretch:
 class Held(Protocol):
     """What must hold besides, where a log is filled in its own place."""
 
-    @property
-    def end(self) -> int:
-        """Return up to which offset the log is known to have gone.
+    def end(self, copy: Partition) -> int:
+        """Return up to which offset the log is known to have gone, by what a copy says, too.
 
         Behind its last batch nothing else is taken but what its own bytes show.
         """
@@ -136,7 +136,7 @@ def _filled(
     own_id: bytes | None,
     held: Held | None,
 ) -> Iterator[Part | UnreadableError]:
-    why = "no other copy holds offsets that are missing here"
+    why = NO_COPY
     for path in replicas:
         try:
             copy = partition.read(path)
@@ -145,7 +145,7 @@ def _filled(
             yield error
             continue
         known = epochs if hole.before or topic_id(copy) == own_id is not None else ()
-        chosen, reason = _proved(hole, stretches, known, held.end if held else None)
+        chosen, reason = _proved(hole, stretches, known, held.end(copy) if held else None)
         refusal = held.refusal(hole, copy, chosen) if held and chosen else None
         if refusal:
             chosen, reason = [], refusal
@@ -159,9 +159,16 @@ def _filled(
             for stretch in chosen:
                 yield from _divided(stretch, bases)
             return
-        why = reason or why
+        why = reason or _begins_behind(copy, hole) or why
     for one in hole.rejects:
         yield replace(one, proof=f"nothing was taken from another copy: {why}")
+
+
+def _begins_behind(copy: Partition, hole: Hole) -> str | None:
+    """Return where a copy begins, if offsets before that are missing."""
+    base = copy.segments[0].base_offset if copy.segments else 0
+    first = hole.before.last_offset + 1 if hole.before else 0
+    return f"that copy begins at offset {base}" if first < base else None
 
 
 def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
@@ -230,6 +237,8 @@ def _left_of(hole: Hole, agreed: Sequence[Stretch], epochs: Rows) -> list[Stretc
 
     No CRC covers the epoch: a batch that was sent to two leaders may differ in nothing else.
     """
+    if not agreed:
+        return []
     ours = b"".join(_bytes(one.path, one.position, one.length) for one in hole.rejects)
     known = [(start, epoch) for epoch, start in epochs]
     count = position = 0
@@ -273,9 +282,7 @@ def _between(stretch: Stretch, hole: Hole) -> Stretch:
     return replace(stretch, table=take(table, rows))
 
 
-def _of_our_epochs(
-    last: Edge | None, inner: Sequence[Stretch], epochs: Rows
-) -> Iterator[Stretch]:
+def _of_our_epochs(last: Edge | None, inner: Sequence[Stretch], epochs: Rows) -> Iterator[Stretch]:
     """Yield the batches behind our last one that are of the epochs that our log had there."""
     known = [(start, epoch) for epoch, start in epochs]
     end, own = (last.last_offset + 1, last.leader_epoch) if last else (0, -1)
@@ -337,6 +344,8 @@ def _first(inner: Sequence[Stretch], count: int) -> Iterator[Stretch]:
 def _bytes(path: Path, position: int, size: int) -> bytes:
     from logtool.disk.files import LogFile
 
+    if not size:
+        return b""
     with LogFile(path) as log:
         data = bytearray(size)
         count = Patient(log).read_into(memoryview(data), position)

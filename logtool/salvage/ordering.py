@@ -17,14 +17,19 @@ Mask = npt.NDArray[np.bool_]
 
 
 def rises(first: Column, last: Column, epoch: Column) -> bool:
-    """Return whether batches follow each other with nothing to decide."""
+    """Return whether batches follow each other with nothing to decide.
+
+    No epoch is negative but -1, of a batch that has none.
+    """
     known = epoch[epoch >= 0]
-    return bool((first[1:] > last[:-1]).all() and (known[1:] >= known[:-1]).all())
+    return bool(
+        (epoch >= -1).all() and (first[1:] > last[:-1]).all() and (known[1:] >= known[:-1]).all()
+    )
 
 
 def longest(first: Column, last: Column, epoch: Column) -> Mask:
     """Return which batches stay: the most whose offsets rise, and of them whose epochs do."""
-    kept = np.flatnonzero(last >= first)
+    kept = np.flatnonzero((last >= first) & (epoch >= -1))
     kept = kept[_longest(first[kept], last[kept], bisect_left)]
     known = epoch[kept] >= 0
     rising = kept[known][_longest(epoch[kept][known], epoch[kept][known], bisect_right)]

@@ -5,8 +5,9 @@ more must hold than where sound batches are merely saved:
 
 * The other copy is of the same topic id and the same cluster, as far as both say so.
 * Behind the last batch a leader may have cut what another copy still holds. So nothing is taken but
-  what this log is known to have held: offsets below its high watermark, its recovery point or its
-  newest producer snapshot, and batches of which bytes are left.
+  what this log is known to have held: offsets below a high watermark of either copy, its own
+  recovery point, its newest producer snapshot or the last entry of its last offset index, and
+  batches of which bytes are left.
 * A copy that was cleaned at another time holds other batches. So what is taken is as long as what
   is damaged; or both copies hold the same batches in the rest of the segment; or neither lacks any
   offset.
@@ -25,9 +26,16 @@ from logtool.disk import joined as made
 from logtool.disk.joined import Joined, Piece
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.formats import meta_properties, names, partition_metadata
+from logtool.formats import (
+    meta_properties,
+    names,
+    offset_checkpoint,
+    offset_index,
+    partition_metadata,
+)
 from logtool.formats.names import FileKind
-from logtool.salvage import filling, reading
+from logtool.loading.shadow import ShadowFile
+from logtool.salvage import altered, filling, reading
 from logtool.salvage.filling import Hole, Stretch
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.run import bounded
@@ -63,16 +71,16 @@ class Replaced:
 def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
     """Return what becomes of a log; UnreadableError where it cannot be read itself."""
     source = Source(wanted.listed, 0)
-    found = list(_found(source, wanted, on_bytes))
+    usable, refused = _usable(source, wanted.fill_from)
+    found = list(_found(source, wanted, usable, on_bytes))
     if not any(isinstance(part, Reject) for part in found):
         return Replaced()
-    usable, refused = _usable(source, wanted.fill_from)
     if source.zombies():
         usable, refused = [], ["segments that a truncation had removed came back"]
     own = [part for part in found if isinstance(part, Extent)]
     parts: list[Part] = []
     if usable:
-        held = _Held(wanted.end, own)
+        held = _Held(max(wanted.end, _indexed_end(source.listed)), own)
         rows = source.epochs()
         for item in filling.fill(wanted.listed, found, usable, rows, source.bases, held):
             if isinstance(item, UnreadableError):
@@ -82,22 +90,32 @@ def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
     else:
         parts = found
     result = _Assembly(source, parts, wanted).result()
-    return replace(result, told=tuple(_told(result.told, refused)))
+    return replace(result, told=tuple(_told(result.told, refused, source.lost_logs)))
 
 
-def _told(rejects: Sequence[Reject], refused: Sequence[str]) -> Iterator[Reject]:
+def _told(
+    rejects: Sequence[Reject], refused: Sequence[str], lost_logs: Sequence[int]
+) -> Iterator[Reject]:
+    """Yield what is told, with the copies that were not asked.
+
+    Offsets that no copy has, and that no file of ours shows either, are nothing to be told of here.
+    """
     for one in rejects:
-        if one.filled_from is None and refused:
-            proof = "; ".join([*([one.proof] if one.proof else []), *refused])
-            yield replace(one, proof=proof)
-        elif one.filled_from or one.reason != _GAP:
+        proof = one.proof or ""
+        is_seen = one.kind is not Kind.MISSING or _base(one.path) in lost_logs
+        if one.filled_from or not (refused or is_seen or proof.endswith(filling.NO_COPY)):
             yield one
+        elif is_seen or refused:
+            yield replace(one, proof="; ".join([*([proof] if proof else []), *refused]))
 
 
-_GAP = "a whole segment is gone"
+def _base(path: Path) -> int:
+    return int(path.name.partition(".")[0])
 
 
-def _found(source: Source, wanted: Wanted, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+def _found(
+    source: Source, wanted: Wanted, usable: Sequence[Path], on_bytes: Callable[[int], None]
+) -> Iterator[Part]:
     """Yield the parts of a log, and what is missing between its segments and behind its end."""
     ends = [*(base for base, _ in source.logs[1:]), None]
     by_base: dict[int, list[Part]] = {}
@@ -109,12 +127,33 @@ def _found(source: Source, wanted: Wanted, on_bytes: Callable[[int], None]) -> I
     for base in source.lost_logs:
         by_base.setdefault(base, []).append(_missing(source, base, "the log of an index is gone"))
     found = [part for base in sorted(by_base) for part in by_base[base]]
+    copies = [partition.read(path) for path in usable]
+    found = list(altered.without_altered(found, source.epochs(), copies))
     last = next((part.last for part in reversed(found) if isinstance(part, Extent)), None)
     end = last.last_offset + 1 if last else 0
     if end < wanted.end and not (found and isinstance(found[-1], Reject)):
         text = f"the log ends at {end}, and went on to {wanted.end}"
         found.append(replace(_missing(source, end, text), path=_last_log(source, end)))
     yield from bounded(list(_with_gaps(found, source)))
+
+
+def _indexed_end(listed: Partition) -> int:
+    """Return the offset behind that of the last entry of the last offset index; 0 without one."""
+    indexes = {one.base_offset: one.indexes.get(FileKind.OFFSET_INDEX) for one in listed.segments}
+    indexes |= {
+        file.name.offset or 0: file
+        for file in listed.orphans
+        if file.name.kind is FileKind.OFFSET_INDEX
+    }
+    base = max(indexes, default=0)
+    file = indexes.get(base)
+    if file is None:
+        return 0
+    try:
+        entries = offset_index.parse(ShadowFile(file, file.size).read())
+    except UnreadableError:
+        return 0
+    return base + int(entries.relative_offsets.max(initial=-1)) + 1
 
 
 def _last_log(source: Source, end: int) -> Path:
@@ -135,7 +174,7 @@ def _with_gaps(found: Sequence[Part], source: Source) -> Iterator[Part]:
         if dense and isinstance(part, Extent) and isinstance(before, Extent):
             end = before.last.last_offset + 1
             if part.path != before.path and part.first.base_offset > end:
-                yield _missing(source, end, _GAP)
+                yield _missing(source, end, "a whole segment is gone")
         yield part
         before = part
 
@@ -196,8 +235,17 @@ def _cluster(path: Path) -> str | None:
 class _Held:
     """What must hold besides the proof, see above."""
 
-    end: int
+    known: int
     own: Sequence[Extent]
+
+    def end(self, copy: Partition) -> int:
+        """Return up to which offset the log is known to have gone, by what a copy says, too."""
+        path = copy.path.resolve().parent / FileKind.REPLICATION_CHECKPOINT.value
+        try:
+            rows = offset_checkpoint.parse(files.read_small(path)).offsets
+        except UnreadableError:
+            return self.known
+        return max(self.known, rows.get((copy.topic or "", copy.number or 0), 0))
 
     def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
         """Return why batches that are proved to be of the log do not fill a hole after all."""
@@ -310,7 +358,7 @@ class _Assembly:
         batches that stay end before it.
         """
         first = part.first.base_offset
-        theirs = int(part.path.name.partition(".")[0])
+        theirs = _base(part.path)
         at = bisect_right(self._bases, first)
         own = self._bases[at - 1] if at else theirs
         is_new = own < theirs <= first and theirs > end
@@ -319,8 +367,7 @@ class _Assembly:
     def _settle(
         self, rejects: Sequence[Reject], filled: int, piece: Callable[[Path, int, int], Piece]
     ) -> None:
-        """Take the rejects of a hole; of those that are not filled, bytes stay behind the batches
-        that are taken."""
+        """Take the rejects of a hole: bytes that are not filled stay, behind what is taken."""
         for one in rejects:
             base = self._base_of.get(one.path)
             if base is not None and one.length:

@@ -14,8 +14,8 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.loading.actions import actions
-from logtool.loading.loaded import Loaded, Outcome, Playback, Start
-from logtool.loading.loader import Logs, load
+from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
+from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
 from logtool.salvage import replacing
@@ -263,6 +263,7 @@ def _told(one: Reject) -> Action:
         segment=names.parse_partition_file(one.path.name).offset,
         position=one.position,
         length=one.length,
+        target=one.filled_from,
     )
 
 

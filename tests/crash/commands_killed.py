@@ -41,6 +41,16 @@ def tear_ends(home: Path) -> None:
     remove_file(max((home / "small-segments-0").glob("*.snapshot")))
 
 
+def damage_one_copy(home: Path) -> None:
+    """Damage the middle of a log, take another one away, tear the end of a third; keep a copy."""
+    remove_file(home / "small-segments-0" / f"{0:020d}.timeindex.swap")
+    shutil.copytree(home, home.with_name("copy"))
+    damage_file(home / "small-segments-0" / f"{0:020d}.log", overwrite, 700, b"\xff\xff")
+    remove_file(home / "small-segments-0" / f"{42:020d}.log")
+    log = home / "codec-none-0" / f"{0:020d}.log"
+    log.write_bytes(log.read_bytes()[:-100])
+
+
 def damage_indexes(home: Path) -> None:
     """Let indexes be missing and bad."""
     remove_file(home / "small-segments-0" / f"{0:020d}.index")
@@ -73,7 +83,7 @@ def leave(home: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One command line; ``{}`` stands for the log dir."""
+    """One command line; ``{}`` stands for the log dir, ``{copy}`` for another copy."""
 
     words: tuple[str, ...]
     damage: Callable[[Path], None] = leave
@@ -93,6 +103,7 @@ JOBS = {
     "recover, points fall and rise": Job(_RECOVER, damage_end),
     "recover, trusted": Job(_TRUST, tear_ends),
     "recover, truncated": Job((*_TRUNCATE, "{}")),
+    "recover, filled": Job(("recover", "--apply", "--fill-from", "{copy}", "{}"), damage_one_copy),
     "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
     "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),
     "checkpoint set": Job(("checkpoint", "set", "--apply", _POINTS, "codec-none-0", "7")),
@@ -172,7 +183,10 @@ class Command:
     def _run(self, words: tuple[str, ...], errors: Path | None = None) -> int:
         undo_dirs = self.undo_dirs()
         undo = str(undo_dirs[0]) if undo_dirs else "none"
-        line = [word.format(str(self.log_dir), undo=undo) for word in words]
+        line = [
+            word.format(str(self.log_dir), undo=undo, copy=self.log_dir.with_name("copy"))
+            for word in words
+        ]
         with (
             Path(os.devnull).open("w") as null,
             (errors or Path(os.devnull)).open("w") as told,

@@ -1,0 +1,118 @@
+"""Sound batches whose offset or leader epoch changed, where nothing in the log itself says so.
+
+No CRC covers the base offset and the leader epoch of a batch. Where a bit of them flips, the
+batches around contradict it (`logtool.salvage.ordering`), but not at the end of a log, nor at the
+edge of a segment; and of two that contradict each other either may be wrong. There another copy is
+asked: a batch of the same size and CRC in the place where ours belongs is ours, as it was written.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logtool.disk.files import LogFile
+from logtool.disk.partition import Partition
+from logtool.formats import record_batch
+from logtool.formats.record_batch import BatchTable
+from logtool.salvage import parts as made
+from logtool.salvage.filling import Rows
+from logtool.salvage.parts import Extent, Kind, Part, Reject
+from logtool.salvage.reading import take
+from logtool.segment import walk
+
+
+def without_altered(
+    found: Sequence[Part], epochs: Rows, copies: Sequence[Partition]
+) -> Iterator[Part]:
+    """Yield the parts of a log; batches that a copy holds with another offset or epoch apart."""
+    last = next((part for part in reversed(found) if isinstance(part, Extent)), None)
+    end: int | None = None
+    for number, part in enumerate(found):
+        if isinstance(part, Reject):
+            yield part
+            continue
+        around = (*found[max(number - 1, 0) : number], *found[number + 1 : number + 2])
+        doubted = any(isinstance(one, Reject) and one.kind is Kind.ORDER for one in around)
+        base = int(part.path.name.partition(".")[0])
+        asked = _Asked(
+            part, base if end is None else max(base, end), epochs, part is last or doubted
+        )
+        yield from asked.parts(copies) if asked.is_odd() else [part]
+        end = part.last.last_offset + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One extent."""
+
+    extent: Extent
+    start: int
+    """The offset at which it would begin if nothing before it were missing."""
+    epochs: Rows
+    may_jump: bool
+    """Whether its offsets may have risen unnoticed: no batch stands behind it, or one of those that
+    contradict each other, of which the wrong one may have been put aside."""
+
+    def is_odd(self) -> bool:
+        """Return whether it is worth while to read it again."""
+        first, last = self.extent.first, self.extent.last
+        rises = self.may_jump and self.extent.records != last.last_offset - self.start + 1
+        return rises or any(self._denied(e.base_offset, e.leader_epoch) for e in (first, last))
+
+    def _denied(self, offset: int, epoch: int) -> bool:
+        """Return whether our ``leader-epoch-checkpoint`` has another epoch for an offset."""
+        known = [start for _, start in self.epochs]
+        at = bisect_right(known, offset)
+        return bool(at) and epoch != -1 and self.epochs[at - 1][0] != epoch
+
+    def parts(self, copies: Sequence[Partition]) -> Iterator[Part]:
+        """Yield the extent, cut at what a copy holds otherwise."""
+        with LogFile(self.extent.path) as log:
+            chunks = walk.scan(
+                log,
+                base_offset=self.start,
+                start=self.extent.position,
+                stop=self.extent.end,
+                payload=False,
+            )
+            table = record_batch.concat([chunk.table for chunk in chunks])
+        place = table.base_offset.copy()
+        if self.may_jump:
+            place = np.concatenate(([self.start], table.last_offset[:-1] + 1))
+        rows = [
+            row
+            for row in range(len(table))
+            if place[row] != table.base_offset[row]
+            or self._denied(int(table.base_offset[row]), int(table.leader_epoch[row]))
+        ]
+        mask = np.zeros(len(table), np.bool_)
+        for row in rows:
+            mask[row] = any(_has_otherwise(copy, table, row, int(place[row])) for copy in copies)
+        for some in np.split(np.arange(len(table)), np.flatnonzero(mask[1:] != mask[:-1]) + 1):
+            cut = made.extent(self.extent.path, take(table, some))
+            yield _altered(cut) if mask[some[0]] else cut
+
+
+def _altered(cut: Extent) -> Reject:
+    first, last = cut.first.base_offset, cut.last.last_offset
+    text = f"its batch says offsets {first} through {last} of leader epoch {cut.first.leader_epoch}"
+    text += ", and another copy holds the same records with others"
+    return Reject(cut.path, cut.position, cut.size, Kind.ORDER, text)
+
+
+def _has_otherwise(copy: Partition, table: BatchTable, row: int, place: int) -> bool:
+    """Return whether a copy holds a batch at the offset `place`, with another offset or epoch."""
+    for segment in copy.segments:
+        beyond = segment.next_base_offset is not None and segment.next_base_offset <= place
+        if beyond or segment.base_offset > place:
+            continue
+        with segment.log.open() as log:
+            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+                theirs = chunk.table
+                for at in np.flatnonzero(theirs.base_offset == place).tolist():
+                    ours, other = made.edge(table, row), made.edge(theirs, at)
+                    same = (ours.size, ours.crc, ours.magic) == (other.size, other.crc, other.magic)
+                    return same and ours != other
+    return False

@@ -1,0 +1,288 @@
+"""``logtool recover --fill-from``: damage gives way to the batches of another copy."""
+
+import json
+import os
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from changes import everything
+from damage import damage_file, flip, overwrite, remove_file
+from jsonschema import Draft202012Validator
+from salvage_campaign import batches
+from verification import set_offsets, small_log_dir
+
+LOG = f"{0:020d}.log"
+NAME = "codec-none-0"
+POINTS, WATERMARKS = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"
+SCHEMA = Draft202012Validator(json.loads((files("logtool.schemas") / "plan.json").read_text()))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """A process that goes on loses nothing that it wrote: fsync may be left out."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+@pytest.fixture
+def home(scenario, open_dir):
+    """Return a log dir of a killed broker with three partitions, none of them damaged."""
+    names = (NAME, "tx.mixed-0", "small-segments-0")
+    return small_log_dir(scenario("4.3.1/killed"), open_dir / "home", *names)
+
+
+@pytest.fixture
+def copy(home, open_dir):
+    """Return what another broker has of it."""
+    return shutil.copytree(home, open_dir / "copy")
+
+
+def logs(home):
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.glob("*/*.log")}
+
+
+def hit(home, name=NAME, number=9):
+    """Let the CRC of one batch fail; returns its position."""
+    log = home / name / LOG
+    at = batches(log)[number][0]
+    damage_file(log, flip, at + 70)
+    return at
+
+
+def actions(result, *words):
+    assert not [error for obj in result.objects for error in SCHEMA.iter_errors(obj)]
+    return [obj for obj in result.of_type("action") if obj["action"] in words]
+
+
+def unfilled(run, home, *copies):
+    """Return why nothing is taken, and that nothing was lost without consent."""
+    fills = [word for copy in copies for word in ("--fill-from", copy)]
+    before = everything(home)
+    result = run("recover", "--apply", "-f", "ndjson", "--topic", "codec-none", *fills, home)
+    assert result.status in (1, 5)
+    if result.status == 5:
+        assert everything(home) == before
+    (told,) = actions(result, "unfilled")
+    return told["reason"]
+
+
+def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home, copy):
+    at = hit(home)
+    remove_file(home / "small-segments-0" / f"{42:020d}.log")
+    for path in (home / "small-segments-0").glob(f"{114:020d}.*"):
+        remove_file(path)
+    torn = home / "tx.mixed-0" / f"{1992:020d}.log"
+    torn.write_bytes(torn.read_bytes()[:-40])
+    before, theirs = everything(home), everything(copy)
+
+    told = run("recover", "--fill-from", copy, home)
+    result = run("recover", "--apply", "-f", "ndjson", "--fill-from", copy, home)
+
+    assert everything(home) != before
+    assert told.status == 1
+    assert "4 damaged ranges to be filled from other copies" in told.stderr
+    assert f"fill      {LOG} @{at}" in told.stdout
+    assert result.status == 0
+    assert {obj["target"] for obj in actions(result, "fill")} == {
+        str(copy / name) for name in (NAME, "small-segments-0", "tx.mixed-0")
+    }
+    assert not actions(result, "truncate", "unfilled", "lacks")
+    assert logs(home) == logs(copy)
+    assert everything(copy) == theirs
+    assert run("recover", "--fill-from", copy, home).stderr.endswith("nothing to do\n")
+    assert not any(one["severity"] == "error" for one in findings(run, home))
+    (undo_dir,) = home.parent.glob("home.logtool-undo-*")
+    assert run("undo", "--apply", undo_dir).status == 0
+    assert everything(home) == before
+
+
+def findings(run, home):
+    return run("verify", "-f", "ndjson", home).of_type("finding")
+
+
+def test_damage_that_no_start_reads_is_filled_too_after_an_orderly_stop(
+    run, scenario, open_dir, copy
+):
+    home = small_log_dir(scenario("4.3.1/clean"), open_dir / "clean", "small-segments-0")
+    theirs = shutil.copytree(home, open_dir / "theirs")
+    hit(home, "small-segments-0", 2)
+
+    assert run("recover", "--apply", "--fill-from", theirs, home).status == 0
+
+    assert logs(home) == logs(theirs)
+    assert (home / ".kafka_cleanshutdown").exists()
+
+
+def test_two_copies_that_are_damaged_at_other_places_fill_what_the_other_lacks(
+    run, home, copy, open_dir
+):
+    second = shutil.copytree(copy, open_dir / "second")
+    before = logs(home)
+    for number in (9, 3):
+        hit(home, number=number)
+    hit(copy, number=9)
+    hit(second, number=3)
+
+    result = run("recover", "--apply", "--fill-from", copy, "--fill-from", second, home)
+
+    assert result.status == 0
+    assert logs(home) == before
+
+
+def test_a_copy_that_is_damaged_at_the_same_place_fills_nothing_and_the_loss_needs_consent(
+    run, home, copy
+):
+    set_offsets(home / POINTS, {("codec-none", 0): 0})
+    hit(home)
+    hit(copy)
+    assert "no other copy holds offsets that are missing here" in unfilled(run, home, copy)
+    accept = ("--accept-loss", NAME, "--topic", "codec-none")
+    result = run("recover", "--apply", "--fill-from", copy, *accept, home)
+    assert result.status == 1
+    assert "1 damaged range that no other copy fills" in result.stderr
+    assert len(batches(home / NAME / LOG)) == 9
+
+
+def test_what_can_be_filled_is_although_the_rest_is_cut(run, home, copy):
+    set_offsets(home / POINTS, {("codec-none", 0): 0})
+    sound = batches(home / NAME / LOG)
+    for number in (9, 3):
+        hit(home, number=number)
+    hit(copy)
+
+    words = ("--topic", "codec-none", "--fill-from", copy, home)
+    assert run("recover", "--apply", *words).status == 5
+    result = run("recover", "--apply", "--accept-loss", NAME, *words)
+
+    assert "records lost in 1 partition" in result.stderr
+    assert batches(home / NAME / LOG) == sound[:9]
+
+
+def other_topic(copy):
+    path = copy / NAME / "partition.metadata"
+    head, _, told = path.read_bytes().rpartition(b" ")
+    path.write_bytes(head + b" AAAA" + told[4:])
+
+
+def other_cluster(copy):
+    path = copy / "meta.properties"
+    lines = [line for line in path.read_bytes().splitlines() if b"cluster.id" not in line]
+    path.write_bytes(b"\n".join([*lines, b"cluster.id=another", b""]))
+
+
+def later_start(copy):
+    data = (copy / NAME / LOG).read_bytes()
+    at = batches(copy / NAME / LOG)[20][0]
+    (copy / NAME / LOG).unlink()
+    (copy / NAME / f"{int.from_bytes(data[at : at + 8], 'big'):020d}.log").write_bytes(data[at:])
+
+
+def cleaned(copy):
+    sound = batches(copy / NAME / LOG)
+    kept = [data for number, (_, data) in enumerate(sound) if number not in (4, 8, 15)]
+    (copy / NAME / LOG).write_bytes(b"".join(kept))
+
+
+def cleaned_inside(copy):
+    sound = batches(copy / NAME / LOG)
+    kept = [data for number, (_, data) in enumerate(sound) if number not in (4, 9)]
+    (copy / NAME / LOG).write_bytes(b"".join(kept))
+
+
+def is_itself(copy):
+    shutil.rmtree(copy)
+    copy.symlink_to(copy.parent / "home")
+
+
+def has_none(copy):
+    shutil.rmtree(copy / NAME)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (other_topic, "is of another topic id"),
+        (other_cluster, "is of another cluster: another"),
+        (later_start, "that copy begins at offset"),
+        (cleaned, "not the same in that copy"),
+        (cleaned_inside, "cleaned at another time"),
+        (is_itself, "is the damaged log itself"),
+        (has_none, f"holds no {NAME}"),
+    ],
+    ids=lambda one: getattr(one, "__name__", "reason"),
+)
+def test_what_is_no_copy_of_the_log_is_refused_with_the_reason(run, home, copy, change, why):
+    at, end = (batches(home / NAME / LOG)[number][0] for number in (9, 11))
+    damage_file(home / NAME / LOG, overwrite, at, b"\xee" * (end - at))
+    change(copy)
+
+    assert why in unfilled(run, home, copy)
+
+
+def tear(home, *, epoch=None, watermark=0):
+    """Cut the last batch in two, above the high watermark; let a copy have another epoch there."""
+    for name in (POINTS, WATERMARKS):
+        set_offsets(home / name, {("codec-none", 0): watermark})
+    for path in (home / NAME).glob("*.snapshot"):
+        path.unlink()
+    log = home / NAME / LOG
+    at = batches(log)[-1][0]
+    if epoch is None:
+        log.write_bytes(log.read_bytes()[: at + 100])
+    else:
+        damage_file(log, overwrite, at + 12, epoch.to_bytes(4, "big"))
+    return at
+
+
+def test_half_a_batch_at_the_end_is_made_whole_where_its_bytes_are_those_of_the_copy(
+    run, home, copy
+):
+    tear(home)
+    set_offsets(copy / WATERMARKS, {("codec-none", 0): 0})
+    words = ("--topic", "codec-none", "--fill-from", copy, home)
+    assert run("recover", "--apply", *words).status == 0
+    assert (home / NAME / LOG).read_bytes() == (copy / NAME / LOG).read_bytes()
+
+
+def test_what_a_leader_may_have_cut_is_not_taken_from_a_copy_of_another_epoch(run, home, copy):
+    at = tear(home)
+    tear(copy, epoch=7)
+    words = ("-f", "ndjson", "--topic", "codec-none", "--fill-from", copy, home)
+    result = run("recover", "--apply", *words)
+    (told,) = actions(result, "unfilled")
+    assert "no leader epoch here says" in told["reason"]
+    assert (home / NAME / LOG).stat().st_size == at
+
+
+def test_behind_the_high_watermarks_zeros_are_not_filled_though_the_epoch_is_the_same(
+    run, home, copy
+):
+    at = tear(home)
+    set_offsets(copy / WATERMARKS, {("codec-none", 0): 0})
+    (home / NAME / f"{0:020d}.index").unlink()
+    damage_file(home / NAME / LOG, overwrite, at, bytes(100))
+    result = run("recover", "-f", "ndjson", "--topic", "codec-none", "--fill-from", copy, home)
+    assert len(actions(result, "unfilled")) == 1
+    set_offsets(copy / WATERMARKS, {("codec-none", 0): 10**6})
+    result = run("recover", "-f", "ndjson", "--topic", "codec-none", "--fill-from", copy, home)
+    assert len(actions(result, "fill")) == 1
+
+
+def test_a_copy_that_is_not_there_is_said_and_the_others_are_taken(run, home, copy):
+    hit(home)
+    before = logs(copy)
+    gone = Path(f"{copy}-gone")
+    result = run("recover", "--apply", "--fill-from", gone, "--fill-from", copy, home)
+    assert result.status == 4
+    assert f"{gone}: No such file or directory" in result.stderr
+    assert logs(home) == before
+
+
+@pytest.mark.parametrize(
+    "words", [("--strategy", "supplement"), ("--truncate-to", f"{NAME}=20")], ids=" ".join
+)
+def test_options_that_do_not_go_with_it_are_refused(run, home, copy, words):
+    result = run("recover", "--fill-from", copy, *words, home)
+    assert result.status == 2
+    assert "--fill-from goes with neither" in result.stderr

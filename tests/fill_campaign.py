@@ -1,0 +1,194 @@
+"""Seeded damage to one copy of real partitions, and what a repair from the other copy makes of it.
+
+The log comes back byte for byte, nothing is cut, and undo takes the repair back. ``make fill`` runs
+it and writes the report.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from changes import everything
+from damage import flip
+from salvage_campaign import DATA, SCENARIOS, WAYS, partitions
+from verification import batches, set_offsets, small_log_dir
+
+from logtool.apply import Journal
+from logtool.errors import LogtoolError
+from logtool.startup.assumed import Assumed
+from logtool.startup.recover import Consent, Recover
+
+METADATA = "__cluster_metadata-0"
+REPORT = Path(__file__).parent / "engine" / "salvage" / "FILLED.md"
+_ALTERED = "an offset or an epoch"
+_GONE, _ALL_GONE = "a log gone, its indexes left", "a segment gone"
+
+
+@dataclass(slots=True)
+class Case:
+    """One partition with one damage, and what came of it."""
+
+    scenario: str
+    partition: str
+    way: str
+    filled: bool = False
+    """Whether the log is byte for byte what the other copy holds."""
+    as_without: bool = False
+    """Whether its logs are what a recovery leaves that has no other copy: nothing was proved."""
+    in_part: bool = False
+    """Whether its logs are beginnings of the other copy's: what is proved was taken."""
+    undone: bool = True
+    """Whether undo put everything back."""
+    error: str | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether the log is whole or, without leader epochs, nothing is wrong in it."""
+        old = "magic-" in self.scenario and (self.as_without or self.in_part)
+        return (self.filled or old) and self.undone
+
+
+def logs(folder: Path) -> dict[str, bytes]:
+    """Return the logs of a partition dir that hold anything, without preallocated zeros."""
+    found = {path.name: path.read_bytes().rstrip(b"\0") for path in folder.glob("*.log")}
+    return {name: data for name, data in found.items() if data}
+
+
+def full_logs(folder: Path) -> list[Path]:
+    """Return the logs of a partition dir that hold anything."""
+    return [log for log in sorted(folder.glob("*.log")) if log.stat().st_size]
+
+
+def damage(folder: Path, way: str, rng: random.Random) -> None:
+    """Damage one log of a partition dir."""
+    there = full_logs(folder)
+    log = rng.choice(there[1:] if way == _ALL_GONE else there)
+    if way == _ALTERED:
+        data = log.read_bytes()
+        starts = [int(at) for at in batches(log).position]
+        at = rng.choice((starts[0], starts[-1], rng.choice(starts)))
+        field = rng.randrange(8) if data[at + 16] < 2 else rng.choice((*range(8), 12, 13, 14, 15))
+        log.write_bytes(flip(data, at + field, 1 << rng.randrange(8)))
+    elif way in (_GONE, _ALL_GONE):
+        for path in folder.glob(f"{log.stem}.*") if way == _ALL_GONE else [log]:
+            path.unlink()
+    else:
+        log.write_bytes(WAYS[way](log.read_bytes(), rng)[0])
+
+
+def ways_for(folder: Path) -> list[str]:
+    """Return the ways to damage a partition."""
+    more = [_GONE, _ALTERED]
+    if len(logs(folder)) > 1 and "compact" not in folder.name and not folder.name.startswith("__"):
+        more.append(_ALL_GONE)
+    return [*WAYS, *more]
+
+
+def try_one(source: Path, work: Path, seed: int) -> Case:
+    """Damage one partition by a seed, repair it from the original, and undo that."""
+    rng = random.Random(seed)
+    way = rng.choice(ways_for(source))
+    case = Case(scenario=source.parent.name, partition=source.name, way=way)
+    home = small_log_dir(source.parent, work / "home", source.name)
+    folder = home / source.name
+    damage(folder, way, rng)
+    then = everything(home)
+    copy = small_log_dir(source.parent, work / "copy", source.name)
+    # The other broker went on, and what it holds was acknowledged.
+    end = 1 + max(int(batches(log).last_offset.max()) for log in full_logs(copy / source.name))
+    topic, _, number = source.name.rpartition("-")
+    set_offsets(copy / "replication-offset-checkpoint", {(topic, int(number)): end})
+    job, case.error = recover(home, copy)
+    now = logs(folder)
+    case.filled = now == logs(source)
+    for undo_dir in job.undo_dirs:
+        Journal.open(undo_dir).undo()
+        case.undone = everything(home) == then
+    if not case.filled:
+        recover(home)
+        case.as_without = now == logs(folder)
+        wanted = logs(source)
+        case.in_part = all(wanted.get(name, b"").startswith(data) for name, data in now.items())
+    return case
+
+
+def recover(home: Path, *fill_from: Path) -> tuple[Recover, str | None]:
+    """Recover a log dir; returns the run, and the first error."""
+    job = Recover([home], Assumed(fill_from=fill_from), Consent(apply=True))
+    errors = [str(one) for one in job if isinstance(one, LogtoolError)]
+    return job, errors[0] if errors else None
+
+
+def report(cases: Sequence[Case]) -> str:
+    """Return the report."""
+    lines = [
+        "# Repair of damaged partitions from another copy",
+        "",
+        "`make fill` damages real partitions by a seed and repairs them with `recover --apply",
+        "--fill-from`, an undamaged copy at hand. Filled: logs that are the other copy's, byte for",
+        "byte. In part: logs of magic 0 or 1 that are the beginning of the other copy's: without",
+        "leader epochs nothing proves what stood at the end but bytes of it that are left. Left",
+        "alone: logs that are as a recovery without another copy leaves them. Undone: directories",
+        "that undo made what they were, with every byte and time.",
+        "",
+        "| scenario | damage | cases | filled | in part | left alone | undone |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    groups: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.scenario, case.way), []).append(case)
+    for (scenario, way), some in sorted(groups.items()):
+        filled, undone = sum(c.filled for c in some), sum(c.undone for c in some)
+        part = sum(not c.filled and c.in_part for c in some)
+        left = sum(not c.filled and not c.in_part and c.as_without for c in some)
+        figures = map(str, (len(some), filled, part, left, undone))
+        lines.append(f"| {scenario} | {way} | {' | '.join(figures)} |")
+    newer = [case for case in cases if "magic-" not in case.scenario]
+    filled, wrong = sum(c.filled for c in newer), sum(not c.is_good for c in cases)
+    said = (
+        f"{len(newer):,} cases of magic 2: {filled:,} filled. {len(cases):,} in all: {wrong} wrong."
+    )
+    lines += ["", said]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the campaign and write the report."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--report", type=Path, default=REPORT)
+    options = parser.parse_args(arguments)
+    cases: list[Case] = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda fd: None)
+        homes = []
+        for name in SCENARIOS:
+            target = Path(folder) / name.replace("/", "-")
+            with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+                archive.extractall(target, filter="data")
+            (only,) = target.iterdir()
+            home = only.rename(only.with_name(name.replace("/", " ")))
+            homes.append([path for path in partitions(home) if path.name != METADATA])
+        for number in range(options.cases):
+            seed = options.seed * 1_000_000 + number
+            source = random.Random(seed).choice(homes[number % len(homes)])
+            work = Path(folder) / f"case-{number}"
+            cases.append(try_one(source, work, seed))
+            if not cases[-1].is_good:
+                print(f"seed {seed}: {cases[-1]}", flush=True)
+            shutil.rmtree(work)
+    options.report.write_text(report(cases))
+    return 0 if all(case.is_good for case in cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
