@@ -216,33 +216,25 @@ def recover(
     killed, the same command finishes the work, or 'logtool undo' puts everything back. If records
     would be lost, it changes nothing in that log dir without --accept-loss.
 
-    A segment is recovered as a whole, from its first byte. If the recovery point lies beyond the
-    end of the log, the last segment is recovered, and the recovery point is lowered to the end.
-    With --strategy supplement, what indexes and snapshots hold is kept, and the log is played back
-    from the smaller one of the checkpoints of transaction index and producer snapshot; all is still
-    checked. With --trust-log it is not: only headers from there on are read.
+    A segment is recovered from its first byte. A recovery point beyond the end of the log is
+    lowered to it. With --strategy supplement, what indexes and snapshots hold is kept, and the log
+    is played back from the smaller one of the checkpoints of transaction index and producer
+    snapshot; all is still checked. With --trust-log only headers from there on are read.
 
-    With --fill-from, damage is not cut: the batches that another copy of the partition holds take
-    its place, if the batches before and behind it are the same there, in offsets, leader epoch, CRC
-    and size, or what is left of the bytes agrees. Behind the last batch a leader may have cut what
-    another copy still has. There, leader epochs must agree, and only offsets are taken that this
-    log is known to have held: below a high watermark, its recovery point, its newest snapshot or
-    the end of its offset index. A copy of another topic id or cluster, or cleaned at another time,
-    is refused. All logs are read. What is not proved is not taken, the reason is said, and the log
-    is recovered as without; damage that no start reads stays then. The other copy is only read.
+    With --fill-from, the batches of another copy take the place of damage where offsets, leader
+    epochs, CRCs and neighbours prove that it is the same log. Behind its last batch the log must be
+    known to have gone on. The other copy is only read; see the guide logtool-recipes.
 
-    With --truncate-to, a log is cut at an offset: its recovery point comes down first and is made
-    durable, then the segments behind go, the last one first, then the one with the offset is cut.
-    With --mark-clean, points that rise do so when all logs are done, and the marker comes last. A
-    segment that was truncated away and that a crash brought back is dropped, as leader epochs say.
+    With --truncate-to, a log is cut at an offset: its recovery point comes down first, the segments
+    behind go, then the one with the offset is cut. With --mark-clean, points rise when all logs are
+    done; the marker comes last. A segment that was truncated away and came back is dropped.
 
     Log dirs given together are those of one broker. A log dir without which the broker would start
-    is left alone. If anything in one of them stops the broker, none is marked clean.
+    is left alone. If anything in one of them stops it, none is marked clean.
 
     Examples:
       logtool recover /var/lib/kafka/data
       logtool recover --apply --accept-loss orders-3 /var/lib/kafka/data
-      logtool recover --from-offset orders-3=1500000 /var/lib/kafka/data
       logtool recover --truncate-to orders-3=1500000 --apply --accept-loss orders-3 data
       logtool recover --apply --fill-from /mnt/broker-2/data /var/lib/kafka/data/orders-3
       logtool recover --full --mark-clean --apply /var/lib/kafka/data
@@ -250,11 +242,10 @@ def recover(
     Exit status:
       0    with --apply: done; without: nothing to do
       1    without --apply: there is something to do; with: a log does not load, damage is not
-           filled, or a file of the log dir still stops a broker or takes the log dir offline
+           filled, a file of the log dir stops a broker or takes the log dir offline
       2    the command line makes no sense
       4    incomplete: nothing matched, or some input could not be read, or not be written
-      5    refused: a broker holds the log dir, records would be lost without consent, a log dir
-           cannot be marked clean, or files changed meanwhile
+      5    refused: in use, records would be lost, files changed, or it cannot be marked clean
       6    --max-duration ran out; nothing of the log dir at hand was done
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
@@ -268,15 +259,9 @@ def recover(
     points, selection = begin.points(inputs.selection)
     given = inputs.resolved(selection=selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
-    job = Recover(
-        paths=given.paths,
-        assumed=way.assumed(broker, begin, inputs.broker),
-        consent=consented.consent(),
-        selection=selection,
-        points=points,
-        named_by=begin.named_by,
-        run=running.run(report.show),
-    )
+    assumed, consent = way.assumed(broker, begin, inputs.broker), consented.consent()
+    job = Recover(given.paths, assumed, consent, selection, points, running.run(report.show))
+    job.named_by = begin.named_by
     _print(report, job, summary)
     raise typer.Exit(report.exit_status())
 
