@@ -174,7 +174,7 @@ Output = Annotated[
 @spread
 def dump(
     *,
-    inputs: options.Inputs,
+    inputs: options.AnyInputs,
     shown: Shown,
     selectors: Selectors,
     format: FormatOption = _AS_TABLE,

@@ -159,7 +159,7 @@ class Shown:
 
 @spread
 def gaps(
-    *, inputs: options.Inputs, shown: Shown, running: options.Running, printing: options.Printing
+    *, inputs: options.AnyInputs, shown: Shown, running: options.Running, printing: options.Printing
 ) -> None:
     """List every missing offset of log dirs, partition dirs or logs, with the reason.
 

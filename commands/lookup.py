@@ -96,9 +96,12 @@ def lookup(
         asked = Asked(timestamp)
     elif timestamp is not None:
         asked, (value, told) = Asked.TIMESTAMP, _moment(timestamp)
-    (given,) = options.Inputs(None if place is None else [place]).given()
+    inputs = options.Inputs(None if place is None else [place]).resolved()
+    (given,) = inputs.paths
     summary = ActionSummary()
-    with Report(settings=settings, view=lookup.make(settings), summary=summary) as report:
+    with Report(
+        settings=settings, view=lookup.make(settings), summary=summary, inputs=inputs
+    ) as report:
         path = partition_of(given, topic, partition)
         if told:
             report.note(told, "dim")

@@ -18,6 +18,7 @@ from logtool.commands.program.broker_config import NO_CONFIG, BrokerConfig
 from logtool.commands.program.broker_config import load as load_broker_config
 from logtool.commands.program.spread import Without
 from logtool.disk import files
+from logtool.disk.flavour import Flavour, force
 from logtool.errors import UsageError
 from logtool.findings import Severity
 
@@ -117,6 +118,13 @@ BrokerConfigFile = Annotated[
         "and its settings where no option says otherwise. One line says what was taken.",
     ),
 ]  # fmt: skip
+FlavourOption = Annotated[
+    Flavour | None,
+    typer.Option(
+        "--flavour",
+        help="Take the directories for those of Kafka or Redpanda; by default as names tell.",
+    ),
+]
 FormatOption = Annotated[
     Format, typer.Option("-f", "--format", help="Format of standard output.", show_default=True)
 ]
@@ -287,6 +295,7 @@ class Inputs:
 
     def given(self) -> list[Path]:
         """Return the paths of `texts`; UsageError for one that the command does not take."""
+        force(None)
         return [self.path_of(text) for text in self.texts()]
 
     def node_dirs(self) -> "list[NodeDir]":
@@ -306,6 +315,19 @@ class Inputs:
             self.selection if selection is None else selection,
             config=self.broker_config,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AnyInputs(Inputs):
+    """The same for a command that reads the directories of Redpanda, too."""
+
+    flavour: FlavourOption = None
+
+    def given(self) -> list[Path]:
+        """Return the paths as `Inputs.given` does, which are read as --flavour says."""
+        paths = [self.path_of(text) for text in self.texts()]
+        force(self.flavour)
+        return paths
 
 
 @dataclass(frozen=True, slots=True)

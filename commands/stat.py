@@ -74,7 +74,7 @@ Sort = Annotated[SortBy, typer.Option("--sort", help="Sort partitions, the large
 @spread
 def stat(
     *,
-    inputs: options.Inputs,
+    inputs: options.AnyInputs,
     level: Level = StatLevel.BATCHES,
     segments: Segments = False,
     sort: Sort = SortBy.PATH,

@@ -59,7 +59,7 @@ Bootstrap = Annotated[
 @spread
 def txns(
     *,
-    inputs: options.Inputs,
+    inputs: options.AnyInputs,
     every: Every = False,
     only_open: Open = False,
     now: Now = None,

@@ -72,7 +72,7 @@ DropCache = Annotated[
 @spread
 def verify(
     *,
-    inputs: options.Inputs,
+    inputs: options.AnyInputs,
     level: LevelOption = LevelChoice.BATCHES,
     fail_on: options.FailOn = Severity.WARNING,
     max_findings: options.MaxFindings = None,

@@ -65,6 +65,9 @@ NO_TIMESTAMP = NO_PRODUCER_ID = NO_EPOCH = NO_SEQUENCE = -1
 SEQUENCES = 2**31
 """Sequence numbers wrap to 0 behind 2147483647."""
 
+_RAFT_DATA = 1
+"""The type of data in Redpanda; see `logtool.formats.redpanda.record_batch`."""
+
 Column = NDArray[Any]
 
 
@@ -147,8 +150,9 @@ class BatchTable:
 
     @property
     def is_control(self) -> Column:
-        """Return a bool column."""
-        return self._has(CONTROL, MAGIC)
+        """Return a bool column: of Redpanda everything that is no data, which no client sees."""
+        control: Column = self._has(CONTROL, MAGIC) | (self.batch_type > _RAFT_DATA)
+        return control
 
     @property
     def is_log_append_time(self) -> Column:

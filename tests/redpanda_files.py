@@ -51,7 +51,7 @@ def log(first: int = 0, batches: int = 6, size: int = 80) -> bytes:
     """Return a configuration and batches of three records each."""
     parts = [batch(first, b"config", kind=CONFIGURATION)]
     parts += [
-        batch(first + 1 + 3 * number, *(bytes([number]) * size for _ in range(3)))
+        batch(first + 1 + 3 * number, *(bytes([number % 251]) * size for _ in range(3)))
         for number in range(batches)
     ]
     return b"".join(parts)

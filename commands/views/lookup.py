@@ -60,11 +60,21 @@ def objects(answer: "Answer") -> list[dict[str, Any]]:
             "log_end_offset": answer.log_end,
             "found": answer.is_there,
             "agree": answer.agree,
-            "message": message(answer),
+            "kafka_offset": answer.kafka_offset,
+            "message": message(answer) + _kafka(answer),
         },
         _location("index", answer.by_index),
         _location("scan", answer.by_scan),
     ]
+
+
+def _kafka(answer: "Answer") -> str:
+    """Return what a Raft offset is to a client, for a log of Redpanda."""
+    if not answer.partition.is_redpanda or not answer.is_there or answer.asked == "latest":
+        return ""
+    if answer.kafka_offset is None:
+        return "; its Kafka offset is not known, or it has none"
+    return f"; its Kafka offset is {answer.kafka_offset}"
 
 
 def message(answer: "Answer") -> str:

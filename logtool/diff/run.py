@@ -206,7 +206,7 @@ def find(
 
     Of a log dir directories of these `kinds` are taken.
     """
-    kind = log_dir.classify(path)
+    kind = log_dir.classify(path, redpanda=True)
     if kind is PathKind.FILE:
         saved = digest.read(path)
         for number, place in enumerate(saved.partitions):

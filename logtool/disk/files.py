@@ -184,8 +184,11 @@ class LogFile:
 
         It tells a scan which form the batches have.
         """
+        from logtool.disk.flavour import Flavour, forced
         from logtool.formats.redpanda import names  # where no log is read nothing needs them
 
+        if forced() is Flavour.KAFKA:
+            return None
         name = names.parse_partition_file(self.path.name)
         return name.term if name.kind in names.SEGMENTS else None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from logtool.disk import files, partition, redpanda_dir, shell
+from logtool.disk.flavour import Flavour, forced
 from logtool.disk.partition import File
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
@@ -206,11 +207,13 @@ def is_redpanda(path: Path) -> bool:
     A directory with files that Kafka writes is Kafka's, whatever else lies in it.
     """
     if not files.leads_to_dir(path):
-        return redpanda_dir.place(path) is not None
+        return forced() is not Flavour.KAFKA and redpanda_dir.place(path) is not None
     return _is_redpanda(path, [entry.name for entry in files.list_dir(path)])
 
 
 def _is_redpanda(path: Path, entries: list[str]) -> bool:
+    if flavour := forced():
+        return flavour is Flavour.REDPANDA
     if redpanda_dir.is_data_dir(entries):
         return True
     if _holds_partition_files(entries) or any(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from logtool.disk import files, redpanda_dir
 from logtool.disk.files import LogFile
+from logtool.disk.flavour import Flavour, forced
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
@@ -124,6 +125,8 @@ def read(path: Path) -> Partition:
 
     listed, odd = _listed(path, entries, name_of)
     of_kafka = any(file.name.kind is FileKind.LOG and is_exact(file) for file in listed)
+    if flavour := forced():
+        of_kafka = flavour is Flavour.KAFKA
     if not of_kafka and redpanda_dir.is_partition(path, [entry.name for entry in entries]):
         listed, odd = _listed(path, entries, redpanda_dir.file_name)
         directory = redpanda_dir.directory(path) or directory

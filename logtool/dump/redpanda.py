@@ -10,46 +10,42 @@ from pathlib import Path
 
 from logtool.dump.log import Filter
 from logtool.dump.records import Object, error_object
-from logtool.dump.redpanda_offsets import KafkaOffsets, Offsets
 from logtool.dump.state import entry
 from logtool.dump.values import EVERYTHING, or_null
 from logtool.formats import compression, wording
 from logtool.formats.names import FileKind, FileName
 from logtool.formats.record_batch import CODEC_MASK, CONTROL, TIMESTAMP_TYPE, TRANSACTIONAL
-from logtool.formats.redpanda import base_index, record_batch, segment
+from logtool.formats.redpanda import base_index, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex, Unreadable
-from logtool.formats.redpanda.record_batch import Batch, Header
-from logtool.formats.redpanda.segment import Reason, Rest
+from logtool.formats.redpanda.record_batch import HEADER_SIZE
+from logtool.segment.damage import Damage, Reason
+from logtool.segment.kafka_offsets import KafkaOffsets
+from logtool.segment.walk import Chunk
 from logtool.times import rfc3339
 
 KINDS = (FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX)
-LARGEST = 2 * 1024**3
-"""Bytes of the largest segment that is read: it is held in memory, and a broker's are smaller."""
 
 _REASONS = {
-    Reason.SHORT_HEADER: "the file ends within the header of a batch",
-    Reason.HEADER_CRC: "the CRC of the header does not match",
-    Reason.SIZE: "the size in the header is less than that of a header",
-    Reason.SHORT_BODY: "the file ends within the batch",
-    Reason.CRC: "the CRC of the batch does not match",
+    "short-header": "the file ends within the header of a batch",
+    "header-crc": "the CRC of the header does not match",
+    "size": "the size in the header is less than that of a header",
+    "short-body": "the file ends within the batch",
+    "crc": "the CRC of the batch does not match",
+    "zeros": "there are zeros before a batch",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What one file holds."""
+    """What one base index holds."""
 
     objects: Iterator[Object]
     """Entries and errors, in the order of the file."""
-    count: int | None
-    """Entries of an index; None of a segment, which is read as it is printed."""
+    count: int
 
 
-def read(path: Path, name: FileName, data: bytes, kafka: KafkaOffsets) -> Content:
-    """Take apart a file whose name is `name`; `kafka` follows the segments in their order."""
-    if name.kind is FileKind.REDPANDA_SEGMENT:
-        kafka.begin(path, name.offset or 0)
-        return Content(_segment(path, data, name.epoch or 0, kafka), None)
+def read_index(path: Path, name: FileName, data: bytes) -> Content:
+    """Take apart a base index whose name is `name`."""
     index = base_index.parse(data)
     count = len(index) if isinstance(index, BaseIndex) else 0
     return Content(_index(path, data, index, name.offset or 0), count)
@@ -72,39 +68,59 @@ def is_wanted(obj: Object, chosen: Filter) -> bool:
     return newest is not None and chosen.timestamps.overlaps(oldest or newest, newest)
 
 
-def _segment(path: Path, data: bytes, term: int, kafka: KafkaOffsets) -> Iterator[Object]:
-    position = 0
-    for part in segment.parts(data):
-        if isinstance(part, Batch):
-            fields = _batch(part.header, position, term, kafka.of(part.header))
-            yield entry(path, FileKind.REDPANDA_SEGMENT, fields)
-            position += part.header.size
-        else:
-            yield from _rest(path, position, part)
-            if part.reason is not Reason.ZEROS:
-                kafka.lose()
-            position += len(part.data)
+def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iterator[Object]:
+    """Yield the batches of a chunk of a segment, or the error that it is.
+
+    `kafka` follows the segments in their order.
+    """
+    damage = chunk.damage
+    if damage:
+        kafka.lose()
+        reason = _reason(damage)
+        message = f"{_REASONS[reason]}; {wording.count(damage.length, 'byte')} are no batch"
+        yield error_object(path, reason, message, damage.position, damage.length)
+        return
+    table = chunk.table
+    offsets = kafka.feed(table)
+    for row in range(len(table)):
+        first, last = (int(column[row]) for column in offsets)
+        fields = _batch(table.row(row), term, or_null(first), or_null(last))
+        yield entry(path, FileKind.REDPANDA_SEGMENT, fields)
 
 
-def _rest(path: Path, position: int, part: Rest) -> Iterator[Object]:
-    """Yield an error, but for the zeros of room that was not used."""
-    if part.reason is not Reason.ZEROS:
-        message = f"{_REASONS[part.reason]}; {wording.count(len(part.data), 'byte')} are no batch"
-        yield error_object(path, str(part.reason), message, position, len(part.data))
+def _reason(damage: Damage) -> str:
+    if damage.reason is Reason.INCOMPLETE:
+        return "short-header" if damage.length < HEADER_SIZE else "short-body"
+    return "header-crc" if damage.reason is Reason.HEADER else str(damage.reason)
 
 
-def _batch(header: Header, position: int, term: int, kafka: Offsets) -> Object:
-    attributes = header.attributes
+def _batch(batch: dict[str, int], term: int, first: int | None, last: int | None) -> Object:
+    attributes = batch["attributes"]
     by_broker = bool(attributes & TIMESTAMP_TYPE)
+    header = record_batch.Header(
+        header_crc=0,
+        size=batch["size"],
+        base_offset=batch["base_offset"],
+        type=batch["batch_type"],
+        crc=batch["crc"],
+        attributes=attributes,
+        last_offset_delta=batch["last_offset"] - batch["base_offset"],
+        base_timestamp=batch["base_timestamp"],
+        max_timestamp=batch["max_timestamp"],
+        producer_id=batch["producer_id"],
+        producer_epoch=batch["producer_epoch"],
+        base_sequence=batch["base_sequence"],
+        record_count=batch["record_count"],
+    )
     return {
-        "position": position,
+        "position": batch["position"],
         "size": header.size,
         "batch_type": record_batch.type_name(header.type),
         "term": term,
         "raft_base_offset": header.base_offset,
         "raft_last_offset": header.last_offset,
-        "kafka_base_offset": kafka[0],
-        "kafka_last_offset": kafka[1],
+        "kafka_base_offset": first,
+        "kafka_last_offset": last,
         "record_count": header.record_count,
         "codec": compression.name(attributes & CODEC_MASK),
         "timestamp_type": "LogAppendTime" if by_broker else "CreateTime",
@@ -119,7 +135,8 @@ def _batch(header: Header, position: int, term: int, kafka: Offsets) -> Object:
         "control": bool(attributes & CONTROL),
         "attributes": attributes,
         "crc": header.crc,
-        "header_crc": header.header_crc,
+        # The batch is sound: it is what is stored.
+        "header_crc": record_batch.header_crc(header),
     }
 
 

@@ -21,7 +21,6 @@ from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import LIMIT, Object, error_object
-from logtool.dump.redpanda_offsets import KafkaOffsets
 from logtool.dump.selecting import ANY_CONTENT
 from logtool.dump.state import Content, entry, kind_name, problems, read_state
 from logtool.errors import UnreadableError
@@ -31,6 +30,7 @@ from logtool.formats.names import FileKind
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment.damage import Damage, Reason
+from logtool.segment.kafka_offsets import KafkaOffsets
 from logtool.segment.walk import Chunk, scan
 
 
@@ -138,17 +138,28 @@ class Dump:
         if self.chosen.records:
             text = "is a file of Redpanda, of which logtool prints batches and no records"
             raise UnreadableError(item.path, text)
-        data = files.read_small(item.path, redpanda.LARGEST)
-        content = redpanda.read(item.path, item.name, data, self._kafka_offsets)
-        self.summary.segments += item.name.kind is FileKind.REDPANDA_SEGMENT
+        if item.name.kind is FileKind.REDPANDA_SEGMENT:
+            yield from self._redpanda_segment(item)
+            return
+        data = files.read_small(item.path)
+        content = redpanda.read_index(item.path, item.name, data)
         yield file_object(item, len(data), None) | {"entries": content.count}
         for obj in content.objects:
-            if obj["type"] == "entry" and item.name.kind is FileKind.REDPANDA_SEGMENT:
-                self.summary.batches += 1
-                self.summary.records += max(obj["record_count"], 0)
             if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
                 yield obj
         self._advance(item.path, len(data))
+
+    def _redpanda_segment(self, item: Input) -> Iterator[Object]:
+        base, term = item.name.offset or 0, item.name.epoch or 0
+        self._kafka_offsets.begin(item.path, base)
+        self.summary.segments += 1
+        with LogFile(item.path, item.size) as file:
+            yield file_object(item, file.size, None)
+            for chunk in scan(file, base_offset=base, payload=False):
+                self._count(item.path, chunk)
+                for obj in redpanda.read_chunk(item.path, chunk, term, self._kafka_offsets):
+                    if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
+                        yield obj
 
     def _log(self, item: Input) -> Iterator[Object | Block]:
         with LogFile(item.path, item.size) as file:

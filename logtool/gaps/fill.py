@@ -102,6 +102,9 @@ def _copy(log: LogFile, start: int, end: int) -> Iterator[bytes]:
 
 def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
     ledger = result.ledger
+    if result.subject.partition.is_redpanda:
+        text = "is of Redpanda, which stores no ghosts; convert its segments to Kafka's first"
+        raise RefusedError(f"{result.subject.partition.path}: {text}")
     if ledger.overlaps:
         path = result.subject.partition.path
         raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.checks import small_files, timestamps
+from logtool.checks import redpanda, small_files, timestamps
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.timestamps import Allowed
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
@@ -77,7 +77,7 @@ def subjects(
 ) -> Iterator[PartitionToRead | UnreadableError]:
     """Yield the partitions that a path names, and what of it cannot be read."""
     try:
-        kind = log_dir.classify(path)
+        kind = log_dir.classify(path, redpanda=True)
         if kind is PathKind.FILE:
             yield _single(path, wanted)
             return
@@ -107,6 +107,8 @@ def subjects(
 def _single(path: Path, wanted: GapOptions) -> PartitionToRead:
     """Return a log by itself: all that is asked of its neighbours is where it begins."""
     name = names.parse_partition_file(path.name)
+    if redpanda_dir.place(path):
+        name = redpanda_dir.file_name(path.name)
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not exact:
         raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
@@ -143,6 +145,8 @@ def _facts(listed: Partition, home: Home, wanted: GapOptions, epochs: Epochs) ->
         static = wanted.static.get("log.cleanup.policy")
         if policy is None and static and not listed.is_metadata_log:
             policy, source = static, "the broker's own file"
+        if listed.is_redpanda:
+            policy, source = _of_redpanda(listed)
     start = first if row is None else max(row, first)
     if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
@@ -173,6 +177,13 @@ def _policy(home: Home, listed: Partition) -> str | None:
     if not home.image or topic is None:
         return None
     return next(home.image.dynamic_values(topic, "cleanup.policy", home.node_id), None)
+
+
+def _of_redpanda(listed: Partition) -> tuple[str, str]:
+    """Return what names tell of the policy of a log of Redpanda, which has no gaps without it."""
+    if redpanda.is_compacted(listed):
+        return "compact", "its topic, or files of compaction"
+    return "delete", "no file of compaction lies there"
 
 
 def _may_be_remote(home: Home, listed: Partition) -> bool:

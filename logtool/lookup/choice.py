@@ -16,7 +16,7 @@ def partition_of(path: Path, topic: str | None, number: int | None) -> Path:
     A path that is no log dir is returned as it is. UsageError where several partitions of a log
     dir are meant, NothingMatchedError where none is, UnreadableError where it cannot be listed.
     """
-    if log_dir.classify(path) is not PathKind.LOG_DIR:
+    if log_dir.classify(path, redpanda=True) is not PathKind.LOG_DIR:
         if topic is not None or number is not None:
             raise UsageError("--topic and --partition are for a log dir, and PATH is none")
         return path

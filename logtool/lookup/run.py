@@ -15,19 +15,23 @@ import numpy as np
 
 from logtool.checks import root, small_files
 from logtool.disk import files, log_dir, partition
+from logtool.disk.files import LogFile
 from logtool.disk.log_dir import PathKind
 from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import compression, offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import NO_TIMESTAMP, Column
+from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.formats.time_index import TimeIndex
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import ShadowFile
+from logtool.lookup import by_base_index
 from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
+from logtool.segment import kafka_offsets
 from logtool.segment.walk import Chunk, scan
 from logtool.startup.opened import log_dir_of
 
@@ -63,6 +67,8 @@ class Answer:
     """As a broker finds it when it loads the log; None where it cannot."""
     by_index: Location
     by_scan: Location
+    kafka_offset: int | None = None
+    """Of Redpanda: what `by_scan` is to a client; None where nothing tells, or it has none."""
 
     @property
     def is_there(self) -> bool:
@@ -87,7 +93,7 @@ class Lookup:
         limit: int = compression.DEFAULT_LIMIT,
     ) -> None:
         """List the directory; UnreadableError where it is no partition dir."""
-        if log_dir.classify(path) is not PathKind.PARTITION_DIR:
+        if log_dir.classify(path, redpanda=True) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
         self._partition = partition.read(path)
         if not self._partition.segments:
@@ -124,9 +130,28 @@ class Lookup:
             log_end=end,
             by_index=by_index,
             by_scan=by_scan,
+            kafka_offset=self._kafka_offset(by_scan),
         )
 
+    def _kafka_offset(self, found: Location) -> int | None:
+        """Return the Kafka offset of a Raft offset that was found in a log of Redpanda."""
+        if not self._partition.is_redpanda or found.path is None or found.offset is None:
+            return None
+        offsets = kafka_offsets.before(found.path, found.segment or 0)
+        with LogFile(found.path) as log:
+            for chunk in scan(log, base_offset=found.segment or 0, payload=False):
+                if chunk.damage:
+                    offsets.lose()
+                    continue
+                first, _ = offsets.feed(chunk.table)
+                rows = np.flatnonzero(chunk.table.position == found.position)
+                if len(rows) and first[rows[0]] != kafka_offsets.NONE:
+                    return int(first[rows[0]]) + found.offset - (found.base_offset or 0)
+        return None
+
     def _end_by_index(self) -> int:
+        if self._partition.is_redpanda:  # whose start replays the last segment
+            return self._latest_by_scan().offset or 0
         return _reader(self._partition.segments[-1]).next_offset()
 
     def _latest_by_index(self) -> Location:
@@ -142,6 +167,12 @@ class Lookup:
 
     def _offset_by_index(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
+            if self._partition.is_redpanda:
+                start = by_base_index.for_offset(segment, offset)
+                found = self._first_at(segment, by_base_index.batches(segment, start), offset)
+                if found:
+                    return found
+                continue
             reader = _reader(segment)
             position = reader.find(offset)
             if position is not None:
@@ -152,11 +183,18 @@ class Lookup:
 
     def _offset_by_scan(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
-            for chunk in self._sound([segment]):
-                rows = np.flatnonzero(chunk.table.last_offset >= offset)
-                if len(rows):
-                    return self._in_batch(segment, chunk, int(rows[0]), _from(offset))
+            found = self._first_at(segment, self._sound([segment]), offset)
+            if found:
+                return found
         return Location()
+
+    def _first_at(self, segment: Segment, chunks: Iterable[Chunk], offset: int) -> Location | None:
+        """Return the first batch that holds an offset or what lies behind it."""
+        for chunk in chunks:
+            rows = np.flatnonzero(chunk.table.last_offset >= offset)
+            if len(rows):
+                return self._in_batch(segment, chunk, int(rows[0]), _from(offset))
+        return None
 
     def _from_floor(self, offset: int) -> Iterable[Segment]:
         """Return the segment that an offset belongs to and those behind it."""
@@ -168,6 +206,15 @@ class Lookup:
 
     def _time_by_index(self, stamp: int) -> Location:
         for segment in self._partition.segments:
+            if self._partition.is_redpanda:
+                largest = by_base_index.largest_timestamp(segment)
+                if largest is None or largest >= stamp:
+                    start = by_base_index.for_time(segment, stamp)
+                    if late := self._first_late(
+                        segment, by_base_index.batches(segment, start), stamp
+                    ):
+                        return late
+                continue
             reader, index = _reader(segment), _time_index(segment)
             if _largest_timestamp(segment, reader, index) < stamp:
                 continue
@@ -197,6 +244,7 @@ class Lookup:
         for chunk in chunks:
             table = chunk.table
             rows = (table.max_timestamp >= stamp) & (table.last_offset >= self._start)
+            rows &= table.batch_type <= RAFT_DATA  # other times are those of brokers
             for row in np.flatnonzero(rows).tolist():
                 location = self._in_batch(segment, chunk, row, late)
                 if location.record is not None or location.problem:

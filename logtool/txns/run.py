@@ -88,7 +88,7 @@ class Audit:
         )
 
     def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[Job]:
-        kind = log_dir.classify(path)
+        kind = log_dir.classify(path, redpanda=True)
         home: DataDir | None
         if kind is PathKind.LOG_DIR:
             home = self._homes[path] = log_dir.read(path)

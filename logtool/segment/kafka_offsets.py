@@ -1,0 +1,127 @@
+"""Kafka offsets of the batches of Redpanda, as far as the files beside them tell.
+
+In the namespace ``kafka`` a batch has a Kafka offset below its Raft offset: see
+`logtool.formats.redpanda.offset_translation`. What is between them is known from offset 0 on, and
+behind the offset at which Raft took a snapshot; it is carried from one segment to the next. Behind
+damage or a missing segment it is not known, and nothing is guessed.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from logtool.disk import partition
+from logtool.disk.files import LogFile
+from logtool.errors import UnreadableError
+from logtool.formats.record_batch import BatchTable, Column
+from logtool.formats.redpanda import snapshot
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
+from logtool.formats.redpanda.offset_translation import FILTERED
+from logtool.segment.walk import scan
+
+NONE = -1
+"""For a batch that has no Kafka offset, or of which none is known."""
+
+_LARGEST_METADATA = 1024 * 1024
+"""Bytes of a snapshot that are read for its metadata, which is far smaller."""
+
+
+class KafkaOffsets:
+    """Is told of segments and batches in the order of the log, and tells their Kafka offsets."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._snapshot: tuple[int, int] | None = None
+        """A Raft offset, and the delta of what begins there."""
+        self._end: int | None = None
+        """The Raft offset that comes next; None behind damage."""
+        self.delta: int | None = None
+        """Raft offsets below the next that are no Kafka offsets; None if nobody knows."""
+
+    def begin(self, path: Path, base_offset: int) -> None:
+        """Take notice of a segment."""
+        folder = path.absolute().parent
+        in_kafka = folder.parent.parent.name == KAFKA_NAMESPACE
+        if folder != self._folder:
+            self._folder, self._end = folder, None
+            self._snapshot = _of_snapshot(folder) if in_kafka else None
+        if base_offset != self._end:
+            self.delta = None
+        if base_offset == 0 and in_kafka:
+            self.delta = 0
+        if self._snapshot and self._snapshot[0] == base_offset:
+            self.delta = self._snapshot[1]
+        self._end = base_offset
+
+    def lose(self) -> None:
+        """Take notice of damage: a batch may be gone that had no Kafka offset."""
+        self._end = self.delta = None
+
+    def feed(self, table: BatchTable) -> tuple[Column, Column]:
+        """Return the first and the last Kafka offset of each batch, int64; see `NONE`."""
+        first, last = (np.full(len(table), NONE, np.int64) for _ in range(2))
+        if not len(table):
+            return first, last
+        base, ends = table.base_offset, table.last_offset + 1
+        if self._end is None:
+            self.delta, self._end = None, int(base[0])
+        before = np.concatenate(([self._end], ends[:-1]))
+        known: dict[int, int | None] = {}
+        if self._snapshot:
+            start, delta = self._snapshot
+            rows = np.flatnonzero((before <= start) & (base >= start))
+            known |= {int(row): delta for row in rows[:1]}
+        known |= {int(row): None for row in np.flatnonzero(base < before)}
+        lengths = np.where(np.isin(table.batch_type, list(FILTERED)), ends - base, 0)
+        for begin, end in pairwise(sorted({0, *known, len(table)})):
+            self.delta = known.get(begin, self.delta)
+            if self.delta is None:
+                continue
+            part = slice(begin, end)
+            deltas = self.delta + np.cumsum(lengths[part]) - lengths[part]
+            data = lengths[part] == 0
+            first[part] = np.where(data, base[part] - deltas, NONE)
+            last[part] = np.where(data, ends[part] - 1 - deltas, NONE)
+            self.delta += int(lengths[part].sum())
+        self._end = int(ends[-1])
+        return first, last
+
+
+def before(path: Path, base_offset: int) -> KafkaOffsets:
+    """Return what tells the Kafka offsets of a segment from its begin on.
+
+    The segments before it are read as far as that takes. UnreadableError.
+    """
+    offsets = KafkaOffsets()
+    offsets.begin(path, base_offset)
+    if offsets.delta is not None:
+        return offsets
+    offsets = KafkaOffsets()
+    for segment in partition.read(path.parent).segments:
+        if segment.base_offset >= base_offset:
+            break
+        offsets.begin(segment.log.path, segment.base_offset)
+        with segment.log.open() as log:
+            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+                if chunk.damage:
+                    offsets.lose()
+                else:
+                    offsets.feed(chunk.table)
+    offsets.begin(path, base_offset)
+    return offsets
+
+
+def _of_snapshot(folder: Path) -> tuple[int, int] | None:
+    """Return what the snapshot of Raft in a folder tells; None where there is none to believe."""
+    try:
+        with LogFile(folder / FileKind.SNAPSHOT) as file:
+            stored = snapshot.parse(file.read(0, _LARGEST_METADATA))
+    except UnreadableError:
+        return None
+    if not stored.header_crc_holds or not stored.metadata_crc_holds:
+        return None
+    raft = snapshot.raft_metadata(stored.metadata)
+    if raft is None or raft.log_start_delta is None:
+        return None
+    return raft.last_included_index + 1, raft.log_start_delta

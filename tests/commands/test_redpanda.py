@@ -1,0 +1,209 @@
+"""The commands that read Redpanda's directories as they read Kafka's."""
+
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redpanda_files as rp
+from crc32c import crc32c
+
+from logtool.formats.redpanda import base_index, snapshot
+
+DATA = Path(__file__).parents[1] / "data" / "redpanda"
+
+
+def data(first: int, last: int, **more) -> bytes:
+    return rp.batch(first, *(b"x" for _ in range(last - first + 1)), **more)
+
+
+@pytest.fixture
+def rfc(tmp_path: Path) -> Path:
+    """Return the partition of the RFC on ghost batches: [0,10][11,20] and, of term 3, [33,40]."""
+    segments = {"0-1-v1.log": data(0, 10) + data(11, 20) + bytes(4096), "33-3-v1.log": data(33, 40)}
+    folder = rp.data_dir(tmp_path, segments)
+    (folder / "0-1-v1.compaction_index").touch()
+    return folder
+
+
+def of(kind: str, result) -> list[dict]:
+    assert result.status in (0, 1), result.stderr
+    return [obj for obj in result.objects if obj["type"] == kind]
+
+
+def test_gaps_fills_the_gap_of_the_rfc_with_a_ghost_of_the_term_behind_it(run, rfc):
+    result = run("gaps", "--ghosts", "-f", "ndjson", rfc)
+
+    (ghost,) = of("ghost", result)
+    assert (ghost["first_offset"], ghost["last_offset"]) == (21, 32)
+    assert ghost["leader_epoch"] == 3
+    (about,) = of("partition", result)
+    assert (about["ghost_bytes"], about["ghost_bytes_by_rfc"]) == (61, 57)
+    assert about["losses"] == 0
+    assert result.objects[0]["flavour"] == "redpanda"
+
+
+def test_a_follower_without_ghosts_would_number_the_last_batch_as_the_rfc_says(run, rfc, tmp_path):
+    follower = rp.data_dir(tmp_path / "b", {"0-1-v1.log": data(0, 10)})
+    sent = of("stretch", run("gaps", "--follower", follower, "-f", "ndjson", rfc))
+
+    told = [
+        (s["ghost"], s["first_offset"], s["last_offset"], s["without_ghosts_first_offset"])
+        for s in sent
+    ]
+    assert told == [(False, 11, 20, 11), (True, 21, 32, None), (False, 33, 40, 21)]
+    rounds = of("round", run("gaps", "--follower", follower, "--rounds", "1K", "-f", "ndjson", rfc))
+    assert rounds[-1]["last_batch_offset"] == 40
+
+
+def test_the_head_of_a_real_segment_is_a_gap_of_its_own_term(run, tmp_path):
+    folder = rp.data_dir(tmp_path, {})
+    shutil.copy(DATA / "3676-7429-77-1-v1.log.1", folder / "3676-1-v1.log")
+
+    (ghost,) = of("ghost", run("gaps", "--ghosts", "-f", "ndjson", folder))
+
+    assert (ghost["first_offset"], ghost["last_offset"], ghost["leader_epoch"]) == (3676, 7163, 1)
+
+
+def test_one_offset_is_a_gap_and_a_loss_where_nothing_was_ever_compacted(run, tmp_path):
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": data(0, 4) + data(6, 9)})
+
+    result = run("gaps", "--ghosts", "-f", "ndjson", folder)
+
+    assert result.status == 1
+    (ghost,) = of("ghost", result)
+    assert (ghost["first_offset"], ghost["last_offset"]) == (5, 5)
+    (folder / "0-1-v1.compaction_index").touch()
+    assert run("gaps", folder).status == 0
+
+
+def test_a_gap_that_is_longer_than_32_bits_takes_several_ghosts(run, tmp_path):
+    behind = 10 + 3 * (2**31 - 1) + 6
+    segments = {"0-1-v1.log": data(0, 9), f"{behind}-1-v1.log": data(behind, behind)}
+    folder = rp.data_dir(tmp_path, segments)
+    (folder / "0-1-v1.compaction_index").touch()
+
+    ghosts = of("ghost", run("gaps", "--ghosts", "-f", "ndjson", folder))
+
+    lengths = [ghost["last_offset"] - ghost["first_offset"] + 1 for ghost in ghosts]
+    assert lengths == [2**31 - 1] * 3 + [6]
+
+
+def test_gaps_writes_no_filled_log_of_redpanda(run, rfc, tmp_path):
+    result = run("gaps", "--output", tmp_path / f"{0:020d}.log", rfc)
+    assert result.status == 5
+    assert "stores no ghosts" in result.stderr
+
+
+@pytest.fixture
+def both_offsets(tmp_path: Path) -> Path:
+    """Return a partition of two segments with a base index beside the first."""
+    first = rp.log(0, 400, size=200)
+    (entry_at, offset) = rp.positions(first)[200], 1 + 3 * 199
+    entries = base_index.Entries(
+        relative_offset=np.array([0, offset], "<u4"),
+        relative_time=np.array([2**31, 2**31 + 2], "<u4"),
+        position=np.array([0, entry_at], "<u8"),
+    )
+    made = base_index.build(
+        entries, base_offset=0, max_offset=1200, base_timestamp=rp.START, max_timestamp=rp.START + 2
+    )
+    segments = {"0-1-v1.log": first, "1201-2-v1.log": rp.log(1201, 3)}
+    folder = rp.data_dir(tmp_path, segments)
+    (folder / "0-1-v1.base_index").write_bytes(base_index.encode(made))
+    return folder
+
+
+def test_lookup_shows_raft_and_kafka_offset_and_both_ways_agree(run, both_offsets):
+    for raft, kafka in ((1, 0), (600, 599), (1200, 1199), (1202, 1200), (1205, 1203)):
+        (answer,) = of("lookup", run("lookup", "--offset", raft, "-f", "ndjson", both_offsets))
+        assert (answer["found"], answer["agree"]) == (True, True)
+        assert answer["kafka_offset"] == kafka
+        assert f"its Kafka offset is {kafka}" in answer["message"]
+
+
+def test_lookup_finds_a_time_by_both_ways(run, both_offsets):
+    answer, *places = run(
+        "lookup", "--timestamp", rp.START + 1, "-f", "ndjson", both_offsets
+    ).objects
+    assert (answer["found"], answer["agree"]) == (True, True)
+    assert places[0]["offset"] == 2
+
+
+def test_an_index_that_leads_astray_is_told(run, both_offsets):
+    index = both_offsets / "0-1-v1.base_index"
+    parsed = base_index.parse(index.read_bytes())
+    parsed.entries.position.flags.writeable = False
+    raw = bytearray(index.read_bytes())
+    at = raw.index(struct.pack("<Q", int(parsed.entries.position[1])))
+    raw[at] ^= 1
+    blob = bytes(raw[10:-4])
+    index.write_bytes(bytes(raw[:-4]) + struct.pack("<I", crc32c(blob)))
+
+    result = run("lookup", "--offset", 900, both_offsets)
+
+    assert result.status == 1
+    assert "the index leads nowhere" in result.stdout
+
+
+def test_kafka_offsets_are_not_guessed(run, both_offsets):
+    (both_offsets / "0-1-v1.log").unlink()
+    (answer,) = of("lookup", run("lookup", "--offset", 1203, "-f", "ndjson", both_offsets))
+    assert answer["kafka_offset"] is None
+    assert "its Kafka offset is not known" in answer["message"]
+    metadata = struct.pack("<qqb9sqq", 1200, 1, 64, b"the group", 0, 1)
+    (both_offsets / "snapshot").write_bytes(snapshot.build(metadata))
+    (answer,) = of("lookup", run("lookup", "--offset", 1203, "-f", "ndjson", both_offsets))
+    assert answer["kafka_offset"] == 1201
+
+
+def test_diff_compares_replicas_and_not_their_names(run, rfc, tmp_path):
+    other = rp.data_dir(tmp_path / "b", {"0-1-v1.log": data(0, 10) + data(11, 20)})
+    (other / "21-3-v1.log").write_bytes(data(33, 40))
+
+    assert run("diff", rfc, other).status == 0
+    (other / "21-3-v1.log").write_bytes(data(33, 39))
+    result = run("diff", rfc, other)
+    assert result.status == 1
+    assert "DIVERGED at offset 33" in result.stdout
+
+
+def test_txns_knows_transactions_by_their_markers(run, tmp_path):
+    fence = rp.batch(0, b"f", kind=rp.TX_FENCE, attributes=0x20, producer=(9, 0, -1))
+    open_one = rp.batch(1, b"a", b"b", attributes=0x10, producer=(9, 0, 0))
+    marker = struct.pack(">hi", 0, 4)
+    body = rp.a_record(0, marker, key=struct.pack(">hh", 0, 1))
+    commit = rp.batch(3, attributes=0x30, producer=(9, 0, -1), body=body, count=1)
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": fence + open_one})
+
+    hangs = run("txns", "-f", "ndjson", folder)
+    (folder / "0-1-v1.log").write_bytes(fence + open_one + commit)
+    ended = run("txns", "-f", "ndjson", folder)
+
+    assert hangs.status == 1
+    (first,), (second,) = of("partition", hangs), of("partition", ended)
+    assert (first["last_stable_offset"], second["last_stable_offset"]) == (1, 4)
+    assert (first["open"], second["open"], second["committed"]) == (1, 0, 1)
+
+
+def test_the_flavour_can_be_forced(run, rfc):
+    assert run("verify", "--flavour", "redpanda", rfc).status == 0
+    result = run("verify", "--flavour", "kafka", rfc)
+    assert result.status == 4
+    assert "holds nothing that a Kafka broker writes" in result.stderr
+    assert run("verify", rfc).status == 0
+
+
+def test_a_large_segment_is_dumped_without_being_held(run, tmp_path):
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.log(0, 50, size=50_000)})
+    result = run("dump", "-f", "ndjson", folder)
+    assert len(of("entry", result)) == 51
+
+
+@pytest.mark.parametrize("command", ["plan", "salvage", "rebuild-index", "groups"])
+def test_what_cannot_be_done_yet_is_refused(run, rfc, tmp_path, command):
+    more = ["--output", tmp_path / "saved"] if command == "salvage" else []
+    result = run(command, *more, rfc)
+    assert result.status == 4
+    assert "it is of Redpanda, which this command does not read" in result.stderr
