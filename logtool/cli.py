@@ -39,6 +39,8 @@ COMMANDS = {
     "salvage": "Save every sound batch of damaged logs into new partition dirs, and say what is "
     "left.",
     "undelete": "Bring back what still waits for its deletion, as new partition dirs.",
+    "convert": "Write segments of Redpanda as logs of Kafka, or logs of Kafka as segments of "
+    "Redpanda.",
     "rebuild-index": "Build indexes and producer snapshots anew, byte by byte as a broker's "
     "recovery would.",
     "undo": "Put back what a command with --apply changed: every byte, name, mode, owner and time.",

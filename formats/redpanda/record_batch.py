@@ -241,6 +241,11 @@ def from_kafka(data: bytes | memoryview, *, type: int = BatchType.RAFT_DATA) -> 
     return _sealed(header)
 
 
+def moved(header: Header, base_offset: int) -> Header:
+    """Return the header with another base offset, which no CRC but its own covers."""
+    return _sealed(replace(header, base_offset=base_offset))
+
+
 def type_name(type: int) -> str:
     """Return the name of a type in lower case, or its number where it is of a later release."""
     return _NAMES.get(type, str(type))

@@ -106,6 +106,17 @@ class Output:
             disk.write_new(home, target, _batches(extents), _look(extents))
         for file, content in beside.items():
             disk.write_new(home, folder / file, [content])
+        return self.recovered(folder, start)
+
+    def write(self, path: Path, blocks: Iterable[bytes]) -> None:
+        """Write a new file; `path` is below the directory."""
+        home = self._home(self.path / path.parent)
+        disk.write_new(home, self.path / path, blocks)
+        disk.sync_dir(home, self.path / path.parent)
+
+    def recovered(self, folder: Path, start: Start) -> Loaded:
+        """Write beside the logs of a folder what a broker's recovery makes of them."""
+        home = self._home(folder)
         loaded = loader.load(partition.read(folder), start)
         if loaded.outcome == "loads":
             for change in loaded.shadow.changes():

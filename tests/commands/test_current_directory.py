@@ -21,6 +21,7 @@ NOT_FOR_A_LOG_DIR = {
     "undelete": "takes what waits for its deletion, which is nothing here",
     "undo": "takes an undo directory, which lies outside of every log dir",
     "watermark simulate": "plays a scenario",
+    "convert": "takes segments or a partition dir",
     "explain": "explains a code",
     "schema": "describes a table",
     "completion": "prints completions",

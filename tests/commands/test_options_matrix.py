@@ -17,6 +17,7 @@ NO_LOG = {
     "completion": "reads no log",
     "man": "reads no log",
     "checkpoint set": "changes one row of one file",
+    "convert": "writes segments, one by one, as others",
     "undo": "puts back the files of one undo directory, all or none",
 }
 """Commands for which none of these options makes sense."""

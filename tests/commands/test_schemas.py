@@ -4,6 +4,7 @@ from importlib.resources import files
 import metadata_records
 import numpy as np
 import pytest
+import redpanda_files
 from damage import damage_file, flip
 from group_records import OffsetsLog, data_log
 from jsonschema import Draft202012Validator
@@ -14,6 +15,7 @@ from logtool.commands import dump, dump_index, explain, schema
 from logtool.commands.views import (
     actions,
     checkpoint,
+    convert,
     diff,
     dirs,
     doctor,
@@ -49,6 +51,7 @@ SCHEMAS = {
     "schema": schema.SCHEMA,
     "txns": txns.SCHEMA,
     "checkpoint": checkpoint.SCHEMA,
+    "convert": convert.SCHEMA,
     "stat": stat.SCHEMA,
     "diff": diff.SCHEMA,
     "dirs": dirs.SCHEMA,
@@ -179,6 +182,13 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
                 "--output",
                 tmp_path / "saved",
                 _torn(scenario("4.3.1/killed"), tmp_path / "torn"),
+                tmp_path / "missing",
+            ],
+        ],
+        "convert": lambda: [
+            [
+                *("--to", "kafka", "--output", tmp_path / "converted"),
+                redpanda_files.data_dir(tmp_path / "rp", {"0-1-v1.log": redpanda_files.log()}),
                 tmp_path / "missing",
             ],
         ],

@@ -1,0 +1,70 @@
+"""One new log: where it goes, its bytes, and what is counted while they are written."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from logtool.disk.flavour import Flavour
+from logtool.formats.record_batch import BatchTable
+
+LEFT_OUT = "left-out"
+"""The directory with what Kafka has no place for."""
+LEFT_OUT_SCHEMA = "logtool.left-out/1"
+PARTITIONS = "partitions"
+TOPIC = "converted"
+"""The topic of a segment whose folders do not tell one."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """One new log; the counts are right once its blocks were taken."""
+
+    source: Path
+    target: Path
+    """Below the output directory."""
+    flavour: Flavour
+    """Of the target."""
+    blocks: Callable[["Piece"], Iterator[bytes]]
+    offsets: str
+    """What its offsets are: ``kafka``, or ``raft`` where nothing tells Kafka's."""
+    term: int | None = None
+    """Of a segment of Redpanda."""
+    beside: dict[Path, bytes] = field(default_factory=dict)
+    """Other files, below the output directory; there once the blocks were taken."""
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    left_out: int = 0
+    """Batches that Kafka has no place for."""
+    damaged: int = 0
+    """Ranges that are no sound batch."""
+
+    def count(self, table: BatchTable, row: int, first_offset: int) -> None:
+        """Count a batch that begins at an offset of the target."""
+        self.batches += 1
+        self.records += max(int(table.record_count[row]), 0)
+        if self.first_offset is None:
+            self.first_offset = first_offset
+        span = int(table.last_offset[row] - table.base_offset[row])
+        self.last_offset = first_offset + span
+
+    def as_json(self, target: Path) -> dict[str, Any]:
+        """Return the JSON object of the contract; `target` is where it was written."""
+        return {
+            "type": "segment",
+            "path": str(self.source),
+            "target": str(target),
+            "to": str(self.flavour),
+            "term": self.term,
+            "offsets": self.offsets,
+            "first_offset": self.first_offset,
+            "last_offset": self.last_offset,
+            "batches": self.batches,
+            "records": self.records,
+            "bytes": self.bytes,
+            "left_out": self.left_out,
+            "damaged": self.damaged,
+        }

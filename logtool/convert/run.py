@@ -1,0 +1,92 @@
+"""One run over segments, and the directory that it writes.
+
+DIR/partitions/TOPIC-N/      a partition of Kafka, with the indexes that a broker makes of it
+DIR/kafka/TOPIC/N_REVISION/  a partition of Redpanda, with base indexes
+DIR/left-out/TOPIC-N/        what Kafka has no place for, a JSON document for each log
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from logtool.convert import to_kafka, to_redpanda
+from logtool.convert.pieces import Piece
+from logtool.disk import files, log_dir, partition
+from logtool.disk.flavour import Flavour
+from logtool.disk.log_dir import PathKind
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.loading.loaded import Start
+from logtool.running.summary import ActionSummary
+from logtool.salvage.writing import Output
+
+
+class Conversion:
+    """Iterate over it for a JSON object for each segment written, and for what could not be."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        to: Flavour,
+        output: Path,
+        *,
+        start_delta: int | None,
+        summary: ActionSummary,
+    ) -> None:
+        self._given = list(files.each_once(paths))
+        self._to, self._start_delta = to, start_delta
+        self._output = Output(output)
+        self.summary = summary
+
+    def __iter__(self) -> Iterator[dict[str, Any] | LogtoolError]:
+        try:
+            paths = [path for given in self._given for path in _segments(given)]
+            size = sum(files.size_at(path) for path in paths)
+            self._output.check((path.absolute().parent for path in paths), 2 * size)
+        except (RefusedError, UnreadableError) as error:
+            yield error
+            return
+        folders: dict[Path, None] = {}
+        for path in paths:
+            try:
+                for piece in self._pieces(path):
+                    yield self._written(piece)
+                    folders.setdefault(piece.target.parent)
+            except (RefusedError, UnreadableError, UnwritableError) as error:
+                yield error
+        for folder in folders if self._to is Flavour.KAFKA else ():
+            loaded = self._output.recovered(self._output.path / folder, Start(clean=False))
+            if loaded.outcome != "loads":
+                yield RefusedError(f"{folder}: a broker would not load it: {loaded.reason}")
+
+    def _pieces(self, path: Path) -> Iterator[Piece]:
+        if self._to is Flavour.KAFKA:
+            yield to_kafka.piece_of(path, self._start_delta)
+        else:
+            yield from to_redpanda.pieces_of(path)
+
+    def _written(self, piece: Piece) -> dict[str, Any]:
+        def counted() -> Iterator[bytes]:
+            for block in piece.blocks(piece):
+                piece.bytes += len(block)
+                yield block
+
+        self._output.write(piece.target, counted())
+        for path, content in piece.beside.items():
+            self._output.write(path, [content])
+        summary = self.summary
+        summary.segments += 1
+        summary.batches += piece.batches
+        summary.records += piece.records
+        summary.bytes += piece.bytes
+        summary.partitions += summary.partitions == 0
+        summary.to_do |= piece.damaged > 0
+        return piece.as_json(self._output.path / piece.target)
+
+
+def _segments(path: Path) -> list[Path]:
+    """Return the segments that a path stands for: a partition dir for all of its own."""
+    if not files.leads_to_dir(path):
+        return [path]
+    if log_dir.classify(path, redpanda=True) is not PathKind.PARTITION_DIR:
+        raise UnreadableError(path, "expected a segment or a partition dir")
+    return [segment.log.path for segment in partition.read(path).segments]

@@ -1,0 +1,121 @@
+"""A segment of Redpanda as a log of Kafka.
+
+Kafka has no types: what is no data is left out, for Kafka would give it to consumers. It is kept
+in a JSON document, damage and the length of reserved room too, from which the way back makes the
+same bytes.
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, PARTITIONS, TOPIC, Piece
+from logtool.disk import redpanda_dir
+from logtool.disk.files import LogFile
+from logtool.disk.flavour import Flavour
+from logtool.errors import RefusedError, UnreadableError
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.formats.redpanda.names import SEGMENTS
+from logtool.formats.redpanda.offset_translation import FILTERED
+from logtool.formats.redpanda.record_batch import RAFT_DATA
+from logtool.segment import kafka_offsets
+from logtool.segment.kafka_offsets import NONE, KafkaOffsets
+from logtool.segment.walk import Chunk, scan
+
+_BASE_OFFSET = struct.Struct(">q")
+
+
+def piece_of(path: Path, start_delta: int | None) -> Piece:
+    """Return what a segment becomes.
+
+    Its offsets are Kafka's where the folder tells how many offsets below the segment are Raft's
+    alone, or `start_delta` does, and else Raft's. UnreadableError for what is no such segment.
+    """
+    place = redpanda_dir.place(path)
+    if place is None or place.name.kind not in SEGMENTS:
+        raise UnreadableError(path, "expected a segment of Redpanda, such as 0-1-v1.log")
+    base = place.name.base_offset or 0
+    offsets = kafka_offsets.before(path, base)
+    if start_delta is not None:
+        offsets.delta = start_delta
+    known = offsets.delta is not None
+    first = base - (offsets.delta or 0)
+    named = f"{place.topic or TOPIC}-{place.partition or 0}"
+    log = names.format_partition_file(first, FileKind.LOG)
+    document: dict[str, Any] = {
+        "schema": LEFT_OUT_SCHEMA, "name": path.name, "folder": path.absolute().parent.name,
+        "offsets": "kafka" if known else "raft", "base_offset": base, "delta": offsets.delta or 0,
+    }  # fmt: skip
+
+    def blocks(piece: Piece) -> Iterator[bytes]:
+        yield from _blocks(path, base, piece, offsets if known else None, document)
+        aside = Path(LEFT_OUT, named, log).with_suffix(".json")
+        piece.beside[aside] = json.dumps(document, indent=1).encode() + b"\n"
+
+    return Piece(
+        source=path,
+        target=Path(PARTITIONS, named, log),
+        flavour=Flavour.KAFKA,
+        blocks=blocks,
+        offsets=document["offsets"],
+    )
+
+
+def _blocks(
+    path: Path, base: int, piece: Piece, offsets: KafkaOffsets | None, document: dict[str, Any]
+) -> Iterator[bytes]:
+    """Yield the batches of data with Kafka's headers; `document` gets all else."""
+    aside: list[dict[str, Any]] = []
+    end = 0
+    with LogFile(path) as log:
+        for chunk in scan(log, base_offset=base):
+            end = chunk.end_position
+            if chunk.damage:
+                at, length = chunk.damage.position, chunk.damage.length
+                piece.damaged += 1
+                aside.append(_aside(at, log.read(at, length), None, 0))
+                continue
+            yield from _data(chunk, piece, offsets, log, aside)
+        document |= {"room": log.size - end, "batches": aside}
+
+
+def _data(
+    chunk: Chunk,
+    piece: Piece,
+    offsets: KafkaOffsets | None,
+    log: LogFile,
+    aside: list[dict[str, Any]],
+) -> Iterator[bytes]:
+    table = chunk.table
+    first = offsets.feed(table)[0] if offsets else table.base_offset
+    for row in range(len(table)):
+        at, size = int(table.position[row]), int(table.size[row])
+        kind, offset = int(table.batch_type[row]), int(first[row])
+        if kind != RAFT_DATA:
+            length = int(table.last_offset[row] - table.base_offset[row]) + 1
+            aside.append(_aside(at, log.read(at, size), kind, length if kind in FILTERED else 0))
+            piece.left_out += 1
+            continue
+        batch = bytearray(chunk.batch(row))
+        if len(batch) < size:
+            raise RefusedError(f"{log.path}: the batch at byte {at} is too large: {size:,} bytes")
+        if offset == NONE:
+            text = f"Raft's offsets go back at byte {at}, so that Kafka's are not known"
+            raise RefusedError(f"{log.path}: {text}")
+        _BASE_OFFSET.pack_into(batch, 0, offset)
+        piece.count(table, row, offset)
+        yield bytes(batch)
+
+
+def _aside(position: int, data: bytes, kind: int | None, filtered: int) -> dict[str, Any]:
+    """Return what is left out: bytes, type (None: damage), and offsets that are Raft's alone."""
+    return {
+        "position": position,
+        "type": kind,
+        "filtered": filtered,
+        "data": base64.b64encode(data).decode(),
+    }
