@@ -184,6 +184,8 @@ def _print(
                 printer.action(item)
             elif isinstance(item, PartitionForecast):
                 printer.partition(item)
+                if item.fix:
+                    summary.next.setdefault(item.fix)
                 partitions.append(replace(item, actions=_kept(item) if timing.policy else ()))
             else:
                 printer.problem(item)

@@ -46,6 +46,15 @@ SMALL_FILES = frozenset(
 """The areas of the text files beside the logs."""
 
 
+_REPAIRED = frozenset(
+    {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order",
+     "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
+     "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole", "segment/overlap",
+     "partition/orphan-index", "checkpoint/high-watermark-beyond-end"}
+)  # fmt: skip
+"""Damage that `recover --fill-from` may repair."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """A partition to be checked: what is known of it before its segments are."""
@@ -115,8 +124,25 @@ class Verification:
         with self._schedule:
             for item in self._all():
                 if self._is_wanted(item):
-                    self.summary.add(item)
-                    yield item
+                    told = self._with_repair(item)
+                    self.summary.add(told)
+                    if told is not item and isinstance(item, Finding) and item.next:
+                        self.summary.next.setdefault(item.next)
+                    yield told
+
+    def _with_repair(self, item: Item) -> Item:
+        """Return a finding with the command that repairs the log, if another copy is at hand."""
+        if len(self._paths) < 2 or isinstance(item, UnreadableError):
+            return item
+        if item.code not in _REPAIRED or not item.path or item.topic is None:
+            return item
+        from logtool.salvage import proposing
+
+        home = item.path.parent
+        if item.code == "checkpoint/high-watermark-beyond-end":
+            home = home / f"{item.topic}-{item.partition}"
+        command = proposing.repair(home, self._paths)
+        return replace(item, next=command) if command else item
 
     def _is_wanted(self, item: Item) -> bool:
         if not self._areas or isinstance(item, UnreadableError):

@@ -369,7 +369,8 @@ def _partition(obj: Object) -> str:
     elif obj["lost_acknowledged"]:
         verb = "LOSES" if obj["lost_bytes"] else "LACKS"
         parts.append(f"{verb} {text.count(obj['lost_acknowledged'], 'acknowledged offset')}")
-    return "\n".join([f"{name}: {', '.join(parts)}", *playback.lines(obj)])
+    fix = [f"  next      {text.escape(obj['fix'])}"] if obj["fix"] else []
+    return "\n".join([f"{name}: {', '.join(parts)}", *fix, *playback.lines(obj)])
 
 
 def _other_end(obj: Object) -> str:

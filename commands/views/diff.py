@@ -20,7 +20,7 @@ _PAIR = columns(
 )  # fmt: skip
 _PARTITION = keep(columns(
     "topic", "partition", "copies", "status", "diverges_at", "superset", "behind", "damaged",
-    "unfilled", "in_sync", "eligible",
+    "unfilled", "in_sync", "eligible", "fixes",
 ), "topic", "partition", "status", "diverges_at", "behind")  # fmt: skip
 _DAMAGE = columns("topic", "partition", "copy", "segment", "position", "length", "reason",
                   "first_offset", "last_offset", "filled_by")  # fmt: skip
@@ -150,7 +150,7 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
         line += f"; in sync by the metadata log: {nodes}"
     if obj["eligible"]:
         line += f"; eligible as leaders: {', '.join(map(str, obj['eligible']))}"
-    return line
+    return "\n  next: ".join([line, *map(text.escape, obj["fixes"])])
 
 
 def _copy(obj: Object) -> str:

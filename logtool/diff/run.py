@@ -119,9 +119,30 @@ class Comparison:
                 for copy in item:
                     keep(copy)
                 if item:
-                    yield replace(judge(item), standing=_standing(item[0], self._images))
+                    verdict = replace(judge(item), standing=_standing(item[0], self._images))
+                    yield replace(verdict, fixes=tuple(_fixes(verdict)))
         except OutOfTimeError:
             self.out_of_time = True
+
+
+def _fixes(verdict: Verdict) -> Iterator[str]:
+    """Yield the commands that repair copies that are damaged, or lack offsets in their middle."""
+    paths = {copy.label: Path(copy.path) for copy in verdict.copies}
+    hurt: dict[str, dict[Path, None]] = {}
+    for wound in verdict.wounds:
+        for label in (*wound.filled_by, *wound.partly_by):
+            hurt.setdefault(wound.copy.label, {}).setdefault(paths[label])
+    for pair in verdict.pairs:
+        sides = (pair.left, pair.right, pair.left_lacks), (pair.right, pair.left, pair.right_lacks)
+        for copy, other, lacks in sides if pair.diverges_at is None and pair.comparable else ():
+            if lacks.missing:
+                hurt.setdefault(copy.label, {}).setdefault(paths[other.label])
+    for label, others in hurt.items():
+        from logtool.salvage import proposing
+
+        command = proposing.repair(paths[label], list(others))
+        if command:
+            yield command
 
 
 def read_groups(

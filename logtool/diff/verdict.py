@@ -73,6 +73,8 @@ class Verdict:
     """Copies that end before another does which has the same up to there."""
     standing: Standing | None = None
     """None where no metadata log at hand knows the partition."""
+    fixes: tuple[str, ...] = ()
+    """The commands that repair damaged copies from others, where these are directories at hand."""
 
     @property
     def diverges_at(self) -> int | None:
@@ -115,6 +117,7 @@ class Verdict:
             "unfilled": self.unfilled,
             "in_sync": list(self.standing.in_sync) if self.standing else None,
             "eligible": list(self.standing.eligible) if self.standing else None,
+            "fixes": list(self.fixes),
         }
 
 

@@ -92,10 +92,20 @@ class Forecast:
                 else:
                     if isinstance(result, PartitionForecast):
                         self._loaded[request.path] = replace(result, actions=())
+                        result = self._with_fix(result)
                     yield result
         if self._given is None:
             yield from self._afterwards()
             yield from self._cleaned_twice()
+
+    def _with_fix(self, forecast: PartitionForecast) -> PartitionForecast:
+        """Return a forecast of a log that is damaged with the command that repairs it."""
+        if len(self._paths) < 2 or not forecast.is_damaged:
+            return forecast
+        from logtool.salvage import proposing
+
+        places = [path for path in self._paths if isinstance(path, Path)]
+        return replace(forecast, fix=proposing.repair(forecast.request.path, places))
 
     def _afterwards(self) -> Iterator[Action]:
         """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logtool.actions import Action, Kind, Loss
 from logtool.checks import host_limits
@@ -18,11 +18,13 @@ from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
-from logtool.salvage import replacing
-from logtool.salvage.parts import Reject
 from logtool.startup.assumed import Assumed
 from logtool.startup.rates import Stopwatch
 from logtool.startup.strays import Fate
+
+if TYPE_CHECKING:
+    from logtool.salvage.parts import Reject
+    from logtool.salvage.replacing import Replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ class PartitionForecast:
     rates: tuple[float, ...] = ()
     """Bytes a second at which each 4 MiB was loaded here."""
     actions: tuple[Action, ...] = ()
+    fix: str | None = None
+    """The command that repairs the log from another copy, where one is at hand."""
     other_end: int | None = 0
     """Where the log would end if offsets out of order were cut the other way: as a broker does
     where it is cut precisely, and the reverse. None where a broker would not load it."""
@@ -114,6 +118,17 @@ class PartitionForecast:
     def losses(self) -> list[Loss]:
         """Return what its actions lose."""
         return [action.loss for action in self.actions if action.loss]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Return whether its log is damaged, or lacks what it held."""
+        return any(
+            action.loss
+            or action.action == "lacks"
+            or (action.action == Kind.TRUNCATE and not action.loss.only_zeros)
+            or (action.action == "unnoticed" and action.path.suffix == ".log")
+            for action in self.actions
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
@@ -148,6 +163,7 @@ class PartitionForecast:
             "lost_records": sum(loss.records for loss in losses),
             "lost_bytes": sum(loss.bytes for loss in losses),
             "lost_acknowledged": self.lost_acknowledged,
+            "fix": self.fix,
         }
 
     def _playback_as_json(self) -> dict[str, Any] | None:
@@ -234,8 +250,10 @@ def forecast_partition(
 
 def _replaced(
     listed: partition.Partition, request: LoadRequest, on_bytes: Callable[[int], None]
-) -> replacing.Replaced:
+) -> "Replaced":
     """Return what becomes of a log whose damage is filled from other copies."""
+    from logtool.salvage import replacing
+
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
     wanted = replacing.Wanted(
         listed=listed,
@@ -246,7 +264,7 @@ def _replaced(
     return replacing.replaced(wanted, on_bytes)
 
 
-def _told(one: Reject) -> Action:
+def _told(one: "Reject") -> Action:
     """Say what becomes of one damaged range."""
     span = ""
     if one.first_offset is not None:

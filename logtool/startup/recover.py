@@ -29,7 +29,6 @@ from logtool.formats import clean_shutdown, offset_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading.loaded import Outcome
 from logtool.running.run import Run
-from logtool.salvage.run import not_there
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.home import Home, Points
@@ -93,7 +92,7 @@ class Recover:
     def __iter__(self) -> Iterator[Item]:
         opened = list(open_each(self.paths))
         self._check(opened)
-        yield from not_there(self.assumed.fill_from)
+        yield from _not_there(self.assumed.fill_from)
         self._ensemble = self._gather(opened)
         for given in opened:
             if isinstance(given, UnreadableError):
@@ -335,6 +334,14 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
         return (3 if action.path.name == FileKind.LEADER_EPOCH_CHECKPOINT.value else 1), 0
 
     return sorted(actions, key=turn)
+
+
+def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
+    """Yield which other copies cannot be looked at: nothing is filled from them."""
+    if fill_from:
+        from logtool.salvage.run import not_there
+
+        yield from not_there(fill_from)
 
 
 def _is_cut_anew(action: Action) -> bool:

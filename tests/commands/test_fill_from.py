@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -286,3 +287,54 @@ def test_options_that_do_not_go_with_it_are_refused(run, home, copy, words):
     result = run("recover", "--fill-from", copy, *words, home)
     assert result.status == 2
     assert "--fill-from goes with neither" in result.stderr
+
+
+@pytest.fixture
+def odd(home, open_dir):
+    """Return log dirs of two brokers whose names a shell must not see bare; one is damaged."""
+    mine, theirs = open_dir / "broker 1's", open_dir / "$(broker 2)"
+    home.rename(mine)
+    shutil.copytree(mine, theirs)
+    hit(mine)
+    return mine, theirs
+
+
+def followed(run, command, mine, theirs):
+    """Run what a command proposed, as a shell reads it."""
+    words = shlex.split(command)
+    assert words[:3] == ["logtool", "recover", "--apply"]
+    assert run(*words[1:]).status == 0
+    assert logs(mine) == logs(theirs)
+
+
+def test_verify_proposes_first_to_repair_the_log_from_a_copy_among_its_paths(run, odd):
+    result = run("verify", "-f", "ndjson", *odd)
+    (told,) = (one for one in result.of_type("finding") if one["code"] == "batch/crc")
+    (summary,) = result.of_type("summary")
+    assert summary["next"][0] == told["next"]
+    assert any(one.startswith("logtool dump") for one in summary["next"])
+    assert f"next: {told['next']}" in run("verify", *odd).stdout
+    assert run("verify", "-f", "ndjson", odd[0]).of_type("finding")[0]["next"] != told["next"]
+    followed(run, told["next"], *odd)
+
+
+def test_plan_proposes_to_repair_what_a_start_would_cut(run, odd):
+    set_offsets(odd[0] / POINTS, {("codec-none", 0): 0})
+    result = run("plan", "-f", "ndjson", *odd)
+    fixes = [one["fix"] for one in result.of_type("partition") if one["fix"]]
+    assert result.of_type("summary")[0]["next"][0] == fixes[0]
+    assert f"  next      {fixes[0]}" in run("plan", *odd).stdout
+    assert not any(one["fix"] for one in run("plan", "-f", "ndjson", odd[0]).of_type("partition"))
+    followed(run, fixes[0], *odd)
+
+
+def test_diff_proposes_to_repair_the_copy_that_is_damaged_or_lacks_a_segment(run, odd):
+    mine, theirs = odd
+    remove_file(mine / "small-segments-0" / f"{42:020d}.log")
+    result = run("diff", "-f", "ndjson", f"1={mine}", f"2={theirs}")
+    fixes = [fix for one in result.of_type("partition") for fix in one["fixes"]]
+    assert len(fixes) == 2
+    shown = run("diff", f"1={mine}", f"2={theirs}").stdout
+    assert all(f"  next: {fix}" in shown for fix in fixes)
+    assert run(*shlex.split(fixes[0])[1:]).status == 0
+    followed(run, fixes[1], mine, theirs)

@@ -100,6 +100,7 @@ INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "12-export-a-range": stopped,
     "13-offsets-of-groups": killed,
     "14-what-eats-the-disk": killed,
+    "15-replica-at-hand": corrupt_record,
 }
 """What each recipe, by its name, finds in the directory that it runs in."""
 
