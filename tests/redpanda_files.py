@@ -47,6 +47,18 @@ def sealed(data: bytes, at: int = 0) -> bytes:
     return data[:at] + crc + data[at + 4 :]
 
 
+def index(base: int, last: int, *entries: tuple[int, int]) -> bytes:
+    """Return a base index of version 9 with (relative offset, position) entries."""
+    count = len(entries)
+    blob = struct.pack("<IqqqqI", 0, base, last, START, START + 2, count)
+    blob += struct.pack(f"<{count}I", *(offset for offset, _ in entries))
+    blob += struct.pack(f"<I{count}I", count, *([2**31 + 2] * count))
+    blob += struct.pack(f"<I{count}Q", count, *(position for _, position in entries))
+    blob += struct.pack("<bbbBBQBb", 1, 1, 0, 0, 1, count, 0, 1)
+    front = struct.pack("<BBII", 9, 4, len(blob) + 8, len(blob))
+    return front + blob + struct.pack("<I", crc32c(blob))
+
+
 def log(first: int = 0, batches: int = 6, size: int = 80) -> bytes:
     """Return a configuration and batches of three records each."""
     parts = [batch(first, b"config", kind=CONFIGURATION)]

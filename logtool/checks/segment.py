@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+from logtool.checks.base_index import BaseIndexRules
 from logtool.checks.batches import with_next
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
@@ -22,7 +23,7 @@ __all__ = [
     "judge_indexes", "open_indexes", "vanished",
 ]  # fmt: skip
 
-R = TypeVar("R", OffsetIndexRules, TimeIndexRules)
+R = TypeVar("R", OffsetIndexRules, TimeIndexRules, BaseIndexRules)
 
 OnChunk = Callable[[walk.Chunk, Column | None], None]
 
@@ -34,6 +35,8 @@ class Indexes(NamedTuple):
 
     offset: OffsetIndexRules | None
     time: TimeIndexRules | None
+    base: BaseIndexRules | None = None
+    """Of Redpanda."""
 
 
 def check_segment(
@@ -60,12 +63,16 @@ def open_indexes(segment: Segment, report: SegmentReport) -> Indexes:
     return Indexes(
         _open(OffsetIndexRules, segment, FileKind.OFFSET_INDEX, report),
         _open(TimeIndexRules, segment, FileKind.TIME_INDEX, report),
+        _open(BaseIndexRules, segment, FileKind.REDPANDA_BASE_INDEX, report),
     )
 
 
 def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged: bool) -> None:
     """Report what is wrong with the indexes: against the log if that was `judged`, else alone."""
-    offset_rules, time_rules = indexes
+    offset_rules, time_rules, base_rules = indexes
+    if base_rules:
+        report.findings += base_rules.alone()
+        report.findings += base_rules.joined(report) if judged else ()
     if offset_rules and judged:
         entries = time_rules.entries if time_rules else 0
         report.findings += offset_rules.joined(

@@ -26,8 +26,8 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "txns",
-    "watermark",
+    "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan",
+    "rebuild-index", "txns", "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]

@@ -23,6 +23,7 @@ FIRST, SECOND = rp.log(0, 4), rp.log(13, 4)
 ROOM = bytes(9000)
 AT = rp.positions(FIRST)
 NAMES = "0-1-v1.log", "13-2-v1.log"
+INDEX = "0-1-v1.base_index"
 
 
 def flipped(data: bytes, at: int) -> bytes:
@@ -123,6 +124,25 @@ TABLE = [
         [("log/cannot-recover", "26-2-v1.log.bad_crc.tail.cannotrecover", None)], "bad_crc"),
     Row("an index without a segment", write("99-2-v1.base_index", b""),
         [("partition/orphan-index", "99-2-v1.base_index", None)]),
+    Row("an index", write(INDEX, rp.index(0, 12, (0, 0), (4, AT[2]))), []),
+    Row("an old index of the last segment", write("13-2-v1.base_index", rp.index(13, 14, (0, 0))),
+        []),
+    Row("an index of another checksum", write(INDEX, flipped(rp.index(0, 12, (0, 0)), 30)),
+        [("base-index/unreadable", INDEX, 0)]),
+    Row("an empty index", write(INDEX, b""), [("base-index/unreadable", INDEX, 0)]),
+    Row("an index of version 2", write(INDEX, b"\2" + rp.index(0, 12, (0, 0))[1:]),
+        [("base-index/unreadable", INDEX, 0)]),
+    Row("an index that leads into a batch", write(INDEX, rp.index(0, 12, (0, 0), (4, AT[2] + 1))),
+        [("base-index/not-a-batch", INDEX, 54)]),
+    Row("an index with another offset", write(INDEX, rp.index(0, 12, (0, 0), (5, AT[2]))),
+        [("base-index/not-a-batch", INDEX, 54)]),
+    Row("an index that falls", write(INDEX, rp.index(0, 12, (4, AT[2]), (0, 0))),
+        [("base-index/order", INDEX, 54), ("base-index/order", INDEX, 54)]),
+    Row("an index of a longer segment", write(INDEX, rp.index(0, 15, (0, 0))),
+        [("base-index/max-offset", INDEX, None)]),
+    Row("an index with offsets modulo 2^32",
+        write("13-2-v1.base_index", rp.index(0, 25, (13, 0), (17, AT[2]))),
+        [("base-index/wrapped", "13-2-v1.base_index", None)]),
     Row("a stranger", write("notes.txt", b"x"), [("partition/unknown-file", "notes.txt", None)]),
     Row("files that belong there",
         both(write("snapshot", b"x"), write("tx.snapshot", b"x"), write("abort.idx.1.9", b"x")),
