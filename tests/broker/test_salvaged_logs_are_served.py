@@ -1,8 +1,9 @@
-"""Damaged logs that were salvaged, served by a broker: consumers read all that was promised.
+"""Damaged logs that were salvaged or repaired, served by a broker: consumers read what is promised.
 
-Every partition of a log dir is damaged by a seed. What is saved takes the place of the old
-directories; a broker loads it without a marker, and a consumer of each partition gets the records
-of the batches that were not damaged, and no other.
+Every partition of a log dir is damaged by a seed. Every second topic is repaired in place from an
+undamaged copy. Of the others, what is saved takes the place of the old directories. A broker loads
+all of it without a marker. A consumer of each repaired partition gets every record, and of each
+other one those of the batches that were not damaged, and no other.
 """
 
 from __future__ import annotations
@@ -52,10 +53,45 @@ def damage(log_dir: Path, seed: int) -> set[bytes]:
     return sound
 
 
-def salvage(log_dir: Path, work: Path) -> dict[Place, list[int]]:
+def repair(log_dir: Path, original: Path) -> dict[Place, list[int]]:
+    """Repair every second topic from the original; returns all offsets of its partitions."""
+    starts: dict[Place, int] = {}
+    for folder in partitions(log_dir):
+        topic, _, digits = folder.name.rpartition("-")
+        if not topic.startswith("__"):
+            starts[topic, int(digits)] = 0
+    topics = sorted({topic for topic, _ in starts})[::2]
+    words = [word for topic in topics for word in ("--topic", topic)]
+    said = logtool("recover", "--apply", "--fill-from", original, *words, log_dir)
+    assert not any(obj.get("action") in ("unfilled", "truncate") for obj in said)
+    places = [place for place in starts if place[0] in topics]
+    for told in (obj for obj in said if obj["type"] == "partition"):
+        place = str(told["topic"]), int(str(told["partition"]))
+        starts[place] = int(str(told["log_start_offset"]))
+    for name in (f"{topic}-{number}" for topic, number in places):
+        for log in (original / name).glob("*.log"):
+            assert (log_dir / name / log.name).read_bytes() == log.read_bytes()
+    return offsets(original, {place: starts[place] for place in places})
+
+
+def offsets(home: Path, starts: dict[Place, int]) -> dict[Place, list[int]]:
+    """Return the offsets of all records from the given starts on."""
+    found: dict[Place, list[int]] = {place: [] for place in starts}
+    words = [
+        word for topic in sorted({place[0] for place in starts}) for word in ("--topic", topic)
+    ]
+    for obj in logtool("dump", "--records", "--values", "len", *words, home):
+        if obj["type"] == "record" and not obj["control"]:
+            place, offset = (str(obj["topic"]), int(str(obj["partition"]))), int(str(obj["offset"]))
+            found[place] += [offset] if offset >= starts[place] else []
+    return found
+
+
+def salvage(log_dir: Path, work: Path, repaired: set[str]) -> dict[Place, list[int]]:
     """Put what is saved in the place of the partitions; returns the offsets promised of each."""
     saved = work / "saved"
-    said = logtool("salvage", "--output", saved, "--exclude-topic", "__*", log_dir)
+    away = [word for topic in ("__*", *sorted(repaired)) for word in ("--exclude-topic", topic)]
+    said = logtool("salvage", "--output", saved, *away, log_dir)
     starts: dict[Place, int] = {}
     for told in (obj for obj in said if obj["type"] == "partition"):
         folder = Path(str(told["target"]))
@@ -63,13 +99,8 @@ def salvage(log_dir: Path, work: Path) -> dict[Place, list[int]]:
         shutil.copytree(folder, log_dir / folder.name)
         place = str(told["topic"]), int(str(told["partition"]))
         starts[place] = int(str(told["log_start_offset"]))
-    promised: dict[Place, list[int]] = {place: [] for place in starts}
-    for obj in logtool("dump", "--records", "--values", "len", saved / "partitions"):
-        if obj["type"] == "record" and not obj["control"]:
-            place, offset = (str(obj["topic"]), int(str(obj["partition"]))), int(str(obj["offset"]))
-            promised[place] += [offset] if offset >= starts[place] else []
     (log_dir / ".kafka_cleanshutdown").unlink(missing_ok=True)
-    return promised
+    return offsets(saved / "partitions", starts)
 
 
 def held(log_dir: Path, sound: set[bytes], promised: dict[Place, list[int]]) -> None:
@@ -90,12 +121,17 @@ def served(broker: Broker, promised: dict[Place, list[int]]) -> None:
         assert [record[0] for record in found[place]] == offsets, place
 
 
-def test_a_broker_serves_what_was_saved(copy_of: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_broker_serves_what_was_saved_or_repaired(
+    copy_of: Callable[[str], Path], tmp_path: Path
+) -> None:
     version = runnable(KAFKA_4)
     log_dir = copy_of(f"{version}/clean")
+    original = shutil.copytree(log_dir, tmp_path / "original")
     sound = damage(log_dir, 7)
-    promised = salvage(log_dir, tmp_path)
+    repaired = repair(log_dir, original)
+    promised = salvage(log_dir, tmp_path, {topic for topic, _ in repaired})
     held(log_dir, sound, promised)
+    promised |= repaired
     with Broker(version, [log_dir], CONFIG) as broker:
         broker.start()
         served(broker, promised)
