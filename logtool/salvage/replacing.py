@@ -41,6 +41,7 @@ from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.run import bounded
 from logtool.salvage.sources import Source, copies
 from logtool.segment import walk
+from logtool.segment.walk import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +251,15 @@ class _Held:
     def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
         """Return why batches that are proved to be of the log do not fill a hole after all."""
         size = sum(int(one.table.size.sum()) for one in chosen)
-        if size == sum(one.length for one in hole.rejects):
+        damaged = sum(one.length for one in hole.rejects)
+        if size == damaged:
             return None
-        if _joins(hole, chosen) and all(map(_is_dense, self.own)):
-            return None
-        if self._same_around(hole, copy):
-            return None
-        if any(one.torn for one in chosen):
+        if any(one.torn for one in chosen) or _is_damaged(copy, hole):
             return "that copy is damaged there, too"
+        if all(map(_is_dense, self.own)):
+            return None if _joins(hole, chosen) else "that copy lacks offsets there, too"
+        if size >= damaged and self._same_around(hole, copy):
+            return None
         return (
             "that copy lacks offsets there, or was cleaned at another time: its batches are "
             "not as long as what is damaged"
@@ -284,20 +286,40 @@ def _joins(hole: Hole, chosen: Sequence[Stretch]) -> bool:
     return hole.behind is None or at == hole.behind.base_offset
 
 
+def _is_damaged(copy: Partition, hole: Hole) -> bool:
+    """Return whether a copy is damaged between the batches around a hole."""
+    low = hole.before.last_offset if hole.before else -1
+    high = hole.behind.base_offset if hole.behind else 2**63 - 1
+    end, torn = -1, False
+    for chunk in _chunks(copy, low, high):
+        if chunk.damage:
+            torn = True
+            continue
+        if torn and end < high and int(chunk.table.base_offset[0]) > low + 1:
+            return True
+        end, torn = int(chunk.table.last_offset[-1]), False
+    return torn and hole.behind is not None and end < high
+
+
 def _holds(copy: Partition, extent: Extent) -> bool:
     """Return whether a copy has as many batches, and bytes, of the offsets of an extent."""
     low, high = extent.first.base_offset, extent.last.last_offset
     batches = size = 0
+    for chunk in _chunks(copy, low, high):
+        table = chunk.table
+        rows = (table.last_offset >= low) & (table.base_offset <= high)
+        batches, size = batches + int(rows.sum()), size + int(table.size[rows].sum())
+    return (batches, size) == (extent.batches, extent.size)
+
+
+def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
+    """Yield what is in the segments of a copy that may hold offsets of a range."""
     for segment in copy.segments:
         beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
         if beyond or segment.base_offset > high:
             continue
         with segment.log.open() as log:
-            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
-                table = chunk.table
-                rows = (table.last_offset >= low) & (table.base_offset <= high)
-                batches, size = batches + int(rows.sum()), size + int(table.size[rows].sum())
-    return (batches, size) == (extent.batches, extent.size)
+            yield from walk.scan(log, base_offset=segment.base_offset, payload=False)
 
 
 class _Assembly:

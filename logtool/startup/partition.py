@@ -195,7 +195,7 @@ def forecast_partition(
         listed = partition.read(request.path) if listed is None else listed
         assumed = request.assumed
         strategy = trust if assumed.trust else supplement if assumed.supplement else load
-        if assumed.fill_from:
+        if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
             new = _replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
             done = [_told(one) for one in new.told]

@@ -145,6 +145,50 @@ def test_a_copy_that_is_damaged_at_the_same_place_fills_nothing_and_the_loss_nee
     assert len(batches(home / NAME / LOG)) == 9
 
 
+def test_a_copy_with_a_part_of_what_is_damaged_does_not_pass_for_the_whole(run, home, copy):
+    at, end = (batches(home / NAME / LOG)[number][0] for number in (9, 12))
+    damage_file(home / NAME / LOG, overwrite, at, bytes(end - at))
+    hit(copy, number=10)
+    assert "that copy is damaged there, too" in unfilled(run, home, copy)
+
+    sound = [data for number, (_, data) in enumerate(batches(copy / NAME / LOG)) if number != 9]
+    (copy / NAME / LOG).write_bytes(b"".join(sound))
+    assert "that copy lacks offsets there, too" in unfilled(run, home, copy)
+
+
+def without(folder, *numbers):
+    """Let a log lack some of its batches, as a cleaned one does."""
+    sound = batches(folder / LOG)
+    kept = [data for number, (_, data) in enumerate(sound) if number not in numbers]
+    (folder / LOG).write_bytes(b"".join(kept))
+
+
+def test_a_compacted_log_is_filled_from_a_copy_that_was_cleaned_alike_and_from_no_other(
+    run, home, copy, open_dir
+):
+    other = shutil.copytree(copy, open_dir / "other")
+    for folder in (home / NAME, other / NAME):
+        without(folder, 4)
+    without(copy / NAME, 4, 9)
+    log = home / NAME / LOG
+    at, end = (batches(log)[number][0] for number in (8, 10))
+    damage_file(log, overwrite, at, bytes(end - at))
+
+    assert "cleaned at another time" in unfilled(run, home, copy)
+    log.write_bytes(log.read_bytes()[:at] + log.read_bytes()[end - 7 :])
+    assert run("recover", "--apply", "--fill-from", other, home).status == 0
+    assert log.read_bytes() == (other / NAME / LOG).read_bytes()
+
+
+def test_a_directory_that_waits_for_its_deletion_is_not_filled(run, home, copy):
+    hit(home)
+    gone = home / f"{NAME}.{'0' * 32}-delete"
+    (home / NAME).rename(gone)
+    before = logs(home)
+    assert run("recover", "--apply", "--fill-from", copy, home).status in (0, 1)
+    assert logs(home) == before
+
+
 def test_what_can_be_filled_is_although_the_rest_is_cut(run, home, copy):
     set_offsets(home / POINTS, {("codec-none", 0): 0})
     sound = batches(home / NAME / LOG)
@@ -207,7 +251,7 @@ def has_none(copy):
         (other_cluster, "is of another cluster: another"),
         (later_start, "that copy begins at offset"),
         (cleaned, "not the same in that copy"),
-        (cleaned_inside, "cleaned at another time"),
+        (cleaned_inside, "that copy lacks offsets there, too"),
         (is_itself, "is the damaged log itself"),
         (has_none, f"holds no {NAME}"),
     ],
