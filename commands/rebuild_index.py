@@ -87,10 +87,10 @@ def rebuild_index(
     next snapshot that is sound.
 
     Producer snapshots are built where they are bad, and where they are missing although a broker
-    would have them: at the base of the last two segments, and at the end of a log that was stopped
-    in order. With --snapshot-every there are more, for 'logtool recover'; a broker deletes those at
-    no base of a segment, but for the newest one behind the last base. A bad snapshot outside of the
-    log is removed. A transaction index is made only where a transaction was aborted.
+    would have them: at the base of the last two segments, and at the end of a log stopped in order.
+    With --snapshot-every there are more, for 'logtool recover'; a broker deletes those at no base
+    of a segment, but for the newest one behind the last base. A bad snapshot outside of the log is
+    removed. A transaction index is made only after an abort. Of Redpanda: base indexes.
 
     With --apply it takes Kafka's own lock and keeps what it replaces in an undo directory beside
     the log dir. If it is killed, the same command finishes the work, or 'logtool undo' puts

@@ -18,6 +18,7 @@ from logtool.formats.record_batch import CODEC_MASK, CONTROL, TIMESTAMP_TYPE, TR
 from logtool.formats.redpanda import base_index, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex, Unreadable
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
+from logtool.segment.base_index_building import header_of
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.kafka_offsets import KafkaOffsets
 from logtool.segment.walk import Chunk
@@ -97,21 +98,7 @@ def _reason(damage: Damage) -> str:
 def _batch(batch: dict[str, int], term: int, first: int | None, last: int | None) -> Object:
     attributes = batch["attributes"]
     by_broker = bool(attributes & TIMESTAMP_TYPE)
-    header = record_batch.Header(
-        header_crc=0,
-        size=batch["size"],
-        base_offset=batch["base_offset"],
-        type=batch["batch_type"],
-        crc=batch["crc"],
-        attributes=attributes,
-        last_offset_delta=batch["last_offset"] - batch["base_offset"],
-        base_timestamp=batch["base_timestamp"],
-        max_timestamp=batch["max_timestamp"],
-        producer_id=batch["producer_id"],
-        producer_epoch=batch["producer_epoch"],
-        base_sequence=batch["base_sequence"],
-        record_count=batch["record_count"],
-    )
+    header = header_of(batch)
     return {
         "position": batch["position"],
         "size": header.size,
@@ -135,8 +122,7 @@ def _batch(batch: dict[str, int], term: int, first: int | None, last: int | None
         "control": bool(attributes & CONTROL),
         "attributes": attributes,
         "crc": header.crc,
-        # The batch is sound: it is what is stored.
-        "header_crc": record_batch.header_crc(header),
+        "header_crc": header.header_crc,
     }
 
 

@@ -13,7 +13,7 @@ from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
 from logtool.loading.segments import NEWEST
-from logtool.rebuild import building
+from logtool.rebuild import building, redpanda
 from logtool.rebuild import scope as scopes
 from logtool.rebuild.building import Built, Piece
 from logtool.rebuild.scope import Indexing, Scope
@@ -49,11 +49,17 @@ class Rebuild:
     summary: Summary = field(default_factory=Summary)
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
+    in_place: bool = True
+    """Whether all that is to be done could be done in place; not so of Redpanda."""
 
     def __iter__(self) -> Iterator[Item]:
         given: dict[Path, tuple[Path, list[Scope | None]]] = {}
+        redpanda_paths: dict[Path, None] = {}
         for path in self.paths:
             try:
+                if redpanda.is_one(path):
+                    redpanda_paths.setdefault(path)
+                    continue
                 log_dir, scope = scopes.scope_of(path)
             except UnreadableError as error:
                 yield error
@@ -63,7 +69,9 @@ class Rebuild:
             raise UsageError("--undo-dir is for one log dir; give paths in one")
         output = Output(self.consent.output) if self.consent.output else None
         if output:
-            output.check(list(given))
+            output.check([*given, *(redpanda.top_of(path) for path in redpanda_paths)])
+        for path in redpanda_paths:
+            yield from self._redpanda(path, output)
         for log_dir, chosen in given.values():
             try:
                 with apply.locked(log_dir) if self.consent.apply else nullcontext():
@@ -72,6 +80,25 @@ class Rebuild:
                 yield error
             if self.summary.out_of_budget:
                 return
+
+    def _redpanda(self, path: Path, output: Output | None) -> Iterator[Item]:
+        """Yield what is to be done with base indexes; in place nothing is changed."""
+        self.in_place = False
+        if self.consent.apply:
+            text = "is of Redpanda, where nothing is changed in place; give --output instead"
+            yield RefusedError(f"{path}: {text}")
+            return
+        try:
+            for listed, only in redpanda.partitions(path, self.selection):
+                self.summary.partitions += 1
+                self.summary.segments += len(listed.segments)
+                for item in redpanda.actions(listed, everything=self.wanted.everything, only=only):
+                    if output and isinstance(item, Action):
+                        yield from output.take([item])
+                    else:
+                        yield item
+        except (RefusedError, UnreadableError) as error:
+            yield error
 
     def _log_dir(
         self, log_dir: Path, chosen: list[Scope | None], output: Output | None

@@ -9,13 +9,15 @@ made here, too. Source: ``storage/index_state.cc`` (``maybe_index``), ``storage/
 later. There was no real index beside its real segment to hold this against.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from logtool.formats.record_batch import CONTROL
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import TIME_OFFSET, Entries, Flags
 from logtool.formats.redpanda.offset_translation import FILTERED
-from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType, Header
+from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType, Header, header_crc
 
 STEP = 32 * 1024
 """Bytes of batches between two entries."""
@@ -96,6 +98,26 @@ class Builder:
             flags=flags,
         )
         return base_index.encode(index)
+
+
+def header_of(fields: dict[str, int]) -> Header:
+    """Return the header of a sound batch from its row in the table of a scan."""
+    header = Header(
+        header_crc=0,
+        size=fields["size"],
+        base_offset=fields["base_offset"],
+        type=fields["batch_type"],
+        crc=fields["crc"],
+        attributes=fields["attributes"],
+        last_offset_delta=fields["last_offset"] - fields["base_offset"],
+        base_timestamp=fields["base_timestamp"],
+        max_timestamp=fields["max_timestamp"],
+        producer_id=fields["producer_id"],
+        producer_epoch=fields["producer_epoch"],
+        base_sequence=fields["base_sequence"],
+        record_count=fields["record_count"],
+    )
+    return replace(header, header_crc=header_crc(header))
 
 
 def _relative(delta: int) -> int:

@@ -201,9 +201,76 @@ def test_a_large_segment_is_dumped_without_being_held(run, tmp_path):
     assert len(of("entry", result)) == 51
 
 
-@pytest.mark.parametrize("command", ["plan", "salvage", "rebuild-index", "groups"])
+@pytest.mark.parametrize("command", ["plan", "salvage", "recover", "groups"])
 def test_what_cannot_be_done_yet_is_refused(run, rfc, tmp_path, command):
     more = ["--output", tmp_path / "saved"] if command == "salvage" else []
     result = run(command, *more, rfc)
     assert result.status == 4
     assert "it is of Redpanda, which this command does not read" in result.stderr
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Path:
+    """Return a partition of three segments: a bad index, a sound one, and none yet."""
+    first, second, last = rp.log(0, 4), rp.log(13, 4), rp.log(26, 4)
+    folder = rp.data_dir(
+        tmp_path, {"0-1-v1.log": first, "13-1-v1.log": second + bytes(99), "26-2-v1.log": last}
+    )
+    (folder / "0-1-v1.base_index").write_bytes(rp.index(0, 12, (0, 0))[:-1])
+    (folder / "13-1-v1.base_index").write_bytes(rp.index(13, 25, (0, 0)))
+    return folder
+
+
+def test_rebuild_index_builds_base_indexes_that_are_bad_or_missing(run, indexed, tmp_path):
+    planned = run("rebuild-index", "-f", "ndjson", indexed)
+    assert planned.status == 1
+    assert [Path(one["path"]).name for one in of("action", planned)] == ["0-1-v1.base_index"]
+    (indexed / "13-1-v1.base_index").unlink()
+
+    output = tmp_path / "out" / "new"
+    output.parent.mkdir()
+    result = run("rebuild-index", "--output", output, "-f", "ndjson", indexed.parents[2])
+
+    assert result.status == 0, result.stderr
+    built = {path.name: path.read_bytes() for path in (output / "0_22").iterdir()}
+    assert sorted(built) == ["0-1-v1.base_index", "13-1-v1.base_index"]
+    for name, content in built.items():
+        (indexed / name).write_bytes(content)
+    assert run("verify", indexed).status == 0
+    assert run("rebuild-index", indexed).status == 0
+
+
+def test_a_base_index_ends_where_the_segment_is_damaged(run, indexed, tmp_path):
+    log = indexed / "0-1-v1.log"
+    data = bytearray(log.read_bytes())
+    data[rp.positions(bytes(data))[2] + 99] ^= 1
+    log.write_bytes(bytes(data))
+    (indexed / "0-1-v1.base_index").unlink()
+    output = tmp_path / "out" / "new"
+    output.parent.mkdir()
+
+    run("rebuild-index", "--output", output, indexed / "0-1-v1.base_index")
+
+    index = base_index.parse((output / "0_22" / "0-1-v1.base_index").read_bytes())
+    assert index.max_offset == 3
+    assert [path.name for path in (output / "0_22").iterdir()] == ["0-1-v1.base_index"]
+
+
+def test_base_indexes_are_not_changed_in_place(run, indexed):
+    result = run("rebuild-index", "--apply", indexed)
+    assert result.status == 5
+    assert "nothing is changed in place" in result.stderr
+
+
+def test_an_index_is_the_same_whichever_way_it_is_made(run, indexed, tmp_path):
+    there, back = tmp_path / "out" / "kafka", tmp_path / "out" / "back"
+    there.parent.mkdir()
+    run("convert", "--to", "kafka", "--output", there, indexed)
+    run("convert", "--to", "redpanda", "--output", back, there / "partitions" / "orders-0")
+    run("rebuild-index", "--all", "--output", tmp_path / "out" / "built", indexed)
+
+    made = tmp_path / "out" / "back/kafka/orders/0_22"
+    built = list((tmp_path / "out" / "built/0_22").iterdir())
+    assert len(built) == 3
+    for path in built:
+        assert path.read_bytes() == (made / path.name).read_bytes()

@@ -1,0 +1,128 @@
+"""The base indexes of a partition of Redpanda, as a start makes them when it replays a segment.
+
+An index is made anew where it is bad, and where it is missing behind a segment that is not the
+last: the last one has none while it is open. It ends where the segment has damage, as it does after
+the start has cut the segment there.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from logtool.actions import Action, Change, Kind, Stamp
+from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
+from logtool.checks.segment import check_segment
+from logtool.disk import log_dir, partition, redpanda_dir
+from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.partition import Partition, Segment
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.names import FileKind
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE
+from logtool.segment.base_index_building import Builder, header_of
+from logtool.segment.walk import scan
+
+_INDEX = FileKind.REDPANDA_BASE_INDEX
+_AREA = "base-index/"
+_LEGAL = "base-index/wrapped"
+
+
+def is_one(path: Path) -> bool:
+    """Return whether a path is of Redpanda; an index that is missing may be named, too."""
+    if redpanda_dir.place(path):
+        return True
+    with suppress(UnreadableError):
+        return log_dir.is_redpanda(path)
+    return False
+
+
+def top_of(path: Path) -> Path:
+    """Return a directory in which no output may lie: what was given, or where it stands."""
+    return path.absolute().parent if redpanda_dir.place(path) else path
+
+
+def partitions(path: Path, selection: Selection) -> Iterator[tuple[Partition, Path | None]]:
+    """Yield the partitions that a path stands for, and the one file of it that is meant, if any."""
+    if redpanda_dir.place(path):
+        yield partition.read(path.parent), path
+    elif log_dir.classify(path, redpanda=True) is PathKind.PARTITION_DIR:
+        yield partition.read(path), None
+    else:
+        for folder, directory in log_dir.read(path).partitions:
+            if selection.takes(directory):
+                yield partition.read(folder), None
+
+
+def actions(
+    listed: Partition, *, everything: bool, only: Path | None = None
+) -> Iterator[Action | UnreadableError]:
+    """Yield what is to be done with the indexes of a partition; `only` is one segment or index."""
+    all_data = listed.path.absolute().parent.parent.name != KAFKA_NAMESPACE
+    tasks = plan(listed, CheckRequest())
+    reports = [check_segment(task) for task in tasks]
+    items = list(check_partition(listed, CheckRequest(), PartitionFacts(), reports))
+    yield from (item for item in items if isinstance(item, UnreadableError))
+    faults = {
+        item.path: item.message
+        for item in items
+        if isinstance(item, Finding) and item.code.startswith(_AREA) and item.code != _LEGAL
+    }
+    for segment in listed.segments:
+        path = segment.log.path.with_suffix(".base_index")
+        if only is not None and only.name not in (path.name, segment.log.path.name):
+            continue
+        file = segment.indexes.get(_INDEX)
+        why = faults.get(path)
+        if file is None and (everything or only or not segment.is_active):
+            why = "there is no index"
+        elif why is None and (everything or only):
+            why = "asked for"
+        if why is not None:
+            yield from _made(listed, segment, path, why, all_data=all_data)
+
+
+def _made(
+    listed: Partition, segment: Segment, path: Path, why: str, *, all_data: bool
+) -> Iterator[Action | UnreadableError]:
+    try:
+        content, damage = _content(segment, all_data=all_data)
+        file = segment.indexes.get(_INDEX)
+        if file is not None:
+            with file.open() as opened:
+                if opened.read(0, file.size) == content:
+                    return
+    except UnreadableError as error:
+        yield error
+        return
+    if damage:
+        why += f"; reaches up to {damage}"
+    change = Change(
+        kind=Kind.REPLACE if file else Kind.CREATE,
+        path=path,
+        seen=Stamp(file.size, file.mtime_ns) if file else None,
+        content=content,
+    )
+    yield Action(
+        action=change.kind,
+        path=path,
+        reason=why,
+        length=len(content),
+        change=change,
+        topic=listed.topic,
+        partition=listed.number,
+        segment=segment.base_offset,
+    )
+
+
+def _content(segment: Segment, *, all_data: bool) -> tuple[bytes, str]:
+    """Return the index of a segment up to its first damage, and what that is."""
+    builder = Builder(segment.base_offset, all_data=all_data)
+    with segment.log.open() as log:
+        for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+            if chunk.damage:
+                text = f"byte {chunk.damage.position} of {log.size}: {chunk.damage.message}"
+                return builder.finish(), text
+            for row in range(len(chunk.table)):
+                fields = chunk.table.row(row)
+                builder.add(fields["position"], header_of(fields))
+    return builder.finish(), ""
