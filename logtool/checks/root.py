@@ -25,7 +25,8 @@ def check_in_use(root: DataDir) -> Iterator[Finding]:
     if holder:
         who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
         name = f" ({holder.command})" if holder.command else ""
-        text = f"{who}{name} holds its .lock: files may change while they are read"
+        lock = "pid.lock" if root.is_redpanda else ".lock"
+        text = f"{who}{name} holds its {lock}: files may change while they are read"
         yield Finding("data-dir/in-use", text, path=root.path)
 
 

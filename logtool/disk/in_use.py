@@ -11,6 +11,7 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
+from logtool.formats.redpanda.names import LOCK as REDPANDA_LOCK
 
 # struct flock of Linux on 64-bit machines: type, whence, start, length, pid.
 _FLOCK = struct.Struct("hhqqi4x")
@@ -29,7 +30,7 @@ class Holder:
 
 
 def holder(log_dir: Path) -> Holder | None:
-    """Return who holds the ``.lock`` of `log_dir`, or None.
+    """Return who holds the ``.lock`` of `log_dir`, or the ``pid.lock`` of Redpanda, or None.
 
     Kafka's ``FileLock`` is a POSIX record lock, so the question is F_GETLK; the file itself stays
     behind after a kill and proves nothing. A lock of this very process is nobody's; to look at the
@@ -37,8 +38,12 @@ def holder(log_dir: Path) -> Holder | None:
     """
     if is_held_here(log_dir):
         return None
+    return _holder(log_dir / FileKind.LOCK.value) or _holder(log_dir / REDPANDA_LOCK)
+
+
+def _holder(lock: Path) -> Holder | None:
     try:
-        fd = files.open_readonly(log_dir / FileKind.LOCK.value)
+        fd = files.open_readonly(lock)
     except UnreadableError:
         return None
     try:

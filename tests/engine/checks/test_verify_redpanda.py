@@ -4,6 +4,8 @@ The files come from a writer that shares nothing with the reader (`redpanda_file
 """
 
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +189,21 @@ def test_any_level_of_a_data_directory_can_be_given(tmp_path):
     folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: flipped(SECOND, AT[1] + 99)})
     for path in (folder.parents[2], folder.parents[1], folder.parents[0], folder, folder / NEXT):
         assert verify(path).codes == Counter(["batch/crc"]), path
+
+
+def test_a_broker_that_runs_is_told_by_its_lock(tmp_path):
+    folder = rp.data_dir(tmp_path, {LOG: FIRST})
+    code = "import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
+    code += "print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, folder.parents[2] / "pid.lock"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as broker:  # fmt: skip
+        assert broker.stdout and broker.stdout.readline() == "held\n"
+        told = verify(folder.parents[2]).one("data-dir/in-use")
+        broker.communicate()
+    assert f"process {broker.pid}" in told.message and "pid.lock" in told.message
+    assert verify(folder.parents[2]).findings == []
 
 
 def test_the_first_line_names_the_flavour(tmp_path, run_verify):
