@@ -67,7 +67,8 @@ def diff(
     sound; also who is in sync or eligible, by the newest metadata log among the DIRs. A copy is
     called by its node id, from ID=DIR or meta.properties, else by its path. Partition dirs are
     taken for copies of one partition, whatever they are called. Partitions that are the same
-    everywhere are shown with -v only.
+    everywhere are shown with -v only. If a copy is damaged where another is sound, the command that
+    repairs it from there (logtool recover --fill-from) comes first.
 
     If one of two copies is merely shorter, they do not contradict each other, and the exit status
     is 0. Before you delete a copy, ask with --identical: then all copies must have the same

@@ -93,10 +93,10 @@ def plan(
     broker does not notice, and what stops the start. A partition dir is judged by the checkpoints
     of the log dir that holds it.
 
-    Log dirs given together are those of one broker. The metadata log in one of them says for all of
-    them which partitions are stray and which settings the topics have. A meta.properties that does
-    not fit the others, a partition in two log dirs, or a copy on its way from one to another is
-    judged as the start judges it. The last lines say what depends on a log dir that was not given.
+    Log dirs given together are those of one broker. The metadata log in one of them says which
+    partitions are stray and which settings the topics have. A meta.properties that does not fit the
+    others, a partition in two log dirs (if one is damaged, its repair from the other is proposed),
+    or a copy on its way is judged as the start judges it. The last lines say what is not known.
 
     The time is a range, with one thread for each log: from reading at the fastest rate measured
     here while the logs were loaded to reading at the slowest, or at that of the disk where the logs

@@ -93,8 +93,8 @@ def verify(
     With --engine spark the executors of a Spark cluster do the work, and find the same in the same
     order. It needs pip install 'kafka-logtool[spark]' and Java 17.
 
-    Writes nothing and needs no broker. While a broker runs, the newest data may look torn, which is
-    reported as info. The signal SIGUSR1 makes it print how far it is.
+    Writes nothing and needs no broker. While one runs, new data may look torn (info). SIGUSR1 makes
+    it say how far it is. If a PATH holds a copy of a damaged log, its repair is proposed first.
 
     Examples:
       logtool verify /var/lib/kafka/data
