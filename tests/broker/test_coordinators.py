@@ -62,7 +62,7 @@ def described(bootstrap: str, name: str, patience: Path) -> dict[str, str]:
 
 
 def wait_for_state(cluster: Cluster, name: str, state: str, committed: int) -> None:
-    """Wait until the coordinator's disk says so of a transactional id; the error tells what it says."""
+    """Wait until the coordinator's disk says so; if it never does, the error has what it says."""
     from broker import workloads
 
     seen: list[object] = []
