@@ -88,8 +88,8 @@ def groups(
 ) -> None:
     """Show groups, their members, committed offsets and lag as __consumer_offsets has them.
 
-    Reads the partitions of __consumer_offsets in the log dirs, or partition dirs of it, and replays
-    them as their coordinator does: the last commit of a partition counts, a tombstone removes it,
+    Reads the partitions of __consumer_offsets in log dirs of one cluster, or its partition dirs, and
+    replays them as their coordinator does: the last commit of a partition counts, a tombstone removes it,
     and a commit in a transaction counts once the transaction is committed. Lag is counted to the
     log end and to the last stable offset of the partitions that lie in the same log dirs. --topic,
     --exclude-topic and --partition choose among the partitions that offsets are committed for.

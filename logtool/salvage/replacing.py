@@ -21,13 +21,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.disk import files, partition
+from logtool.disk import cluster, files, partition
 from logtool.disk import joined as made
 from logtool.disk.joined import Joined, Piece
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import (
-    meta_properties,
     names,
     offset_checkpoint,
     offset_index,
@@ -207,7 +206,7 @@ def _not_of_this(ours: Partition, path: Path) -> str | None:
     try:
         copy = partition.read(path)
         ids = [_topic_id(one) for one in (ours, copy)]
-        clusters = [_cluster(one.path) for one in (ours, copy)]
+        clusters = [cluster.read_id(one.path.resolve().parent) for one in (ours, copy)]
     except UnreadableError as error:
         return f"cannot be read: {error.reason}"
     for (own, other), what in ((ids, "topic id"), (clusters, "cluster")):
@@ -219,17 +218,6 @@ def _not_of_this(ours: Partition, path: Path) -> str | None:
 def _topic_id(listed: Partition) -> str | None:
     content = filling.topic_id(listed)
     return partition_metadata.parse(content).topic_id if content else None
-
-
-def _cluster(path: Path) -> str | None:
-    """Return the id of the cluster that a partition dir's log dir belongs to, if it says so."""
-    try:
-        content = files.read_small(path.resolve().parent / FileKind.META_PROPERTIES.value)
-    except UnreadableError as error:
-        if error.missing:  # it was taken out of its log dir
-            return None
-        raise
-    return meta_properties.parse(content).properties.get("cluster.id")
 
 
 @dataclass(frozen=True, slots=True)

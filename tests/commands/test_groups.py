@@ -262,3 +262,14 @@ def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(runn
     assert complaints.count(f"{shut}: Permission denied") == 1
     told = [json.loads(line) for line in said.splitlines()]
     assert {one["group"] for one in told if one["type"] == "group"} == {"group_next"}
+
+
+def test_log_dirs_of_several_clusters_are_not_joined(run, running, copy_of):
+    other = copy_of("4.3.1/running")
+    meta = other / "meta.properties"
+    (own,) = re.findall(r"(?m)^cluster\.id=(.*)$", meta.read_text())
+    assert run("groups", running, other).status == 0
+    meta.write_text(meta.read_text().replace(own, "another"))
+    found = run("groups", running, other)
+    assert (found.status, found.stdout) == (2, "")
+    assert f"{other} is of cluster another, and {running} of {own}: give one" in found.stderr
