@@ -167,8 +167,8 @@ def gaps(
     ("control"), or is missing: before the first batch, between batches or segments, or inside a
     batch whose records compaction removed. Reasons are compaction, retention (below the log start),
     segment-missing, truncation-hole, damage and unknown; the last four may mean loss. Three things
-    show that a topic is compacted: the metadata log in the same log dir, the cleaner's checkpoint,
-    and what only the cleaner leaves in batches.
+    show that a topic is or was compacted: the metadata log in the same log dir, by today's policy
+    or an earlier one, the cleaner's checkpoint, and what only the cleaner leaves in batches.
 
     The table shows each partition with the gaps that may mean loss; -v shows all gaps.
 

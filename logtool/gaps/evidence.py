@@ -15,6 +15,7 @@ import numpy as np
 from logtool.checks.compaction import Cleaning
 from logtool.formats.record_batch import Column
 from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.metadata.policies import Past
 
 MANY_GAPS = 3
 """Sound gaps inside segments from which on a log of unknown policy counts as compacted: lost
@@ -38,6 +39,8 @@ class Facts:
     policy: str | None = None
     """``cleanup.policy``; None where nothing says."""
     policy_source: str = "the metadata log"
+    past: Past | None = None
+    """What the policy was before, where that was asked for and is known."""
     cleaner_offset: int | None = None
     """The row of cleaner-offset-checkpoint."""
     clean: bool = False
@@ -112,10 +115,17 @@ def _ordinary(facts: Facts, traces: Traces) -> Verdict:
         return Verdict(Reason.COMPACTION, f"the partition has {' and '.join(marked)}")
     if facts.cleaner_offset is not None:
         return Verdict(Reason.COMPACTION, "cleaner-offset-checkpoint names the partition")
+    past = facts.past
+    if past and past.compacted_at is not None:
+        text = f"the topic was compacted before, see offset {past.compacted_at} of the metadata log"
+        return Verdict(Reason.COMPACTION, text)
     if facts.is_compacted is None and traces.inner_gaps >= MANY_GAPS:
         text = f"{traces.inner_gaps} gaps between sound batches of one segment"
         return Verdict(Reason.COMPACTION, text)
     known = policy if facts.policy else "cleanup.policy is not known"
+    if past:
+        since = f"since offset {past.since} of" if past.since else "in the whole of"
+        known += f", never compact {since} the metadata log"
     return Verdict(Reason.UNKNOWN, f"{known}, and nothing in the partition looks compacted")
 
 

@@ -10,7 +10,7 @@ from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.gaps.coverage import Coverage, Look, look
 from logtool.gaps.ledger import Ledger, build
-from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects
+from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError
 
@@ -123,6 +123,10 @@ class Gaps:
             facts = indexed(subject, segments, problems.append)
             yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
+            if ledger.losses and facts.is_compacted is not True:
+                # Only now: what the policy was before takes a reading of the whole metadata log.
+                facts = with_past(subject, facts)
+                ledger = build(segments, facts, isolation=self._wanted.isolation)
             yield Result(
                 subject=replace(subject, facts=facts),
                 ledger=ledger,

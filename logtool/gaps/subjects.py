@@ -17,6 +17,7 @@ from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionD
 from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.loading.epochs import EpochCache
+from logtool.metadata.policies import PastPolicies
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 
@@ -52,6 +53,8 @@ class PartitionToRead:
     """How far ahead a timestamp of a producer may be; None: not known."""
     unread: tuple[UnreadableError, ...] = ()
     """What could not be read of the files that give reasons for gaps."""
+    policies: PastPolicies | None = None
+    """What its topic's policy was before; None where no metadata log is at hand."""
 
     def looks(self, wanted: GapOptions) -> list[Look]:
         """Return what is to be read of it."""
@@ -87,6 +90,8 @@ def subjects(
     except UnreadableError as error:
         yield error
         return
+    holder = home.ensemble.metadata_log
+    policies = PastPolicies(holder.path) if holder and wanted.policy is None else None
     chosen = [path]
     if kind is PathKind.LOG_DIR:
         chosen = [
@@ -99,7 +104,8 @@ def subjects(
             listed = partition.read(folder)
             epochs, unread = _epochs(listed)
             allowed = Allowed(home.image, home.node_id, wanted.static).ahead_ms(listed.topic)
-            yield PartitionToRead(listed, _facts(listed, home, wanted, epochs), allowed, unread)
+            facts = _facts(listed, home, wanted, epochs)
+            yield PartitionToRead(listed, facts, allowed, unread, policies)
         except UnreadableError as error:
             yield error
 
@@ -209,6 +215,14 @@ def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
     if any(finding.severity is Severity.ERROR for finding in wrong):
         return (), ()
     return tuple(EpochCache(value.epochs).rows), ()
+
+
+def with_past(subject: PartitionToRead, facts: Facts) -> Facts:
+    """Return the facts with what the metadata log says of the policies that its topic had."""
+    listed = subject.partition
+    if subject.policies is None or listed.topic is None or listed.is_metadata_log:
+        return facts
+    return replace(facts, past=subject.policies.of(listed.topic))
 
 
 def indexed(

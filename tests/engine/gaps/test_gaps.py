@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import metadata_records as made
 import numpy as np
 import pytest
 from conftest import SCENARIOS
@@ -23,6 +24,7 @@ from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import Kind, Reason
+from logtool.metadata.policies import PastPolicies
 from logtool.segment.walk import scan
 
 LARGEST = 2**31 - 1
@@ -558,3 +560,77 @@ def test_whatever_byte_is_flipped_or_cut_the_sums_hold(topic):
         assert ledger.visible + ledger.control + ledger.missing == ledger.offsets
         assert (ledger.gaps.missing >= 0).all()
         assert (ledger.gaps.first_offset >= 0).all()
+
+
+TOPIC, BROKER = 2, 4
+OLD, NEW = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+POLICY, DEFAULT = "cleanup.policy", "log.cleanup.policy"
+MADE = (made.topic("orders", OLD), made.partition(OLD, 0, [1]))
+HOLED = (0, [batch(0, 4), batch(8, 9)])
+
+
+def verdict(home):
+    """Return the reason and the evidence of the only gap of orders-0."""
+    result = only(write(home / "orders-0", HOLED))
+    ((first, last, reason),) = told(result)
+    assert (first, last) == (5, 7)
+    return reason, result.ledger.verdicts[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("values", "at"),
+    [
+        ([(*MADE, made.config(TOPIC, "orders", POLICY, "compact")),
+          (made.config(TOPIC, "orders", POLICY, "delete"),)], 2),
+        ([(*MADE, made.config(TOPIC, "orders", POLICY, "compact,delete")),
+          (made.config(TOPIC, "orders", POLICY, None),)], 2),
+        ([(made.config(BROKER, "", DEFAULT, "compact"), *MADE),
+          (made.config(BROKER, "", DEFAULT, "delete"),)], 2),
+        ([MADE, (made.config(BROKER, "7", DEFAULT, "compact"),
+                 made.config(BROKER, "7", DEFAULT, None))], 2),
+    ],
+)  # fmt: skip
+def test_what_was_compacted_once_has_lawful_gaps(tmp_path, values, at):
+    made.log_dir_of(tmp_path, *values)
+    reason, evidence = verdict(tmp_path)
+    assert reason == "compaction"
+    assert evidence == f"the topic was compacted before, see offset {at} of the metadata log"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [MADE, (made.config(TOPIC, "orders", POLICY, "delete"),)],
+        # Another topic, the topic's own value before the default, and a namesake that was deleted.
+        [MADE, (made.config(TOPIC, "others", POLICY, "compact"),)],
+        [(made.config(BROKER, "", DEFAULT, "compact"), made.topic("orders", OLD),
+          made.config(TOPIC, "orders", POLICY, "delete"), made.partition(OLD, 0, [1]))],
+        [(*MADE, made.config(TOPIC, "orders", POLICY, "compact"), made.remove_topic(OLD)),
+         (made.topic("orders", NEW), made.partition(NEW, 0, [1]),
+          made.config(TOPIC, "orders", POLICY, "delete"))],
+    ],
+)  # fmt: skip
+def test_what_was_never_compacted_has_none(tmp_path, values):
+    made.log_dir_of(tmp_path, *values)
+    reason, evidence = verdict(tmp_path)
+    assert reason == "unknown"
+    assert "never compact in the whole of the metadata log" in evidence
+
+
+def test_what_was_before_the_oldest_snapshot_is_not_known(tmp_path):
+    inner = made.log_dir_of(tmp_path)
+    (inner / f"{0:020d}.log").unlink()
+    made.snapshot(inner, 40, *MADE, made.config(TOPIC, "orders", POLICY, "delete"))
+    reason, evidence = verdict(tmp_path)
+    assert reason == "unknown"
+    assert "never compact since offset 40 of the metadata log" in evidence
+
+
+def test_the_metadata_log_is_read_again_only_where_a_gap_may_mean_loss(tmp_path, monkeypatch):
+    made.log_dir_of(tmp_path, MADE)
+    asked = []
+    monkeypatch.setattr(PastPolicies, "of", lambda self, topic: asked.append(topic))
+    only(write(tmp_path / "whole-0", (0, [batch(0, 4), batch(5, 9)])))
+    assert asked == []
+    only(write(tmp_path / "orders-0", HOLED))
+    assert asked == ["orders"]
