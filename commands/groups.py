@@ -88,11 +88,12 @@ def groups(
 ) -> None:
     """Show groups, their members, committed offsets and lag as __consumer_offsets has them.
 
-    Reads the partitions of __consumer_offsets in log dirs of one cluster, or its partition dirs, and
-    replays them as their coordinator does: the last commit of a partition counts, a tombstone removes it,
-    and a commit in a transaction counts once the transaction is committed. Lag is counted to the
-    log end and to the last stable offset of the partitions that lie in the same log dirs. --topic,
-    --exclude-topic and --partition choose among the partitions that offsets are committed for.
+    Reads the partitions of __consumer_offsets in log dirs of one cluster, or its partition dirs,
+    and replays them as their coordinator does: the last commit of a partition counts, a tombstone
+    removes it, and a commit in a transaction counts once the transaction is committed. Lag is
+    counted to the log end and to the last stable offset of the partitions that lie in the same log
+    dirs. --topic, --exclude-topic and --partition choose among the partitions that offsets are
+    committed for.
 
     Of several copies of a partition, the one with the newest leader epoch, and then with the larger
     log end, is taken. Findings are offsets that the log does not have any more, or not yet again;
