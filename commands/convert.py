@@ -47,11 +47,10 @@ def convert(
     """Write segments of Redpanda as logs of Kafka, or logs of Kafka as segments of Redpanda.
 
     PATH is a segment, or a partition dir for all of its segments. Each batch gets the header of the
-    other; its records and its CRC stay as they are. With --to
-    kafka the log lies in DIR/partitions/TOPIC-N, with the indexes that a broker makes of it, and
-    the term is the leader epoch. With --to redpanda a segment for each leader epoch lies in
-    DIR/kafka/TOPIC/N_REVISION, with its base index; give it to no broker that has other segments of
-    the partition.
+    other; its records and its CRC stay as they are. With --to kafka the log lies in
+    DIR/partitions/TOPIC-N, with the indexes that a broker makes of it, and the term is the leader
+    epoch. With --to redpanda a segment for each leader epoch lies in DIR/kafka/TOPIC/N_REVISION,
+    with its base index; give it to no broker that has other segments of the partition.
 
     Kafka would give clients what is no data in Redpanda: such batches are left out, and damage too.
     They are kept in DIR/left-out/TOPIC-N, and with them the way back, of DIR/partitions as it is,

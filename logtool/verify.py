@@ -96,6 +96,8 @@ class Verification:
         self._selection = selection or Selection()
         self._verdicts: dict[Path, list[Finding]] = {}
         """By log dir: what it does to a start, beside the others of its broker."""
+        self._repairs: dict[Path, str | None] = {}
+        """The command that repairs each damaged log, where another copy is at hand."""
         self._topic_ids: dict[Path, root.TopicIds] = {}
         """By log dir: one for all those of a broker."""
         self._brokers: dict[Path, ensemble.Ensemble] = {}
@@ -136,12 +138,14 @@ class Verification:
             return item
         if item.code not in _REPAIRED or not item.path or item.topic is None:
             return item
-        from logtool.salvage import proposing
-
         home = item.path.parent
         if item.code == "checkpoint/high-watermark-beyond-end":
             home = home / f"{item.topic}-{item.partition}"
-        command = proposing.repair(home, self._paths)
+        if home not in self._repairs:
+            from logtool.salvage import proposing
+
+            self._repairs[home] = proposing.repair(home, self._paths)
+        command = self._repairs[home]
         return replace(item, next=command) if command else item
 
     def _is_wanted(self, item: Item) -> bool:

@@ -18,8 +18,8 @@ from logtool.gaps.table import GapTable, Kind, Reason
 from logtool.metadata.policies import Past
 
 MANY_GAPS = 3
-"""Sound gaps inside segments from which on a log of unknown policy counts as compacted: lost
-batches do not end exactly where the next one begins, again and again."""
+"""Sound gaps inside segments from which on a log counts as compacted of which nothing tells the
+policies that it had: lost batches do not end exactly where the next one begins, again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _ordinary(facts: Facts, traces: Traces) -> Verdict:
     if past and past.compacted_at is not None:
         text = f"the topic was compacted before, see offset {past.compacted_at} of the metadata log"
         return Verdict(Reason.COMPACTION, text)
-    if facts.is_compacted is None and traces.inner_gaps >= MANY_GAPS:
+    if facts.is_compacted is None and not past and traces.inner_gaps >= MANY_GAPS:
         text = f"{traces.inner_gaps} gaps between sound batches of one segment"
         return Verdict(Reason.COMPACTION, text)
     known = policy if facts.policy else "cleanup.policy is not known"

@@ -123,7 +123,7 @@ class Gaps:
             facts = indexed(subject, segments, problems.append)
             yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
-            if ledger.losses and facts.is_compacted is not True:
+            if ledger.missing and facts.is_compacted is not True:
                 # Only now: what the policy was before takes a reading of the whole metadata log.
                 facts = with_past(subject, facts)
                 ledger = build(segments, facts, isolation=self._wanted.isolation)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool.checks import redpanda, small_files, timestamps
+from logtool.checks.identity import topic_id_of
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.timestamps import Allowed
 from logtool.disk import files, log_dir, partition, redpanda_dir
@@ -54,7 +55,9 @@ class PartitionToRead:
     unread: tuple[UnreadableError, ...] = ()
     """What could not be read of the files that give reasons for gaps."""
     policies: PastPolicies | None = None
-    """What its topic's policy was before; None where no metadata log is at hand."""
+    """What policies topics had before; None where no metadata log is at hand."""
+    topic_id: str | None = None
+    """Of its own topic, which may be deleted, and have a successor of its name."""
 
     def looks(self, wanted: GapOptions) -> list[Look]:
         """Return what is to be read of it."""
@@ -105,7 +108,8 @@ def subjects(
             epochs, unread = _epochs(listed)
             allowed = Allowed(home.image, home.node_id, wanted.static).ahead_ms(listed.topic)
             facts = _facts(listed, home, wanted, epochs)
-            yield PartitionToRead(listed, facts, allowed, unread, policies)
+            topic_id = _topic_id(home, listed)
+            yield PartitionToRead(listed, facts, allowed, unread, policies, topic_id)
         except UnreadableError as error:
             yield error
 
@@ -180,9 +184,15 @@ def _policy(home: Home, listed: Partition) -> str | None:
     if listed.is_metadata_log:
         return "delete"  # it is never compacted: its snapshots take the place of that
     topic = listed.topic
-    if not home.image or topic is None:
-        return None
+    if not home.image or topic is None or home.image.topics.get(topic) != _topic_id(home, listed):
+        return None  # what the metadata log says is of another topic of the same name
     return next(home.image.dynamic_values(topic, "cleanup.policy", home.node_id), None)
+
+
+def _topic_id(home: Home, listed: Partition) -> str | None:
+    """Return the id of a partition's topic: its own, else that of the topic with its name."""
+    own = topic_id_of(listed.path)
+    return own or (home.image.topics.get(listed.topic or "") if home.image else None)
 
 
 def _of_redpanda(listed: Partition) -> tuple[str, str]:
@@ -219,10 +229,9 @@ def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
 
 def with_past(subject: PartitionToRead, facts: Facts) -> Facts:
     """Return the facts with what the metadata log says of the policies that its topic had."""
-    listed = subject.partition
-    if subject.policies is None or listed.topic is None or listed.is_metadata_log:
+    if subject.policies is None or subject.topic_id is None or subject.partition.is_metadata_log:
         return facts
-    return replace(facts, past=subject.policies.of(listed.topic))
+    return replace(facts, past=subject.policies.of(subject.topic_id))
 
 
 def indexed(

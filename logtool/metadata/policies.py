@@ -42,6 +42,8 @@ class _Watcher:
     since: int = 0
     compacted: dict[str, int] = field(default_factory=dict)
     """Offset by topic id."""
+    seen: set[str] = field(default_factory=set)
+    """Ids of all topics that were there, deleted ones too."""
 
     def begin(self, image: MetadataImage) -> None:
         """Take what the replay begins with."""
@@ -72,6 +74,7 @@ class _Watcher:
         topic_id = image.topics.get(topic)
         if topic_id is None or topic_id in self.compacted:
             return
+        self.seen.add(topic_id)
         own = image.topic_configs.get(topic, {}).get(_POLICY)
         # Any broker's default counts: batches come from whoever led.
         defaults = [of_node.get(_DEFAULT, "") for of_node in image.broker_configs.values()]
@@ -95,10 +98,9 @@ class PastPolicies:
             return None
         return None if image.damage else watcher
 
-    def of(self, topic: str) -> Past | None:
-        """Return what is known of a topic of today; None where it is not in the metadata log."""
+    def of(self, topic_id: str) -> Past | None:
+        """Return what is known of a topic, also of a deleted one; None where nothing is."""
         watcher = self._read
-        topic_id = watcher.image.topics.get(topic) if watcher else None
-        if watcher is None or topic_id is None:
+        if watcher is None or topic_id not in watcher.seen:
             return None
         return Past(watcher.since, watcher.compacted.get(topic_id))

@@ -65,12 +65,12 @@ def wait_for_state(cluster: Cluster, name: str, state: str, committed: int) -> N
     """Wait until the coordinator's disk says so; if it never does, the error has what it says."""
     from broker import workloads
 
-    seen: list[object] = []
+    seen: list[Object] = []
 
     def there() -> bool:
         objects = of(logtool("--all", cluster.log_dir(COORDINATOR))[1], "coordinator")
         seen[:] = [one for one in objects if one["transactional_id"] == name]
-        return any((one["state"], one["committed"]) == (state, committed) for one in seen)  # type: ignore[index]
+        return any((one["state"], one["committed"]) == (state, committed) for one in seen)
 
     try:
         workloads.wait_for(there, 120, f"{name} to be in {state}")

@@ -626,11 +626,41 @@ def test_what_was_before_the_oldest_snapshot_is_not_known(tmp_path):
     assert "never compact since offset 40 of the metadata log" in evidence
 
 
-def test_the_metadata_log_is_read_again_only_where_a_gap_may_mean_loss(tmp_path, monkeypatch):
+def of_topic(home, name, topic_id):
+    """Write a partition dir with a gap, and partition.metadata with the id of its topic."""
+    folder = write(home / name, HOLED)
+    (folder / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [("delete", "compact", "unknown"), ("compact", "delete", "compaction")],
+)
+@pytest.mark.parametrize("name", ["orders-0", f"orders-0.{'0' * 32}-stray"])
+def test_a_deleted_topic_is_not_judged_by_its_successor(tmp_path, name, old, new, reason):
+    first = (*MADE, made.config(TOPIC, "orders", POLICY, old), made.remove_topic(OLD))
+    second = (made.topic("orders", NEW), made.config(TOPIC, "orders", POLICY, new),
+              made.partition(NEW, 0, [1]))  # fmt: skip
+    made.log_dir_of(tmp_path, first, second)
+    assert told(only(of_topic(tmp_path, name, OLD))) == [(5, 7, reason)]
+    assert told(only(of_topic(tmp_path, name, NEW)))[0][2] != reason
+
+
+def test_many_gaps_do_not_make_a_topic_compacted_that_never_was(tmp_path):
+    made.log_dir_of(tmp_path, MADE)
+    many = (0, [batch(n, n) for n in range(0, 14, 2)])
+    result = only(write(tmp_path / "orders-0", many))
+    assert {reason for _, _, reason in told(result)} == {"unknown"}
+    unknown = only(write(tmp_path / "others-0", many))  # which the metadata log does not know
+    assert {reason for _, _, reason in told(unknown)} == {"compaction"}
+
+
+def test_the_metadata_log_is_read_again_only_where_offsets_are_missing(tmp_path, monkeypatch):
     made.log_dir_of(tmp_path, MADE)
     asked = []
-    monkeypatch.setattr(PastPolicies, "of", lambda self, topic: asked.append(topic))
-    only(write(tmp_path / "whole-0", (0, [batch(0, 4), batch(5, 9)])))
+    monkeypatch.setattr(PastPolicies, "of", lambda self, topic_id: asked.append(topic_id))
+    only(write(tmp_path / "orders-0", (0, [batch(0, 4), batch(5, 9)])))
     assert asked == []
     only(write(tmp_path / "orders-0", HOLED))
-    assert asked == ["orders"]
+    assert asked == [OLD]
