@@ -62,7 +62,7 @@ def _line(obj: Object) -> str | None:
         named = "Kafka's" if obj["offsets"] == "kafka" else "Raft's"
         said.append(f"{named} {wording.offsets(obj['first_offset'], obj['last_offset'])}")
     if obj["to"] == "kafka" and obj["offsets"] == "raft":
-        said.append("FOR NOTHING TELLS KAFKA'S OFFSETS (see --start-delta)")
+        said.append("KAFKA'S OFFSETS ARE NOT KNOWN (see --start-delta)")
     if obj["left_out"]:
         left = text.count(obj["left_out"], "batch", "batches")
         said.append(f"{left} left out that Kafka has no type for")
