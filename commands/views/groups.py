@@ -26,9 +26,9 @@ _ROWS = columns(
     "records", "bytes", "superseded_records", "superseded_bytes", "command",
 )  # fmt: skip
 _OFFSET = keep((
-    *columns("topic", "partition", "offset", "log_end_offset", "lag", "stable_lag"),
+    *columns("topic", "partition", "offset", "log_end_offset", "lag"),
     Column("note", lambda obj: _note(obj)),
-    *columns("committed"),
+    *columns("committed", "stable_lag"),
     Column("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
 ), "topic", "partition", "offset", "lag", "note")  # fmt: skip

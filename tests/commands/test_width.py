@@ -67,6 +67,24 @@ def test_what_gives_way_is_named_and_wide_shows_it(on_terminal, scenario):
     assert "not shown" not in wide
 
 
+@pytest.mark.parametrize(("width", "more"), [(80, set()), (120, {"expires"})])
+def test_what_matters_of_a_group_is_shown_on_every_terminal(on_terminal, scenario, width, more):
+    _, shown = on_terminal(width, "groups", "--no-progress", scenario("4.3.1/running"))
+    headings = [set(line.split()) for line in shown.split("\n") if line.startswith("topic ")]
+    assert len(headings) == 3
+    for heading in headings:
+        expected = {"topic", "partition", "offset", "log_end_offset", "lag", "committed", *more}
+        assert expected <= heading
+        assert "metadata" not in heading or width > 80
+
+
+def test_no_empty_column_stands_where_one_that_says_something_gave_way():
+    titles, row = ["key", "time", "empty", "zero"], ["k" * 20, "t" * 30, "", "0"]
+    kept = [True, False, True, False]
+    for width, shown in {70: (0, 1, 2, 3), 60: (0, 1, 3), 53: (0, 1), 32: (0, 3)}.items():
+        assert fitting.fit(titles, [row], kept, width).shown == shown, width
+
+
 def test_a_narrow_terminal_gets_records(on_terminal, scenario):
     home = scenario("4.3.1/killed") / "codec-none-0"
     status, shown = on_terminal(50, "stat", "--no-progress", home)
