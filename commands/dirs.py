@@ -22,8 +22,8 @@ class LogDirs(options.Inputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="All log dirs of a broker, or of several brokers; by default those of "
-            "--broker-config, else the current directory.",
+            help="All log dirs of a broker, or of several brokers; ID=DIR says whose one is. By "
+            "default those of --broker-config, else the current directory.",
             show_default=False,
         ),
     ] = None
@@ -55,6 +55,7 @@ def dirs(
       logtool dirs /data/1 /data/2
       logtool dirs --broker-config server.properties
       logtool dirs /mnt/broker-1/* /mnt/broker-2/* --json
+      logtool dirs 1=/mnt/a/data 1=/mnt/b/data
 
     Exit status:
       0    complete: everything is where it should be
@@ -72,10 +73,11 @@ def dirs(
     from logtool.dirs.directories import Audit
     from logtool.running.summary import ActionSummary
 
-    settings, given = printing.settings(), inputs.resolved()
+    settings, sources = printing.settings(), inputs.node_dirs()
+    given = inputs.of_one_cluster([source.path for source in sources])
     summary = ActionSummary()
     report = Report(settings=settings, view=dirs.make(settings), summary=summary, inputs=given)
-    job = Audit(given.paths, given.selection, running.run(report.show))
+    job = Audit(sources, given.selection, running.run(report.show))
     _print(report, job, summary)
     raise typer.Exit(report.exit_status())
 

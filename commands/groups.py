@@ -126,7 +126,7 @@ def groups(
 
     if sum((history is not None, sizes, restore_plan)) > 1:
         raise UsageError("--history, --sizes and --restore-plan are answers of their own: give one")
-    settings, summary, given = printing.settings(), Summary(), inputs.resolved()
+    settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
     now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
     report = Report(settings=settings, view=views.make(settings), summary=summary, inputs=given)
     retention = parsing.parse_duration("--offsets-retention", offsets_retention)

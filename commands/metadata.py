@@ -320,8 +320,8 @@ def _report(
     from logtool.running.summary import ActionSummary
 
     settings = printing.settings()
-    summary = ActionSummary()
-    report = Report(settings=settings, view=views.make(), summary=summary, inputs=inputs.resolved())
+    summary, given = ActionSummary(), inputs.of_one_cluster()
+    report = Report(settings=settings, view=views.make(), summary=summary, inputs=given)
     with report:
         if told:
             report.note(told, "dim")

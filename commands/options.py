@@ -304,6 +304,14 @@ class Inputs:
 
         return [node_dir.parse(text, self.path_of) for text in self.texts()]
 
+    def of_one_cluster(self, paths: "Sequence[Path] | None" = None) -> "log_dir.Inputs":
+        """Return the same as `resolved`; UsageError where they are of several clusters."""
+        from logtool.disk import cluster
+
+        found = self.resolved(paths)
+        cluster.refuse_several(found.paths)
+        return found
+
     def resolved(
         self, paths: "Sequence[Path] | None" = None, selection: "Selection | None" = None
     ) -> "log_dir.Inputs":

@@ -110,7 +110,7 @@ def txns(
 
     if every and only_open:
         raise UsageError("--open and --all contradict each other")
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
     now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
     report = Report(settings=settings, view=txns.make(settings), summary=summary, inputs=given)
     job = Audit(

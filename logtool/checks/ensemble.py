@@ -131,8 +131,8 @@ class Ensemble:
         """Return the broker's id: what stands beside the metadata log, else anywhere."""
         first = [self.metadata_log] if self.metadata_log else []
         for member in (*first, *self.members):
-            if member.meta and member.meta.node_id is not None:
-                return member.meta.node_id
+            if member.node_id is not None:
+                return member.node_id
         return None
 
     @cached_property

@@ -43,6 +43,8 @@ class Member:
     is_folder: bool = False
     unread: UnreadableError | None = None
     """Why the file could not be read: then nothing is known of it, and nothing held against it."""
+    told_node: int | None = None
+    """Whose it is by the command line, whatever the file says."""
 
     @property
     def path(self) -> Path:
@@ -57,7 +59,16 @@ class Member:
     @property
     def node(self) -> str | None:
         """Return the id of the broker as it is written."""
+        if self.told_node is not None:
+            return str(self.told_node)
         return node_of(self.meta) if self.meta else None
+
+    @property
+    def node_id(self) -> int | None:
+        """Return the id of the broker as a number; None where it is none."""
+        if self.told_node is not None:
+            return self.told_node
+        return self.meta.node_id if self.meta else None
 
 
 def member(root: DataDir) -> Member:

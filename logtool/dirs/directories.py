@@ -5,7 +5,7 @@ Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAban
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from logtool.diff.run import ListedCopy, find, read_groups
 from logtool.dirs.proof import Other, Proof, kind_of, prove
 from logtool.disk import files, log_dir
 from logtool.disk.log_dir import PathKind, Selection
+from logtool.disk.node_dir import NodeDir
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats.java_text import uuid_bytes
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
@@ -196,8 +197,8 @@ class Cluster:
 class Audit:
     """One run over the log dirs of one or several brokers; iterate for what there is to say."""
 
-    def __init__(self, paths: Sequence[Path], selection: Selection, run: Run) -> None:
-        self._paths = paths
+    def __init__(self, sources: Sequence[NodeDir], selection: Selection, run: Run) -> None:
+        self._sources = sources
         self._selection = selection
         self._run = run
         self._cluster = Cluster(())
@@ -211,10 +212,12 @@ class Audit:
         """Yield what is found; OutOfTimeError once the time of the run is over."""
         members, copies = [], []
         told: set[str] = set()
-        for path in self._paths:
+        for source in self._sources:
             try:
-                members.append(_member(path))
-                for one in find(path, None, self._selection, kinds=tuple(DirectoryKind)):
+                members.append(_member(source.path, source.node))
+                for one in find(
+                    source.path, source.node, self._selection, kinds=tuple(DirectoryKind)
+                ):
                     if isinstance(one, UnreadableError):
                         told.add(str(one))
                         yield one
@@ -322,10 +325,10 @@ def _is_same(one: Path, other: Path) -> bool:
         return files.real(one) == files.real(other)  # behind a URL, or gone by now
 
 
-def _member(path: Path) -> Member:
+def _member(path: Path, node: int | None = None) -> Member:
     if log_dir.classify(path) is not PathKind.LOG_DIR:
         raise NothingMatchedError(path, "is no log dir")
-    return member(log_dir.read(path))
+    return replace(member(log_dir.read(path)), told_node=node)
 
 
 def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:

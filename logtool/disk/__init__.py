@@ -5,6 +5,7 @@ remote     the same behind a URL: a `RemotePath` stands for a `Path`
 partition  the files of one partition directory, by segment
 log_dir    the partitions and small files of one log dir, and what a path is
 node_dir   ID=DIR: a directory, and the broker that it is of
+cluster    which cluster a log dir is of
 in_use     whether a broker is running on a log dir
 shell      paths and options as a shell takes them, for printed commands
 """

@@ -1,6 +1,7 @@
 """The cluster that a log dir belongs to, by its ``meta.properties``."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from logtool.disk import files
@@ -23,18 +24,15 @@ def read_id(log_dir: Path) -> str | None:
     return meta_properties.parse(content).properties.get("cluster.id")
 
 
-def refuse_several(log_dirs: Iterable[Path]) -> None:
-    """Raise UsageError where log dirs say that they are of different clusters.
+def refuse_several(paths: Iterable[Path]) -> None:
+    """Raise UsageError where paths are of different clusters: log dirs, or what lies in them.
 
-    What is read from them is joined by names that each cluster has for itself. A file that cannot
-    be read says nothing here: `verify` tells of it.
+    What is read from them is joined by names that each cluster has for itself. A file that is not
+    there or cannot be read says nothing here: `verify` tells of it.
     """
     first: tuple[Path, str] | None = None
-    for path in log_dirs:
-        try:
-            found = read_id(path)
-        except UnreadableError:
-            continue
+    for path in paths:
+        found = _id_around(path)
         if found is None:
             continue
         if first is None:
@@ -42,3 +40,12 @@ def refuse_several(log_dirs: Iterable[Path]) -> None:
         elif found != first[1]:
             text = f"{path} is of cluster {found}, and {first[0]} of {first[1]}: give one cluster"
             raise UsageError(f"{text} at a time")
+
+
+def _id_around(path: Path) -> str | None:
+    """Return what a log dir says, or that which a partition dir or a file of one lies in."""
+    for place in (path, *path.resolve().parents[:2]):
+        with suppress(UnreadableError):
+            if found := read_id(place):
+                return found
+    return None

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool.checks import committed_offsets
-from logtool.disk import cluster, log_dir, partition
+from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import NothingMatchedError, UnreadableError
@@ -62,8 +62,8 @@ class Groups:
     """One run over paths: iterate for each partition of the topic, its groups and its findings.
 
     Log dirs and partition dirs of ``__consumer_offsets`` are taken; of the latter the log dir
-    around them tells of the partitions that offsets are committed for. Log dirs of several clusters
-    raise UsageError.
+    around them tells of the partitions that offsets are committed for. They are of one cluster
+    (`disk.cluster`).
     """
 
     paths: Sequence[Path]
@@ -93,7 +93,6 @@ class Groups:
                 yield from self._open(path, found, homes)
             except UnreadableError as error:
                 yield error
-        cluster.refuse_several(homes)
         ends = Ends(list(homes.values()), self._spend)
         yield from _taken(ends.problems)
         self.run.bytes_total = sum(

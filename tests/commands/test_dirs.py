@@ -101,6 +101,29 @@ def test_everything_in_its_place_is_in_order(run, brokers):
     assert "3 log dirs, 0 strays, 0 to look at" in run("dirs", first, second, third).stderr
 
 
+def test_id_and_dir_say_whose_a_log_dir_is(run, brokers):
+    where = (1, directory_id(4)), (2, directory_id(5))
+    first, second, third = brokers(*KNOWN, placed(ORDERS, 0, *where))
+    replica(second, "orders-0", *BATCHES)
+    replica(third, "orders-0", *BATCHES)
+    for home in (second, third):  # nothing but the command line says whose they are
+        meta = home / "meta.properties"
+        meta.write_text(meta.read_text().replace("node.id", "not.the.id"))
+
+    def told(*paths: object) -> dict[str, tuple[int, str]]:
+        directories = items(run("dirs", "--json", *paths))["directory"]
+        return {one["path"]: (one["node"], one["status"]) for one in directories}
+
+    unknown = told(first, second, third)
+    assert unknown[str(second)] == unknown[str(third)] == (None, "unknown")
+    result = run("dirs", "--json", first, f"1={second}", f"2={third}")
+    assert result.status == 0, result.stdout
+    assert told(first, f"1={second}", f"2={third}") == {
+        str(first): (1, "online"), str(second): (1, "online"), str(third): (2, "online"),
+    }  # fmt: skip
+    assert told(first, f"1={second}", f"1={third}")[str(third)] == (1, "offline")
+
+
 def test_log_dirs_are_held_against_the_registration(run, brokers, tmp_path):
     known = register(1, directory_id(1), directory_id(7), cordoned=(directory_id(7),))
     assigned = placed(ORDERS, 0, (1, directory_id(8)))

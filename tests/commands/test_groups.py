@@ -264,12 +264,34 @@ def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(runn
     assert {one["group"] for one in told if one["type"] == "group"} == {"group_next"}
 
 
-def test_log_dirs_of_several_clusters_are_not_joined(run, running, copy_of):
-    other = copy_of("4.3.1/running")
-    meta = other / "meta.properties"
-    (own,) = re.findall(r"(?m)^cluster\.id=(.*)$", meta.read_text())
-    assert run("groups", running, other).status == 0
-    meta.write_text(meta.read_text().replace(own, "another"))
-    found = run("groups", running, other)
+JOINING = {
+    "groups": "groups {} {}",
+    "groups of a partition": "groups {} {}/__consumer_offsets-0",
+    "txns": "txns {} {}",
+    "txns of a log": "txns {} {}/groups.input-0/00000000000000000000.log",
+    "metadata show": "metadata show {} {}",
+    "metadata diff": "metadata diff {}/__cluster_metadata-0 {}",
+    "dirs": "dirs {} {}",
+    "dirs of two brokers": "dirs 1={} 2={}",
+    "may-delete": "may-delete {}/groups.input-0 --among {}",
+}
+
+
+@pytest.mark.parametrize("name", JOINING)
+def test_log_dirs_of_several_clusters_are_not_joined(run, running, tmp_path, name):
+    names = "__consumer_offsets-0", "groups.input-0", "__cluster_metadata-0"
+    text = (running / "meta.properties").read_text()
+    (own,) = re.findall(r"(?m)^cluster\.id=(.*)$", text)
+    homes = [small_log_dir(running, tmp_path / folder, *names) for folder in ("own", "other")]
+    for home, cluster in zip(homes, (own, "another"), strict=True):
+        (home / "meta.properties").write_text(text.replace(own, cluster))
+    arguments = JOINING[name].format(*homes).split()
+    found = run(*arguments, "--json")
     assert (found.status, found.stdout) == (2, "")
-    assert f"{other} is of cluster another, and {running} of {own}: give one" in found.stderr
+    line, _ = found.stderr.splitlines()
+    said = rf"{homes[1]}\S* is of cluster another, and {homes[0]}\S* of {own}: give"
+    assert re.search(said, line)
+    (homes[1] / "meta.properties").unlink()
+    found = run(*arguments)
+    assert found.status != 2
+    assert "cluster another" not in found.stderr
