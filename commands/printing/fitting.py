@@ -42,9 +42,9 @@ def fit(
 ) -> Fit:
     """Choose the columns of a block of rows for `width` characters.
 
-    Columns give way, the rightmost first: those that say nothing and are not `kept`, those that
-    are and are empty, the others that are not, those that are and say nothing. No empty one
-    stands where one that says something gave way. Then texts are wrapped.
+    Columns give way, the rightmost first: those that say nothing and are not `kept`, the others
+    that are not, those that are and say nothing. No empty one that is not kept stands where one
+    that says something gave way. Then texts are wrapped.
     """
     cells = range(len(titles))
     natural = [max([len(titles[i]), *(len(row[i]) for row in rows)]) for i in cells]
@@ -54,7 +54,7 @@ def fit(
     empty = [not any(row[i] for row in rows) for i in cells]
     yielding = sorted(
         (i for i in cells if silent[i] or not kept[i]),
-        key=lambda i: (kept[i] and not empty[i], not silent[i], not empty[i], kept[i], -i),
+        key=lambda i: (kept[i], not silent[i], not empty[i], -i),
     )
     shown, gone = list(cells), []
     for i in yielding:
@@ -63,7 +63,7 @@ def fit(
         shown.remove(i)
         gone.append(i)
     for i in reversed(gone):  # a narrow one may fit that went before a wide one did
-        if empty[i] and not all(silent[k] or k in shown for k in gone):
+        if empty[i] and not kept[i] and not all(silent[k] or k in shown for k in gone):
             continue
         if _total([least[k] for k in (*shown, i)]) <= width:
             shown = sorted((*shown, i))

@@ -31,14 +31,22 @@ class Column:
     value: Callable[[Object], object]
     kept: bool = False
     """Whether it stays on a narrow terminal, where others give way, the rightmost first."""
+    where_said: bool = False
+    """Whether that holds only where it says something."""
 
 
 Columns = Sequence[Column]
 
 
-def keep(chosen: Columns, *titles: str) -> Columns:
-    """Return the same columns, of which those with these titles stay on a narrow terminal."""
-    return tuple(replace(column, kept=column.title in titles) for column in chosen)
+def keep(chosen: Columns, *titles: str, where_said: str | None = None) -> Columns:
+    """Return the same columns, of which those with these titles stay on a narrow terminal.
+
+    That of `where_said` stays only where a row says something in it.
+    """
+    return tuple(
+        replace(one, kept=one.title in (*titles, where_said), where_said=one.title == where_said)
+        for one in chosen
+    )
 
 
 def columns(*keys: str) -> tuple[Column, ...]:
@@ -207,7 +215,11 @@ class TableWriter:
     def _fitted(self, titles: list[str], rows: list[list[str]]) -> list[str]:
         """Return what fits the terminal."""
         assert self._width is not None
-        chosen = fitting.fit(titles, rows, [column.kept for column in self._columns], self._width)
+        kept = [
+            one.kept and not (one.where_said and not any(row[i] for row in rows))
+            for i, one in enumerate(self._columns)
+        ]
+        chosen = fitting.fit(titles, rows, kept, self._width)
         if chosen.as_records:
             found = [fitting.record(titles, row, self._width) for row in rows]
             return [*([""] if self._started else []), "\n\n".join(found)]

@@ -31,7 +31,7 @@ _OFFSET = keep((
     *columns("committed", "stable_lag"),
     Column("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
-), "topic", "partition", "offset", "lag", "note")  # fmt: skip
+), "topic", "partition", "offset", "lag", where_said="note")  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
 _EVENT = keep(columns(
     "record_offset", "time", "event", "topic", "partition", "offset", "member", "producer_id",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import shown_on
 
-from logtool.commands.printing import fitting
+from logtool.commands.printing import fitting, writers
 
 WIDTHS = [60, 80, 140, 220]
 COMMANDS = [
@@ -78,9 +78,21 @@ def test_what_matters_of_a_group_is_shown_on_every_terminal(on_terminal, scenari
         assert "metadata" not in heading or width > 80
 
 
+def test_a_note_is_shown_before_anything_that_may_give_way():
+    chosen = writers.keep(writers.columns("key", "time", "note"), "key", where_said="note")
+    shown = {}
+    for note in ("", "BELOW LOG START"):
+        told: list[str] = []
+        writer = writers.TableWriter(told.append, lambda _: chosen, markdown=False, width=60)
+        writer.item({"key": "k" * 20, "time": "t" * 36, "note": note})
+        writer.close({})
+        shown[note] = told[0].split("\n")[0].split()
+    assert shown == {"": ["key", "time"], "BELOW LOG START": ["key", "note"]}
+
+
 def test_no_empty_column_stands_where_one_that_says_something_gave_way():
     titles, row = ["key", "time", "empty", "zero"], ["k" * 20, "t" * 30, "", "0"]
-    kept = [True, False, True, False]
+    kept = [True, False, False, False]
     for width, shown in {70: (0, 1, 2, 3), 60: (0, 1, 3), 53: (0, 1), 32: (0, 3)}.items():
         assert fitting.fit(titles, [row], kept, width).shown == shown, width
 
