@@ -13,14 +13,13 @@ from logtool.checks import (
     inventory,
     metadata_records,
     root,
+    settings,
     small_files,
-    timestamps,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import CheckRequest, Item, PartitionFacts, check_partition, plan
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
-from logtool.checks.timestamps import Allowed
 from logtool.disk import files, log_dir, partition
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import DataDir, PathKind, Selection
@@ -32,6 +31,7 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
 from logtool.loading.segments import NEWEST
+from logtool.metadata.settings import Settings
 from logtool.running.progress import Progress
 from logtool.running.run import Run
 from logtool.running.schedule import Budget, Engine, Job
@@ -49,8 +49,8 @@ SMALL_FILES = frozenset(
 _REPAIRED = frozenset(
     {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order",
      "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
-     "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole", "segment/overlap",
-     "partition/orphan-index", "checkpoint/high-watermark-beyond-end"}
+     "batch/hole", "log/truncated", "log/torn-tail-clean", "segment/missing", "segment/hole",
+     "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end"}
 )  # fmt: skip
 """Damage that `recover --fill-from` may repair."""
 
@@ -169,8 +169,8 @@ class Verification:
                     request = self._request(
                         needs_topic_id=era.needs_topic_id(path),
                         cleaning=cleaning,
-                        allowed=self._allowed(
-                            lambda path: timestamps.allowed_around(path, self._static), path
+                        known=self._settings(
+                            lambda path: settings.around(path, self._static), path
                         ),
                     )
                     read = partition.read_or_error(path)
@@ -243,7 +243,7 @@ class Verification:
         """Check the partitions of a data directory of Redpanda: there is no file beside them."""
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
         listed = partition.read_each([path for path, _ in chosen])
-        request = self._request(allowed=Allowed())
+        request = self._request(known=Settings())
         yield from self._partitions(
             self._job(path, result, request)
             for (path, _), result in zip(chosen, listed, strict=True)
@@ -256,7 +256,7 @@ class Verification:
         facts: dict[PartitionDirectory, PartitionFacts] = {}
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
-        allowed = self._allowed(self._allowed_of, home.path)
+        known = self._settings(self._settings_of, home.path)
 
         def jobs() -> Iterator[Job]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
@@ -273,7 +273,7 @@ class Verification:
                     log_start_offset=offset,
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, row.offset if row else None, home.is_clean),
-                    allowed=allowed,
+                    known=known,
                 )
                 job = self._job(path, result, request, key)
                 facts[directory] = job.subject.facts
@@ -298,7 +298,7 @@ class Verification:
         log_start_offset: int = 0,
         needs_topic_id: bool = True,
         cleaning: Cleaning = NOT_KNOWN,
-        allowed: Allowed | None = None,
+        known: Settings | None = None,
     ) -> CheckRequest:
         return CheckRequest(
             level=self._level,
@@ -308,19 +308,21 @@ class Verification:
             drop_cache=self._run.budget.drop_cache,
             needs_topic_id=needs_topic_id,
             cleaning=cleaning,
-            ahead_ms=allowed.ahead_ms(cleaning.topic) if allowed else None,
+            settings=known or Settings(),
+            ahead_ms=known.ahead_ms(cleaning.topic) if known else None,
         )
 
-    def _allowed(self, told: Callable[[Path], Allowed], path: Path) -> Allowed | None:
-        """Return how far ahead timestamps may be; None where no batch is looked at."""
+    def _settings(self, told: Callable[[Path], Settings], path: Path) -> Settings | None:
+        """Return what is known of the settings of topics; None where no batch is looked at."""
         return None if self._level is Level.QUICK else told(path)
 
-    def _allowed_of(self, path: Path) -> Allowed:
+    def _settings_of(self, path: Path) -> Settings:
         """Return the same of a log dir, by the metadata log of its broker."""
         broker = self._brokers.get(path)
         if broker is None:
-            return Allowed(static=self._static)
-        return Allowed(broker.image, broker.node_id, self._static)
+            return Settings(static=self._static)
+        holder = broker.metadata_log
+        return Settings(broker.image, broker.node_id, self._static, holder.path if holder else None)
 
     def _job(
         self,

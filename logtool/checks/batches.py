@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from logtool.checks.report import InnerGaps
 from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import compression, control_record, wording
@@ -63,8 +64,13 @@ class BatchRules:
         self.foreign_epoch: Column | None = None
         """Which batches of the last chunk have a foreign leader epoch; None for none."""
         self._foreign = False
-        self.has_gaps = False
-        """Whether offsets are missing or batches hold fewer records: what compaction leaves."""
+        self.gaps = InnerGaps()
+        self.with_holes = 0
+        """Batches of magic 2 with fewer records than offsets, which compaction leaves."""
+        self.horizons = 0
+        """Batches with a delete horizon, as far as the chunks with gaps or holes show them."""
+        self._behind_damage = False
+        """Whether something unsound came since the last batch with offsets of its own."""
 
     def feed(self, chunk: Chunk) -> Iterator[Finding]:
         """Take one chunk; yields what is wrong with its batches.
@@ -75,6 +81,7 @@ class BatchRules:
         if chunk.damage:
             last = self._base_offset - 1 if self.last_offset is None else self.last_offset
             self._regions.append(_Region(chunk.damage, last))
+            self._behind_damage = True
         table = chunk.table
         self.misplaced = self.foreign_epoch = None
         if not len(table):
@@ -128,11 +135,10 @@ class BatchRules:
         ):
             return False
         if self.first_offset is None:
-            self.first_offset = first
-        elif first > start + 1:
-            self.has_gaps = True
-        if last - first + 1 != chunk.plain.records:
-            self.has_gaps = True
+            self.first_offset, start = first, first - 1
+        if last - start != chunk.plain.records:
+            self._add_gaps(table, np.arange(len(table)), start)
+        self._behind_damage = False
         self.last_offset, self._leader_epoch = last, int(table.leader_epoch[-1])
         return True
 
@@ -165,14 +171,31 @@ class BatchRules:
         good = np.flatnonzero(~misplaced)
         if not len(good):
             return
-        self.has_gaps |= bool(np.any(_fewer_records(table)))
-        starts, ends = base_offset[good], last_offset[good]
-        if self.first_offset is None:
-            self.first_offset = int(starts[0])
-        elif int(starts[0]) > start + 1:
-            self.has_gaps = True
-        self.has_gaps |= bool(np.any(starts[1:] > ends[:-1] + 1))
+        self._add_gaps(table, good, start)
+        self._behind_damage = bool(good[-1] < len(table) - 1)
         self.last_offset = int(highest[-1])
+
+    def _add_gaps(self, table: BatchTable, good: Column, start: int) -> None:
+        """Note what is missing between the batches of the rows `good`, and behind `start`.
+
+        Not where damage lies in between, which is told by itself, nor in front of a wrapper, which
+        does not tell where it begins.
+        """
+        first = int(table.base_offset[good[0]])
+        if self.first_offset is None:
+            self.first_offset, start = first, first - 1
+        bases, ends = table.base_offset[good], table.last_offset[good]
+        before = np.maximum.accumulate(np.concatenate(([start], ends[:-1])))
+        damaged = np.diff(good, prepend=-1) > 1
+        damaged[0] |= self._behind_damage
+        at = np.flatnonzero((bases > before + 1) & ~damaged & ~table.is_wrapper[good])
+        if len(at):
+            firsts, behind = before[at] + 1, bases[at]
+            missing, end = int((behind - firsts).sum()), int(behind[-1])
+            gap = int(firsts[0]), int(behind[0]), int(table.position[good[at[0]]])
+            self.gaps.extend(InnerGaps(len(at), missing, gap, end))
+        self.with_holes += int(_fewer_records(table)[good].sum())
+        self.horizons += int(table.has_delete_horizon[good].sum())
 
     def _outside(self, table: BatchTable) -> Column:
         """Return where a batch holds offsets that the segment cannot hold."""
@@ -290,7 +313,8 @@ def _stands_out(base: Column, last: Column, outside: Column, start: int) -> Colu
 
 def _fewer_records(table: BatchTable) -> Column:
     room = table.last_offset - table.base_offset + 1
-    fewer: Column = (table.record_count >= 0) & (table.record_count < room)
+    modern = table.magic >= MAGIC
+    fewer: Column = modern & (table.record_count >= 0) & (table.record_count < room)
     return fewer
 
 

@@ -1,10 +1,11 @@
-"""Rules between the segments of a partition, and for the leader epochs of its batches."""
+"""Rules for what is missing in a partition, and for the leader epochs of its batches."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from logtool.checks.compaction import Cleaning
+from logtool.checks.batches import with_next
+from logtool.checks.compaction import Cleaning, Judgement, Traces
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.disk.partition import File, Partition, Segment
@@ -13,15 +14,53 @@ from logtool.formats import wording
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
 from logtool.formats.names import FileKind, FileState
 
+_OFFSETS = frozenset({"batch/offset-order", "batch/offset-range", "batch/last-offset"})
+
 Run = tuple[int, int, int]
 """(leader epoch, first offset, last offset) of neighbouring batches of one epoch."""
 
 
-def check_segments(
-    partition: Partition, reports: Sequence[SegmentReport], cleaning: Cleaning
+def traces(reports: Sequence[SegmentReport]) -> Traces:
+    """Return what the batches of segments tell of compaction."""
+    return Traces(
+        horizons=sum(report.horizons for report in reports),
+        with_holes=sum(report.with_holes for report in reports),
+        inner_gaps=sum(report.gaps.count for report in reports),
+    )
+
+
+def check_inside(
+    segment: Segment, report: SegmentReport, judged: Callable[[], Judgement], log_start: int
 ) -> Iterator[Finding]:
-    """Yield overlaps of neighbouring segments, and what is missing between them."""
-    compacted = cleaning.is_compacted or any(report.has_gaps for report in reports)
+    """Yield what is missing between the batches of a segment, unless compaction explains it."""
+    gaps = report.gaps
+    if not gaps.first or gaps.end <= log_start or report.changed:
+        return
+    if any(isinstance(item, Finding) and item.code in _OFFSETS for item in report.findings):
+        return  # what is wrong with an offset looks like a gap, and is told by itself
+    if judged().is_compacted:
+        return
+    first, end, position = gaps.first
+    text = f"no batch holds {wording.offsets(first, end - 1)}"
+    if gaps.count > 1:
+        more = wording.count(gaps.count - 1, "more gap")
+        text += f" (and {more}, {wording.count(gaps.missing, 'offset')} in all)"
+    text += f": {judged().evidence}"
+    finding = Finding("batch/hole", text, position, None, first, end - 1, segment.log.path)
+    yield with_next(finding, segment.log.path)
+
+
+def check_segments(
+    partition: Partition,
+    reports: Sequence[SegmentReport],
+    cleaning: Cleaning,
+    judged: Callable[[], Judgement],
+    log_start: int,
+) -> Iterator[Finding]:
+    """Yield overlaps of neighbouring segments, and what is missing between them.
+
+    `judged` tells whether compaction explains gaps; nothing is missed below the log start.
+    """
     for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
         if not left.scanned or left.changed:
             continue
@@ -32,8 +71,8 @@ def check_segments(
             )
             span = (right.base_offset, left.last_offset)
             yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
-        elif end < right.base_offset and not left.damaged:
-            hole = _hole(partition, left, right.base_offset, cleaning, compacted=compacted)
+        elif end < right.base_offset and right.base_offset > log_start and not left.damaged:
+            hole = _hole(partition, left, right.base_offset, cleaning, judged)
             yield _at(partition, segment, hole)
 
 
@@ -108,7 +147,11 @@ def merge_runs(reports: Sequence[SegmentReport]) -> list[Run]:
 
 
 def _hole(
-    partition: Partition, left: SegmentReport, begin: int, cleaning: Cleaning, *, compacted: bool
+    partition: Partition,
+    left: SegmentReport,
+    begin: int,
+    cleaning: Cleaning,
+    judged: Callable[[], Judgement],
 ) -> Finding:
     end = left.next_offset
     span = (end, begin - 1)
@@ -120,6 +163,8 @@ def _hole(
     if swap:
         text += f"; {swap.name.name} takes their place at the next start"
         return Finding("segment/gap", text, None, None, *span)
+    judgement = judged()
+    compacted = judgement.is_compacted
     snapshots, orphans = partition.snapshots, partition.orphans
     inside = snapshots[
         bisect_right(snapshots, end, key=_offset) : bisect_left(snapshots, begin, key=_offset)
@@ -132,9 +177,9 @@ def _hole(
         text += f", and {witnesses[0].name.name} shows that one was there"
         return Finding("segment/missing", text, None, None, *span)
     if compacted:
-        return Finding("segment/gap", f"{text}; compaction leaves such gaps", None, None, *span)
-    text += ", and nothing else in this partition looks compacted"
-    return Finding("segment/hole", text, None, None, *span)
+        text += f"; compaction leaves such gaps: {judgement.evidence}"
+        return Finding("segment/gap", text, None, None, *span)
+    return Finding("segment/hole", f"{text}: {judgement.evidence}", None, None, *span)
 
 
 def _swap(partition: Partition, offsets: range) -> File | None:

@@ -93,7 +93,8 @@ class LogPass:
         report, rules = self._report, self.rules
         report.producer_rows = concat(self._rows)
         report.first_offset, report.last_offset = rules.first_offset, rules.last_offset
-        report.has_gaps, report.damaged = rules.has_gaps, rules.damaged
+        report.gaps, report.damaged = rules.gaps, rules.damaged
+        report.with_holes, report.horizons = rules.with_holes, rules.horizons
         report.end_known = rules.end_known
 
 

@@ -2,11 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from logtool.checks import chain, indexes, inventory, producers, redpanda, small_files
-from logtool.checks.compaction import NOT_KNOWN, Cleaning
+from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
 from logtool.disk.partition import File, Partition, Segment
@@ -14,6 +15,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.metadata.settings import Settings
 from logtool.segment.producer_state import ProducerState
 
 Item = Finding | UnreadableError
@@ -51,6 +53,8 @@ class CheckRequest:
     needs_topic_id: bool = True
     """Whether a broker would miss partition.metadata; see `logtool.checks.era`."""
     cleaning: Cleaning = NOT_KNOWN
+    settings: Settings = field(default_factory=Settings)
+    """What is known of the topic's settings, asked where offsets are missing."""
     ahead_ms: int | None = None
     """How far ahead a timestamp of a producer may be; None: not known."""
 
@@ -119,7 +123,13 @@ def _check(
     if request.level is not Level.QUICK:
         for file in partition.kraft_snapshots:
             yield from small_files.check_kraft_snapshot(file)
-    reports = []
+    reports: list[SegmentReport] = []
+
+    @cache
+    def judged() -> Judgement:
+        """Ask whether the log was compacted, at the first gap: the metadata log is read for it."""
+        return judge(reports, request, facts.topic_id)
+
     for segment, report in zip(partition.segments, found_in, strict=True):
         for item in (*indexes.missing(segment, clean=request.clean), *report.findings):
             yield _in_segment(item, report)
@@ -129,11 +139,28 @@ def _check(
         return
     facts.first_base_offset = partition.segments[0].base_offset
     facts.log_end_offset = _log_end(partition, reports)
-    yield from chain.check_segments(partition, reports, request.cleaning)
+    start = request.log_start_offset
+    for segment, report in zip(partition.segments, reports, strict=True):
+        yield from (
+            _in_segment(finding, report)
+            for finding in chain.check_inside(segment, report, judged, start)
+        )
+    yield from chain.check_segments(partition, reports, request.cleaning, judged, start)
     yield from _check_producers(partition, request, reports)
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
+
+
+def judge(
+    reports: Sequence[SegmentReport], request: CheckRequest, topic_id: str | None
+) -> Judgement:
+    """Return whether compaction explains gaps; `topic_id` is what partition.metadata says."""
+    traces = chain.traces(reports)
+    cleaning = request.cleaning.with_policy(request.settings, topic_id)
+    if cleaning.needs_past(traces):
+        cleaning = replace(cleaning, past=request.settings.past(cleaning.topic, topic_id))
+    return cleaning.judge(traces)
 
 
 def _check_redpanda(

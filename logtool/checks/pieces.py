@@ -59,6 +59,8 @@ class PieceReport:
     max_timestamp: int = NO_TIMESTAMP
     """Of the batches, ms."""
     last_batch_position: int = 0
+    wrapper_first: bool = False
+    """Whether it begins with a wrapper, which does not tell its first offset."""
 
 
 def cut(task: Task, piece_bytes: int | None = None) -> list[Task]:
@@ -106,7 +108,7 @@ def join(task: Task, pieces: Sequence[PieceReport]) -> SegmentReport | None:
         return None
     report = SegmentReport(task.segment.base_offset, scanned=True)
     for piece in pieces:
-        _add(report, piece.report)
+        _add(report, piece)
     report.bytes = task.segment.log.size
     epochs = [epoch for epoch, _, _ in report.epochs]
     if any(after <= before for before, after in pairwise(epochs)):
@@ -141,13 +143,16 @@ def _in_order(pieces: Sequence[PieceReport]) -> bool:
     return True
 
 
-def _add(whole: SegmentReport, part: SegmentReport) -> None:
+def _add(whole: SegmentReport, piece: PieceReport) -> None:
     """Add what was found in the next piece."""
+    part, end = piece.report, whole.next_offset
     if whole.last_offset is None:
         whole.first_offset = part.first_offset
-    elif part.first_offset != whole.next_offset:
-        whole.has_gaps = True
-    whole.has_gaps |= part.has_gaps
+    elif part.first_offset is not None and part.first_offset > end and not piece.wrapper_first:
+        whole.gaps.add(end, part.first_offset, whole.end_position)
+    whole.gaps.extend(part.gaps)
+    whole.with_holes += part.with_holes
+    whole.horizons += part.horizons
     whole.last_offset, whole.end_position = part.last_offset, part.end_position
     whole.batches += part.batches
     whole.records += part.records
@@ -177,6 +182,8 @@ def _is_ordinary(
     for chunk in chunks:
         if chunk.damage or log_pass.feed(chunk) or log_pass.timestamps.has_odd:
             return False
+        if at == piece.start:
+            report.wrapper_first = bool(chunk.table.is_wrapper[0])
         offsets.feed(chunk)
         times.feed(chunk)
         if on_chunk:

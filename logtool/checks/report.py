@@ -22,6 +22,31 @@ class Level(StrEnum):
 
 
 @dataclass(slots=True)
+class InnerGaps:
+    """Offsets that are missing between the sound batches of one segment."""
+
+    count: int = 0
+    missing: int = 0
+    """Offsets."""
+    first: tuple[int, int, int] | None = None
+    """The first missing offset, the one behind the last, and the byte of what follows."""
+    end: int = 0
+    """The offset behind the last gap."""
+
+    def add(self, first: int, end: int, position: int) -> None:
+        """Append the gap from `first` up to `end`, in front of the batch at `position`."""
+        self.extend(InnerGaps(1, end - first, (first, end, position), end))
+
+    def extend(self, later: "InnerGaps") -> None:
+        """Append the gaps of what follows."""
+        if later.count:
+            self.count += later.count
+            self.missing += later.missing
+            self.first = self.first or later.first
+            self.end = later.end
+
+
+@dataclass(slots=True)
 class SegmentReport:
     """What one pass over a segment found: plain data, so that it can come from elsewhere."""
 
@@ -39,8 +64,12 @@ class SegmentReport:
     first_offset: int | None = None
     last_offset: int | None = None
     """Largest; None for a segment without a sound batch that was looked at."""
-    has_gaps: bool = False
-    """Whether it shows what compaction leaves."""
+    gaps: InnerGaps = field(default_factory=InnerGaps)
+    """Between its sound batches."""
+    with_holes: int = 0
+    """Batches of magic 2 with fewer records than offsets."""
+    horizons: int = 0
+    """Batches with a delete horizon, as far as chunks with gaps or with such batches show them."""
     holes: list[tuple[int, int, int]] = field(default_factory=list)
     """Of Redpanda: the first missing offset, the one behind the last, and the byte of what follows,
     for each gap; the head of the segment counts."""
@@ -59,6 +88,11 @@ class SegmentReport:
     """(leader epoch, first offset, last offset) of each run of batches of one epoch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
     """The `producer_state.significant` rows."""
+
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether offsets are missing between its batches, or records in them."""
+        return bool(self.gaps.count or self.with_holes)
 
     @property
     def next_offset(self) -> int:

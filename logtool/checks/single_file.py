@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checks import producers, small_files, timestamps
-from logtool.checks.partition import Item, PartitionFacts
+from logtool.checks import chain, compaction, producers, settings, small_files
+from logtool.checks.identity import topic_id_of
+from logtool.checks.partition import CheckRequest, Item, PartitionFacts, judge
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import files, partition, redpanda_dir
@@ -73,14 +74,20 @@ def _in_segment(
         segment = replace(segment, indexes={file.name.kind: file})
     else:
         segment = replace(segment, indexes={})
-    known = timestamps.allowed_around(file.path.parent, static or {})
-    allowed = known.ahead_ms(_topic(file.path.parent))
+    folder = file.path.parent
+    known = settings.around(folder, static or {})
+    allowed = known.ahead_ms(_topic(folder))
     report = check_segment(Task(segment, level, limit=limit, ahead_ms=allowed), on_bytes)
     facts.segments, facts.batches = 1, report.batches
     facts.records, facts.bytes = report.records, report.bytes
     for item in report.findings:
         if item.path == file.path:
             yield item
+    if file.name.kind is FileKind.LOG and not redpanda_dir.place(file.path):
+        request = CheckRequest(level, cleaning=compaction.beside(folder), settings=known)
+        yield from chain.check_inside(
+            segment, report, lambda: judge([report], request, topic_id_of(folder)), 0
+        )
 
 
 def _segment(file: File, neighbours: Neighbours) -> Segment | None:

@@ -14,22 +14,16 @@ batch came, only that it came before that moment. So nothing can be held against
 Source: ``LogValidator.validateTimestamp``, ``ServerLogConfigs`` (Kafka 3.9.2 and 4.3.1).
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from logtool.checks import identity
 from logtool.checks.batches import with_next
-from logtool.disk import files, log_dir
-from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
-from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.metadata import image as metadata_image
-from logtool.metadata.image import MetadataImage
 from logtool.times import rfc3339
 
 AHEAD_MS = 24 * 3600 * 1000
@@ -40,54 +34,8 @@ _PAST_MS = 20 * _YEAR_MS
 _OLDEST_WRITE_MS = 40 * _YEAR_MS
 """A file that was last written before 2010 has a time that somebody has set."""
 _LONGEST = 2**63 - 1
-_NOTHING: Mapping[str, str] = {}
 UNITS = {"seconds": (1000, 1), "microseconds": (1, 1000), "nanoseconds": (1, 1_000_000)}
 """By unit: what to multiply and then to divide by, for milliseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """How far ahead the timestamps of topics may be, as a metadata log says."""
-
-    image: MetadataImage | None = None
-    node_id: int | None = None
-    static: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's own file sets."""
-
-    def ahead_ms(self, topic: str | None) -> int | None:
-        """Return what a topic allows, in ms; None where that is not known.
-
-        The metadata log itself is not asked about: controllers write it, and no setting counts.
-        """
-        if topic in (None, CLUSTER_METADATA):
-            return None
-        image = self.image
-        if image is None or image.damage:
-            image = MetadataImage(static=self.static)
-        return image.ahead_ms(topic or "", self.node_id)
-
-
-def allowed_in(path: Path, static: Mapping[str, str] = _NOTHING) -> Allowed:
-    """Return what the metadata log in a log dir says; nothing where it has none to be read."""
-    if not files.has_dir(path / metadata_image.DIRECTORY):
-        return Allowed(static=static)
-    try:
-        meta = identity.member(log_dir.read(path)).meta
-        image = metadata_image.read(path)
-    except UnreadableError:
-        return Allowed(static=static)
-    image.static = static
-    return Allowed(image, meta.node_id if meta else None, static)
-
-
-def allowed_around(path: Path, static: Mapping[str, str] = _NOTHING) -> Allowed:
-    """Return the same for a partition dir, or a file in one, by the log dir that it stands in.
-
-    At a URL nothing is asked for beside the path, for each question there is a request.
-    """
-    if files.is_remote(path):
-        return Allowed(static=static)
-    return allowed_in(path.resolve().parent, static)
 
 
 @dataclass(slots=True)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from logtool.checks.compaction import Traces
 from logtool.formats.record_batch import Column
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage
-from logtool.gaps.evidence import Facts, Traces, Verdict, decide
+from logtool.gaps.evidence import Facts, Verdict, decide
 from logtool.gaps.table import GapTable, Kind, Reason
 from logtool.segment.damage import Reason as DamageReason
 from logtool.segment.producer_state import ProducerState
@@ -153,7 +154,7 @@ def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, 
     log_end = max(end, segments[-1].base_offset) if segments else end
     if log_end > end:
         parts.append(_at_end(last, end, log_end - 1, segments[-1].base_offset, damaged=damaged))
-    elif damaged and not (segments and segments[-1].tail in _TORN and not facts.clean):
+    elif damaged and not (segments and segments[-1].tail in _TORN and not facts.cleaning.clean):
         parts.append(_at_end(last, end, None, segments[-1].base_offset, damaged=True))
     return gap_table.concat(parts), end, log_end
 

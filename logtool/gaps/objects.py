@@ -50,7 +50,7 @@ def partition_object(result: Result, ghosts: Ghosts) -> Object:
         "ghost_bytes_by_rfc": ghosts.rfc_bytes,
         "log_bytes": held,
         "ghost_share": _share(ghosts.bytes, held),
-        "cleanup_policy": result.subject.facts.policy,
+        "cleanup_policy": result.subject.facts.cleaning.policy,
         "damages": ledger.damages,
         "overlaps": ledger.overlaps,
     }

@@ -123,7 +123,8 @@ class Gaps:
             facts = indexed(subject, segments, problems.append)
             yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
-            if ledger.missing and facts.is_compacted is not True:
+            told = facts.cleaning.is_compacted or self._wanted.policy is not None
+            if ledger.missing and not told:
                 # Only now: what the policy was before takes a reading of the whole metadata log.
                 facts = with_past(subject, facts)
                 ledger = build(segments, facts, isolation=self._wanted.isolation)

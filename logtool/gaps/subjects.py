@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.checks import redpanda, small_files, timestamps
+from logtool.checks import compaction, redpanda, settings, small_files
+from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import topic_id_of
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
-from logtool.checks.timestamps import Allowed
 from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
@@ -18,7 +18,7 @@ from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionD
 from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.loading.epochs import EpochCache
-from logtool.metadata.policies import PastPolicies
+from logtool.metadata.settings import Settings
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 
@@ -54,10 +54,10 @@ class PartitionToRead:
     """How far ahead a timestamp of a producer may be; None: not known."""
     unread: tuple[UnreadableError, ...] = ()
     """What could not be read of the files that give reasons for gaps."""
-    policies: PastPolicies | None = None
-    """What policies topics had before; None where no metadata log is at hand."""
+    settings: Settings = field(default_factory=Settings)
+    """What is known of its topic's settings."""
     topic_id: str | None = None
-    """Of its own topic, which may be deleted, and have a successor of its name."""
+    """As its own partition.metadata says."""
 
     def looks(self, wanted: GapOptions) -> list[Look]:
         """Return what is to be read of it."""
@@ -94,7 +94,7 @@ def subjects(
         yield error
         return
     holder = home.ensemble.metadata_log
-    policies = PastPolicies(holder.path) if holder and wanted.policy is None else None
+    known = Settings(home.image, home.node_id, wanted.static, holder.path if holder else None)
     chosen = [path]
     if kind is PathKind.LOG_DIR:
         chosen = [
@@ -106,10 +106,10 @@ def subjects(
         try:
             listed = partition.read(folder)
             epochs, unread = _epochs(listed)
-            allowed = Allowed(home.image, home.node_id, wanted.static).ahead_ms(listed.topic)
-            facts = _facts(listed, home, wanted, epochs)
-            topic_id = _topic_id(home, listed)
-            yield PartitionToRead(listed, facts, allowed, unread, policies, topic_id)
+            topic_id = topic_id_of(listed.path)
+            facts = _facts(listed, home, wanted, epochs, known, topic_id)
+            allowed = known.ahead_ms(listed.topic)
+            yield PartitionToRead(listed, facts, allowed, unread, known, topic_id)
         except UnreadableError as error:
             yield error
 
@@ -131,32 +131,42 @@ def _single(path: Path, wanted: GapOptions) -> PartitionToRead:
     alone = replace(listed, path=path, segments=(replace(segment, next_base_offset=None),))
     base = segment.base_offset
     epochs, unread = _epochs(listed)
-    facts = Facts(
-        log_start=base,
-        policy=wanted.policy,
-        policy_source="the command line",
-        first_base=base,
-        epochs=epochs,
-    )
-    allowed = timestamps.allowed_around(path.parent, wanted.static).ahead_ms(listed.topic)
-    return PartitionToRead(alone, facts, allowed, unread)
+    known, topic_id = settings.around(path.parent, wanted.static), topic_id_of(path.parent)
+    cleaning = _told(compaction.beside(path.parent), listed, wanted, known, topic_id)
+    facts = Facts(log_start=base, cleaning=cleaning, first_base=base, epochs=epochs)
+    return PartitionToRead(alone, facts, known.ahead_ms(listed.topic), unread, known, topic_id)
 
 
-def _facts(listed: Partition, home: Home, wanted: GapOptions, epochs: Epochs) -> Facts:
+def _told(
+    cleaning: Cleaning,
+    listed: Partition,
+    wanted: GapOptions,
+    known: Settings,
+    topic_id: str | None,
+) -> Cleaning:
+    """Return the same with the policy: as the command line, names or settings say."""
+    if wanted.policy is not None:
+        return replace(cleaning, policy=wanted.policy, policy_source="the command line")
+    if listed.is_redpanda:
+        policy, source = _of_redpanda(listed)
+        return replace(cleaning, policy=policy, policy_source=source)
+    return cleaning.with_policy(known, topic_id)
+
+
+def _facts(
+    listed: Partition,
+    home: Home,
+    wanted: GapOptions,
+    epochs: Epochs,
+    known: Settings,
+    topic_id: str | None,
+) -> Facts:
     directory = listed.directory
     first = listed.segments[0].base_offset if listed.segments else 0
     key = None
     if isinstance(directory, PartitionDirectory) and directory.kind in log_dir.OF_TODAY:
         key = directory.topic, directory.partition
     row = home.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
-    policy, source = wanted.policy, "the command line"
-    if policy is None:
-        policy, source = _policy(home, listed), "the metadata log"
-        static = wanted.static.get("log.cleanup.policy")
-        if policy is None and static and not listed.is_metadata_log:
-            policy, source = static, "the broker's own file"
-        if listed.is_redpanda:
-            policy, source = _of_redpanda(listed)
     start = first if row is None else max(row, first)
     if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
@@ -168,31 +178,14 @@ def _facts(listed: Partition, home: Home, wanted: GapOptions, epochs: Epochs) ->
         if file.name.offset not in bases
     ]
     cleaner = home.rows(FileKind.CLEANER_CHECKPOINT).get(key) if key else None
+    cleaning = Cleaning(listed.topic, cleaner, home.clean)
     return Facts(
         log_start=start,
-        policy=policy,
-        policy_source=source,
-        cleaner_offset=cleaner,
-        clean=home.clean,
+        cleaning=_told(cleaning, listed, wanted, known, topic_id),
         first_base=first,
         witnesses=tuple(sorted(witnesses)),
         epochs=epochs,
     )
-
-
-def _policy(home: Home, listed: Partition) -> str | None:
-    if listed.is_metadata_log:
-        return "delete"  # it is never compacted: its snapshots take the place of that
-    topic = listed.topic
-    if not home.image or topic is None or home.image.topics.get(topic) != _topic_id(home, listed):
-        return None  # what the metadata log says is of another topic of the same name
-    return next(home.image.dynamic_values(topic, "cleanup.policy", home.node_id), None)
-
-
-def _topic_id(home: Home, listed: Partition) -> str | None:
-    """Return the id of a partition's topic: its own, else that of the topic with its name."""
-    own = topic_id_of(listed.path)
-    return own or (home.image.topics.get(listed.topic or "") if home.image else None)
 
 
 def _of_redpanda(listed: Partition) -> tuple[str, str]:
@@ -229,9 +222,8 @@ def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
 
 def with_past(subject: PartitionToRead, facts: Facts) -> Facts:
     """Return the facts with what the metadata log says of the policies that its topic had."""
-    if subject.policies is None or subject.topic_id is None or subject.partition.is_metadata_log:
-        return facts
-    return replace(facts, past=subject.policies.of(subject.topic_id))
+    past = subject.settings.past(subject.partition.topic, subject.topic_id)
+    return replace(facts, cleaning=replace(facts.cleaning, past=past))
 
 
 def indexed(

@@ -6,14 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logtool.checks import timestamps
-from logtool.checks.timestamps import Allowed
+from logtool.checks import settings
 from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import BatchTooLargeError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
+from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.stat.statistics import Measurement, Statistics, measure, merged, unread
@@ -65,7 +65,7 @@ class Survey:
         self._static = static or {}
         """What the broker's own file sets."""
         self._run = run or Run()
-        self._allowed: dict[Path, Allowed] = {}
+        self._settings: dict[Path, Settings] = {}
         """By log dir."""
         self.out_of_time = False
 
@@ -94,9 +94,9 @@ class Survey:
     def _ahead_ms(self, listed: Partition) -> int | None:
         """Return how far ahead the topic allows timestamps; the metadata log is read once."""
         home = listed.path.parent
-        if home not in self._allowed:
-            self._allowed[home] = timestamps.allowed_around(listed.path, self._static)
-        return self._allowed[home].ahead_ms(listed.topic)
+        if home not in self._settings:
+            self._settings[home] = settings.around(listed.path, self._static)
+        return self._settings[home].ahead_ms(listed.topic)
 
     def _partition(
         self,

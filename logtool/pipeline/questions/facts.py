@@ -5,11 +5,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from logtool.checks.compaction import Cleaning
 from logtool.disk import files
 from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.gaps.evidence import Facts
-from logtool.gaps.subjects import GapOptions, subjects
+from logtool.gaps.subjects import GapOptions, subjects, with_past
+from logtool.metadata.policies import Past
 from logtool.pipeline.homes import place_of_dir
 
 FACTS: Final = pa.schema(
@@ -24,6 +26,10 @@ FACTS: Final = pa.schema(
         ("policy_source", pa.string()),
         ("cleaner_offset", pa.int64()),
         ("clean", pa.bool_()),
+        # What `cleanup.policy` was before: from which offset of the metadata log on that is known,
+        # and where the topic was compacted for the first time.
+        ("past_since", pa.int64()),
+        ("past_compacted_at", pa.int64()),
         ("first_base", pa.int64()),
         # Offset and name of index files without a log, and of producer snapshots.
         ("witness_offsets", pa.list_(pa.int64())),
@@ -42,10 +48,20 @@ def facts_of(log_dir: Path | str) -> Any:
     for one in subjects(path, GapOptions(), Selection()):
         if isinstance(one, UnreadableError):
             continue  # the pass over the bytes says so
-        known, folder = one.facts, one.partition.path
+        known, folder = with_past(one, one.facts), one.partition.path
+        told = known.cleaning
         columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
         rows.append(
-            {name: getattr(known, name, None) for name in FACTS.names}
+            {
+                "log_start": known.log_start,
+                "first_base": known.first_base,
+                "policy": told.policy,
+                "policy_source": told.policy_source,
+                "cleaner_offset": told.offset,
+                "clean": told.clean,
+                "past_since": told.past.since if told.past else None,
+                "past_compacted_at": told.past.compacted_at if told.past else None,
+            }
             | place_of_dir(folder)._asdict()
             | dict(zip(FACTS.names[-3:], columns, strict=True))
         )
@@ -57,12 +73,17 @@ def facts_in(row: dict[str, Any]) -> Facts:
     witnesses = zip(
         row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True
     )
+    since, compacted_at = row["past_since"], row["past_compacted_at"]
     return Facts(
         log_start=row["log_start"],
-        policy=row["policy"],
-        policy_source=row["policy_source"],
-        cleaner_offset=row["cleaner_offset"],
-        clean=row["clean"],
+        cleaning=Cleaning(
+            topic=row["topic"],
+            offset=row["cleaner_offset"],
+            clean=row["clean"],
+            policy=row["policy"],
+            policy_source=row["policy_source"],
+            past=None if since is None else Past(since, compacted_at),
+        ),
         first_base=row["first_base"],
         witnesses=tuple(witnesses),
     )

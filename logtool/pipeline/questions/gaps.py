@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from logtool.checks.compaction import Traces
 from logtool.disk import files, partition
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import Column
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage, Edge
-from logtool.gaps.evidence import Facts, Traces, Verdict, decide
+from logtool.gaps.evidence import Facts, Verdict, decide
 from logtool.gaps.subjects import PartitionToRead, indexed
 from logtool.gaps.table import GapTable, Kind
 

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, verify
 
+from logtool.checks.compaction import Cleaning
 from logtool.disk import files
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
@@ -393,14 +394,14 @@ def covered(ledger):
 @pytest.mark.parametrize("name", ["4.3.1/clean", "3.9.2/clean", "3.9.0/compaction"])
 def test_the_metadata_log_says_that_the_topic_is_compacted(scenario, name):
     result = only(scenario(name) / "compacted.keys-0")
-    assert result.subject.facts.policy == "compact"
+    assert result.subject.facts.cleaning.policy == "compact"
     assert result.ledger.missing == 960
     assert set(result.ledger.reasons()) == {Reason.COMPACTION}
 
 
 def test_a_table_alone_is_enough_for_a_ledger(topic):
     path = logs(topic((0, RFC)))[0]
-    ledger = build([look(Look(path, 0))], Facts(policy="compact"))
+    ledger = build([look(Look(path, 0))], Facts(cleaning=Cleaning(policy="compact")))
     assert ledger.missing == 12
     assert np.array_equal(batches(path).base_offset, [0, 11, 33])
 
@@ -569,12 +570,40 @@ MADE = (made.topic("orders", OLD), made.partition(OLD, 0, [1]))
 HOLED = (0, [batch(0, 4), batch(8, 9)])
 
 
+TORN = (0, [batch(0, 4)]), (8, [batch(8, 9)])
+
+
 def verdict(home):
-    """Return the reason and the evidence of the only gap of orders-0."""
+    """Return the reason and the evidence of the only gap of orders-0; `verify` says the same."""
     result = only(write(home / "orders-0", HOLED))
     ((first, last, reason),) = told(result)
     assert (first, last) == (5, 7)
-    return reason, result.ledger.verdicts[0].evidence
+    evidence = result.ledger.verdicts[0].evidence
+    assert holes(home) == holes(home / "orders-0") == (
+        {("batch/hole", 5, 7): f"no batch holds offsets 5 through 7: {evidence}"}
+        if reason == "unknown" else {}
+    )  # fmt: skip
+    shutil.rmtree(home / "orders-0")
+    write(home / "orders-0", *TORN)
+    code, link = (
+        ("hole", ": ") if reason == "unknown" else ("gap", "; compaction leaves such gaps: ")
+    )
+    assert (
+        holes(home)
+        == holes(home / "orders-0")
+        == {(f"segment/{code}", 5, 7): f"no segment holds offsets 5 through 7{link}{evidence}"}
+    )
+    return reason, evidence
+
+
+def holes(path):
+    """Return what `verify` says of missing offsets."""
+    wanted = ("batch/hole", "segment/hole", "segment/gap")
+    return {
+        (finding.code, finding.first_offset, finding.last_offset): finding.message
+        for finding in verify(path).findings
+        if finding.code in wanted
+    }
 
 
 @pytest.mark.parametrize(
@@ -654,6 +683,9 @@ def test_many_gaps_do_not_make_a_topic_compacted_that_never_was(tmp_path):
     assert {reason for _, _, reason in told(result)} == {"unknown"}
     unknown = only(write(tmp_path / "others-0", many))  # which the metadata log does not know
     assert {reason for _, _, reason in told(unknown)} == {"compaction"}
+    ((place, text),) = holes(tmp_path).items()
+    assert place == ("batch/hole", 1, 1)
+    assert text.startswith("no batch holds offset 1 (and 5 more gaps, 6 offsets in all): ")
 
 
 def test_the_metadata_log_is_read_again_only_where_offsets_are_missing(tmp_path, monkeypatch):
@@ -661,6 +693,9 @@ def test_the_metadata_log_is_read_again_only_where_offsets_are_missing(tmp_path,
     asked = []
     monkeypatch.setattr(PastPolicies, "of", lambda self, topic_id: asked.append(topic_id))
     only(write(tmp_path / "orders-0", (0, [batch(0, 4), batch(5, 9)])))
+    verify(tmp_path)
     assert asked == []
     only(write(tmp_path / "orders-0", HOLED))
     assert asked == [OLD]
+    verify(tmp_path)
+    assert asked == [OLD, OLD]

@@ -1,0 +1,72 @@
+"""What a metadata log, and the broker's own file beside it, say of a topic's settings.
+
+A setting of the topic itself counts before that of the broker, which counts before what the
+broker's own file sets. Source: ``LogConfig.fromProps``, ``DynamicBrokerConfig`` (Kafka 3.9 to 4.3).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from logtool.formats.names import CLUSTER_METADATA
+from logtool.metadata.image import MetadataImage
+from logtool.metadata.policies import Past, PastPolicies
+
+
+@dataclass
+class Settings:
+    """What topics are set to, as far as is known."""
+
+    image: MetadataImage | None = None
+    node_id: int | None = None
+    static: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's own file sets."""
+    metadata_dir: Path | None = None
+    """Where the image was read, to ask what was before it; None: nothing more can be asked."""
+
+    def ahead_ms(self, topic: str | None) -> int | None:
+        """Return how far ahead a topic's timestamps may be, in ms; None where it is not known.
+
+        The metadata log itself is not asked about: controllers write it, and no setting counts.
+        """
+        if topic in (None, CLUSTER_METADATA):
+            return None
+        image = self.image
+        if image is None or image.damage:
+            image = MetadataImage(static=self.static)
+        return image.ahead_ms(topic or "", self.node_id)
+
+    def topic_id(self, topic: str | None, own: str | None) -> str | None:
+        """Return the id of a topic: its `own`, else that of the topic with its name today."""
+        return own or (self.image.topics.get(topic or "") if self.image else None)
+
+    def policy(self, topic: str | None, own_id: str | None) -> tuple[str | None, str]:
+        """Return ``cleanup.policy`` and who says it; None where nobody does.
+
+        What the metadata log says of another topic of the same name does not count: `own_id` is
+        what partition.metadata says.
+        """
+        source = "the metadata log"
+        if topic == CLUSTER_METADATA:
+            return "delete", source  # it is never compacted: its snapshots take the place of that
+        image, found = self.image, None
+        if image and topic and image.topics.get(topic) == self.topic_id(topic, own_id):
+            found = next(image.dynamic_values(topic, "cleanup.policy", self.node_id), None)
+        if found is None and self.static.get("log.cleanup.policy"):
+            return self.static["log.cleanup.policy"], "the broker's own file"
+        return found, source
+
+    def past(self, topic: str | None, own_id: str | None) -> Past | None:
+        """Return what policies a topic had, also a deleted one; None where it is not known.
+
+        The first question reads the metadata log as far back as it goes.
+        """
+        topic_id = self.topic_id(topic, own_id)
+        if self._policies is None or topic_id is None or topic == CLUSTER_METADATA:
+            return None
+        return self._policies.of(topic_id)
+
+    @cached_property
+    def _policies(self) -> PastPolicies | None:
+        return PastPolicies(self.metadata_dir) if self.metadata_dir else None
