@@ -250,6 +250,10 @@ def test_what_topics_are_by_default_gives_gaps_their_reason(run, properties, tmp
             log.parent,
         )  # fmt: skip
         assert other.of_type("gap")[0]["reason"] == "compaction"
+        told = run("verify", "--broker-config", file, "-f", "ndjson", log.parent)
+        holes = [found for found in told.of_type("finding") if found["code"] == "batch/hole"]
+        assert len(holes) == (reason == "unknown")
+        assert all(f"cleanup.policy={policy} (the" in hole["message"] for hole in holes)
 
 
 HINTS = {
