@@ -122,7 +122,7 @@ def _examine(
     from logtool.startup.assumed import Assumed
 
     given = inputs.resolved()
-    keys = (*broker_config.INDEXES, *broker_config.TIMESTAMPS, broker_config.POLICY)
+    keys = (*broker_config.INDEXES, *broker_config.JUDGED)
     hints = inputs.broker.hints() if kafka_version is None else ()
     run = Examination(
         given.paths,

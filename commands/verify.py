@@ -121,7 +121,6 @@ def verify(
     _check_engine(engine, running, resume, spark)
     budget = _budget(running, resume, drop_cache=drop_cache)
     paths = inputs.given()
-    keys = (*broker_config.TIMESTAMPS, broker_config.POLICY)
     if not (spark.master or "local").startswith("local"):
         # An executor on another machine has another current directory.
         paths = [path.absolute() for path in paths]
@@ -131,7 +130,7 @@ def verify(
         selection=inputs.selection,
         limit=parsing.parse_batch_memory(max_batch_memory),
         budget=budget,
-        static={} if level is LevelChoice.QUICK else inputs.broker.take(*keys),
+        static={} if level is LevelChoice.QUICK else inputs.broker.take(*broker_config.JUDGED),
         on_progress=lambda progress: report.show(progress),
     )
     given = inputs.resolved(paths)

@@ -24,6 +24,8 @@ INDEXES = ("log.index.interval.bytes", "log.index.size.max.bytes")
 THREADS = "num.recovery.threads.per.data.dir"
 TIMESTAMPS = ("log.message.timestamp.after.max.ms", "log.message.timestamp.difference.max.ms")
 POLICY = "log.cleanup.policy"
+JUDGED = (*TIMESTAMPS, POLICY)
+"""What the findings of `verify` depend on."""
 LEAST_IN_SYNC = "min.insync.replicas"
 VOTERS = "controller.quorum.voters"
 PROTOCOL, ROLES, ZOOKEEPER = "inter.broker.protocol.version", "process.roles", "zookeeper.connect"
