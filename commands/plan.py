@@ -109,6 +109,8 @@ def plan(
     What lies below the recovery point is read by no start, and not here: one line says how much
     that is, and which command reads it. What the logs need of the host is held against its limits.
     With --strategy supplement, or --trust-log too, it foretells 'logtool recover' with the same.
+    Of a directory of Redpanda it says which segments a start replays, cuts, removes or gives up as
+    .cannotrecover, by the source of Redpanda: no real start was there to compare with.
     With --policy, a table compares today's recovery with that before KAFKA-615: what is read and
     what is not, the time (at least that of logs in the page cache), and the damage that is missed.
 
@@ -135,6 +137,8 @@ def plan(
     from logtool.startup.forecast import Forecast
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    if given.flavour and (strategy.supplements or timing.policy):
+        raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths,
@@ -196,7 +200,8 @@ def _print(
             for finding in host_limits.judge(needed, limits, root.root.path):
                 printer.finding(finding)
         known = None
-        if not forecast.assumed.supplement:
+        # How long Redpanda takes was never measured.
+        if not forecast.assumed.supplement and not any(p.request.redpanda for p in partitions):
             known = rates.known(partitions, rate, ask_disk=ask_disk and summary.complete)
         if known:
             time = duration(partitions, threads, known)

@@ -211,8 +211,8 @@ def recover(
 ) -> None:
     """Recover log dirs or partition dirs as a broker would, without a broker; can be undone.
 
-    Without --apply it writes nothing and prints what it would do. With --apply it takes Kafka's own
-    lock and first saves whatever it changes in an undo directory beside the log dir. If it is
+    Without --apply it writes nothing and prints what it would do. With --apply it takes the lock of
+    the broker and first saves whatever it changes in an undo directory beside the log dir. If it is
     killed, the same command finishes the work, or 'logtool undo' puts everything back. If records
     would be lost, it changes nothing in that log dir without --accept-loss.
 
@@ -228,6 +228,9 @@ def recover(
     With --truncate-to, a log is cut at an offset: its recovery point comes down first, the segments
     behind go, then the one with the offset is cut. With --mark-clean, points rise when all logs are
     done; the marker comes last. A segment that was truncated away and came back is dropped.
+
+    In a directory of Redpanda it does what a start of Redpanda does, under its pid.lock; --full has
+    every segment replayed. See 'logtool plan'.
 
     Log dirs given together are those of one broker. A log dir without which the broker would start
     is left alone. If anything in one of them stops it, none is marked clean.
@@ -260,6 +263,11 @@ def recover(
     given = inputs.resolved(selection=selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     assumed, consent = way.assumed(broker, begin, inputs.broker), consented.consent()
+    if given.flavour and _is_of_kafka(begin, way, consented):
+        raise UsageError(
+            "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
+            "of Kafka; PATH is of Redpanda"
+        )
     job = Recover(given.paths, assumed, consent, selection, points, running.run(report.show))
     job.named_by = begin.named_by
     _print(report, job, summary)
@@ -303,6 +311,12 @@ def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
             report.note(actions.undo_line(undo))
     if summary.interrupted and job.undo_dirs:
         report.note("or go on with the same command")
+
+
+def _is_of_kafka(begin: Begin, way: Way, consented: Consented) -> bool:
+    """Return whether something is asked for that a directory of Redpanda knows nothing of."""
+    named = begin.from_offset or begin.truncate_to
+    return bool(named or way.supplements or way.fill_from or consented.mark_clean)
 
 
 class _One:

@@ -8,7 +8,7 @@ from crc32c import crc32c
 HEADER = "<IiqbIhiqqqhii"
 START = 1_700_000_000_000
 """Milliseconds."""
-CONFIGURATION, DATA, GHOST, TX_FENCE, PLACEHOLDER = 2, 1, 7, 10, 29
+CONFIGURATION, DATA, KVSTORE, GHOST, TX_FENCE, PLACEHOLDER = 2, 1, 4, 7, 10, 29
 
 
 def varint(value: int) -> bytes:
@@ -76,6 +76,34 @@ def positions(data: bytes) -> list[int]:
         found.append(at)
         at += struct.unpack_from("<i", data, at + 4)[0]
     return found
+
+
+def stored(base: int, *pairs: tuple[bytes, bytes | None]) -> bytes:
+    """Return a batch of a kvstore; a key begins with its keyspace, and a value of None deletes."""
+    body = b""
+    for delta, (key, value) in enumerate(pairs):
+        wrapped = b"\0" if value is None else struct.pack("<bi", 1, len(value)) + value
+        body += a_record(delta, wrapped, key)
+    return batch(base, kind=KVSTORE, body=body, count=len(pairs))
+
+
+def log_key(kind: int, topic: str = "orders", partition: int = 0) -> bytes:
+    """Return a key of the keyspace `storage`: 0 where a log begins, 1 its last clean segment."""
+    named = b"".join(struct.pack("<i", len(name)) + name for name in (b"kafka", topic.encode()))
+    return struct.pack("<bb", 2, kind) + named + struct.pack("<i", partition)
+
+
+def clean_segment(name: str) -> bytes:
+    """Return the value of the last clean segment."""
+    return struct.pack("<BBIi", 0, 0, 4 + len(name), len(name)) + name.encode()
+
+
+def kvstore(data: Path, *batches: bytes, shard: int = 0) -> Path:
+    """Write the kvstore of a core into a data directory; returns its folder."""
+    folder = data / "redpanda" / "kvstore" / f"{shard}_0"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "0-0-v1.log").write_bytes(b"".join(batches))
+    return folder
 
 
 def data_dir(root: Path, segments: dict[str, bytes], topic: str = "orders") -> Path:

@@ -226,8 +226,11 @@ def _below_lines(printer: Printer, found: "Below | None") -> Iterator[str]:
     if printer.unnoticed:
         told = f"there is damage ({text.count(printer.unnoticed, 'place')} told above), and "
     verb = "was" if found.segments == 1 else "were"
+    where = "below the recovery point, where no broker looks"
+    if found.is_redpanda:
+        where = "in segments with a base index, which no start reads"
     yield (
-        f"below the recovery point, where no broker looks, {told}"
+        f"{where}, {told}"
         f"{text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} not read; "
         f"to check {'it' if found.segments == 1 else 'them'}: {found.command}"
     )

@@ -55,6 +55,7 @@ from logtool.formats.redpanda.record_batch import HEADER_SIZE, Batch, BatchType,
 _SNAPSHOT_TAIL = struct.Struct("<qb")
 _RECORD = struct.Struct("<Ibqi")
 _SIZES = struct.Struct("<ii")
+_ENVELOPE = struct.Struct("<BBI")
 
 
 State = dict[tuple[int, bytes], bytes]
@@ -213,6 +214,23 @@ def start_offset(state: State, namespace: str, topic: str, partition: int) -> in
     key = encode_log_key(LogKey(0, namespace, topic, partition))
     value = state.get((Keyspace.STORAGE, key))
     return INT64.unpack(value)[0] if value is not None and len(value) == INT64.size else None
+
+
+def clean_segment(state: State, namespace: str, topic: str, partition: int) -> str | None:
+    """Return the file name of the segment that a clean stop left last; None where none is stored.
+
+    The value is an envelope (version, compat version, uint32 size) around an int32 size and a name.
+    """
+    key = encode_log_key(LogKey(1, namespace, topic, partition))
+    value = state.get((Keyspace.STORAGE, key))
+    if value is None:
+        return None
+    reader = Reader(value)
+    try:
+        reader.numbers(_ENVELOPE)
+        return _text(reader.take(reader.number(INT32)))
+    except TooShortError:
+        return None
 
 
 def _text(name: bytes) -> str:

@@ -25,6 +25,7 @@ from logtool.apply import disk, outside, records, saving, states, stepping
 from logtool.apply.held import HeldDir, check_trusted
 from logtool.apply.parsing import Record, State
 from logtool.apply.steps import Draft, Step, merge
+from logtool.disk import log_dir as log_dirs
 from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 
@@ -209,7 +210,11 @@ class Journal:
     def _check_log_dir(self) -> None:
         """Refuse to change what is no log dir, unless all that made it one was removed."""
         gone = [step.path.name for step in self.steps if step.kind is Kind.REMOVE]
-        if not (outside.belongs_to_broker(self.log_dir) or any(map(outside.is_brokers, gone))):
+        if not (
+            outside.belongs_to_broker(self.log_dir)
+            or any(map(outside.is_brokers, gone))
+            or log_dirs.is_redpanda(self.log_dir)
+        ):
             raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
 
     def _find(self) -> list[states.StepState]:

@@ -1,4 +1,4 @@
-"""Kafka's own lock on a log dir, taken the way a broker takes it."""
+"""A broker's own lock on a log dir, taken the way it takes it: Kafka's, or Redpanda's."""
 
 import errno
 import fcntl
@@ -12,8 +12,10 @@ from pathlib import Path
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
 from logtool.disk import in_use
+from logtool.disk import log_dir as log_dirs
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats.names import FileKind
+from logtool.formats.redpanda.names import LOCK as REDPANDA_LOCK
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = re.compile(rb"logtool (-?[0-9]{1,19})\n")
@@ -28,14 +30,15 @@ _AT_ONCE = 100_000_000
 def locked(log_dir: Path) -> Iterator[None]:
     """Hold the ``.lock`` of `log_dir`; RefusedError names the process that has it.
 
-    A ``.lock`` that was not there is removed again, and the directory keeps its mtime. The lock is
-    a POSIX record lock, as ``FileLock`` of Kafka: it would be lost as soon as this process closed
-    any other descriptor of that file, which is why `in_use.holder` is told of it. May be nested.
+    In a data directory of Redpanda it is the ``pid.lock``. A lock that was not there is removed
+    again, and the directory keeps its mtime. It is a POSIX record lock, as ``FileLock`` of Kafka:
+    it would be lost as soon as this process closed any other descriptor of that file, which is why
+    `in_use.holder` is told of it. May be nested.
     """
     if in_use.is_held_here(log_dir):
         yield
         return
-    path = log_dir / FileKind.LOCK.value
+    path = log_dir / _name_in(log_dir)
     home = _held(log_dir, path)
     fd = _open(home, path)
     try:
@@ -56,9 +59,16 @@ def locked(log_dir: Path) -> Iterator[None]:
             finally:
                 # Before it is let go, so that nobody else can have taken it.
                 if mtime_ns is not None:
-                    _remove(home)
+                    _remove(home, path.name)
     finally:
         os.close(fd)
+
+
+def _name_in(log_dir: Path) -> str:
+    with suppress(UnreadableError):
+        if log_dirs.is_redpanda(log_dir):
+            return REDPANDA_LOCK
+    return FileKind.LOCK.value
 
 
 def _held(log_dir: Path, path: Path) -> HeldDir:
@@ -85,7 +95,7 @@ def _open(home: HeldDir, path: Path) -> int:
             os.write(fd, b"logtool %d\n" % folder.st_mtime_ns)
         except OSError as error:
             if named:
-                _remove(home)
+                _remove(home, name)
             raise UnwritableError(path, error.strerror or str(error)) from error
         # After a kill it stays: the broker's own user must be able to open it then.
         with suppress(OSError):
@@ -125,10 +135,10 @@ def _made_by_us(home: HeldDir, fd: int) -> int | None:
     return int(mark[1]) if abs(now - os.fstat(fd).st_ctime_ns) < _AT_ONCE else now
 
 
-def _remove(home: HeldDir) -> None:
+def _remove(home: HeldDir, name: str) -> None:
     mtime_ns = os.fstat(home.fd).st_mtime_ns
     with suppress(UnwritableError, OSError):
-        disk.remove(home, home.path / FileKind.LOCK.value)
+        disk.remove(home, home.path / name)
         disk.set_dir_time(home, home.path, mtime_ns)
 
 

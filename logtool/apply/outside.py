@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from logtool.disk import files
+from logtool.disk import files, redpanda_dir
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
@@ -44,6 +44,8 @@ def belongs_to_broker(path: Path) -> bool:
         entries = files.list_dir(path)
     except UnreadableError:
         return False
+    if redpanda_dir.is_data_dir([entry.name for entry in entries]):
+        return True
     return any(
         is_brokers(entry.name)
         or (_is_partition(entry.name) and files.is_dir(entry) and _holds_files(path / entry.name))

@@ -1,7 +1,8 @@
 """What a journal may say. It is carried out, maybe by root: everything else is refused.
 
-Paths are relative and have at most two parts, a partition dir and a file; every number has a range;
-each kind of step has what that kind needs and nothing else.
+Paths are relative and have at most two parts, a partition dir and a file; in a data directory of
+Redpanda a partition dir is three folders deep. Every number has a range; each kind of step has what
+that kind needs and nothing else.
 """
 
 import json
@@ -15,6 +16,8 @@ import crc32c
 from logtool.actions import Kind
 from logtool.apply.held import MOST_MODE
 from logtool.apply.steps import Look, Step
+from logtool.disk.redpanda_dir import LEVELS
+from logtool.formats.redpanda.names import parse_partition_directory
 
 SCHEMA = "logtool.journal/1"
 _INT64 = 1 << 63
@@ -139,7 +142,9 @@ def _path(line: dict[str, Any], key: str, home: Path, parts: int) -> Path | None
     text = _text(line, key)
     names = text.split("/")
     is_home = text == "." and parts == 1
-    if len(names) > parts or not (is_home or all(name not in ("", ".", "..") for name in names)):
+    of_redpanda = len(names) == parts + LEVELS - 1 and parse_partition_directory(names[LEVELS - 1])
+    is_deep = len(names) > parts and not of_redpanda
+    if is_deep or not (is_home or all(name not in ("", ".", "..") for name in names)):
         raise ValueError(f"{key} is {_shown(text)}, which is no path in a log dir")
     return home / text
 

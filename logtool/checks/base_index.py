@@ -25,7 +25,7 @@ class BaseIndexRules:
     def __init__(self, segment: Segment, file: File) -> None:
         self._segment, self._file = segment, file
         found = base_index.parse(files.read_small(file.path))
-        self.fault = _fault(found)
+        self.fault = fault_of(found)
         """Why a start builds the index anew; None where it believes it."""
         self._index = found if isinstance(found, BaseIndex) and not self.fault else None
         self._offsets = self._positions = np.empty(0, np.int64)
@@ -97,7 +97,8 @@ class BaseIndexRules:
         return finding.placed(self._file.path, segment=self._segment.base_offset)
 
 
-def _fault(found: BaseIndex | base_index.Unreadable) -> str | None:
+def fault_of(found: BaseIndex | base_index.Unreadable) -> str | None:
+    """Return why a start does not believe an index; None where it does."""
     if not isinstance(found, BaseIndex):
         version = "is empty" if found.version is None else f"has version {found.version}"
         return f"{version}, and is no whole index of a version from 3 to 9"

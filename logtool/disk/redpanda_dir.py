@@ -24,7 +24,7 @@ READ_KINDS = (
 )
 """The files that are read: segments, also those that a start gave up, and their base indexes."""
 
-_LEVELS = 3
+LEVELS = 3
 """Folders between a data directory and the files of a partition."""
 _FIRST = 16
 """Folders of each level that are looked into to find out whether there are partitions below."""
@@ -110,15 +110,18 @@ def directory(path: Path) -> PartitionDirectory | None:
 def partitions(path: Path) -> list[tuple[Path, PartitionDirectory]]:
     """Return the partitions of a data directory, of a namespace or of a topic, in order.
 
-    There is none in a directory that is none of these.
+    Of the folder of a partition it is that; there is none in a directory that is none of these.
     """
-    found = _partitions(path, _LEVELS)
+    alone = directory(path)
+    if alone:
+        return [(path, alone)]
+    found = _partitions(path, LEVELS)
     return sorted(found, key=lambda item: (str(item[0].parent), item[1].partition, str(item[0])))
 
 
 def holds_partitions(path: Path) -> bool:
     """Return whether there is a partition below a directory, by its first folders."""
-    return any(True for _ in _partitions(path, _LEVELS, most=_FIRST))
+    return any(True for _ in _partitions(path, LEVELS, most=_FIRST))
 
 
 def _partitions(
@@ -146,7 +149,7 @@ def places(path: Path) -> list[Place]:
         alone = place(path)
         return [alone] if alone else []
     entries = files.list_dir(path)
-    levels = _LEVELS if names.is_data_dir([entry.name for entry in entries]) else 0
+    levels = LEVELS if names.is_data_dir([entry.name for entry in entries]) else 0
     return list(_places(path, levels))
 
 

@@ -71,9 +71,14 @@ class Builder:
             self._rows.append((relative, _relative(newest - self._first_time), position))
             self._since = 0
 
-    def finish(self) -> bytes:
-        """Return the index."""
+    def finish(self, *, recovered: bool = False) -> bytes:
+        """Return the index as a close writes it, or as a start does that has replayed the segment.
+
+        That drops what begins at the last offset: of a last batch with one offset the entry goes.
+        """
         rows = np.array(self._rows, np.int64).reshape(-1, 3)
+        if recovered:
+            rows = rows[rows[:, 0] < self._last_offset - self._base]
         entries = Entries(
             relative_offset=rows[:, 0].astype("<u4"),
             relative_time=rows[:, 1].astype("<u4"),

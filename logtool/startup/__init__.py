@@ -5,6 +5,7 @@ opened     the log dirs that paths lead to, and which of their partitions are me
 home       one log dir as a broker finds it
 strays     what a broker does with a log that its metadata log does not know
 partition  what the next start does to one partition
+redpanda_start, redpanda_forecast  the same for a partition of Redpanda
 forecast   the same over paths, and what becomes of the log dirs as wholes
 below      what no start reads
 duration   how long it takes

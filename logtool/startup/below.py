@@ -18,6 +18,8 @@ class Below:
     """Of their logs."""
     places: tuple[Path, ...]
     """The log dirs that hold them; the partition dir where that is all there is."""
+    is_redpanda: bool = False
+    """Whether Redpanda wrote them, which knows no recovery point."""
 
     @property
     def command(self) -> str:
@@ -30,9 +32,10 @@ def below(forecasts: Sequence[PartitionForecast]) -> Below | None:
     unread = [forecast for forecast in forecasts if forecast.unread_bytes]
     if not unread:
         return None
-    paths = [forecast.request.path for forecast in unread]
+    places = [one.request.path if len(forecasts) == 1 else one.request.log_dir for one in unread]
     return Below(
         segments=sum(forecast.unread_segments for forecast in unread),
         bytes=sum(forecast.unread_bytes for forecast in unread),
-        places=tuple(paths if len(forecasts) == 1 else dict.fromkeys(p.parent for p in paths)),
+        places=tuple(dict.fromkeys(places)),
+        is_redpanda=all(forecast.request.redpanda for forecast in unread),
     )

@@ -24,6 +24,7 @@ from logtool.formats.names import (
 from logtool.loading.loaded import Outcome
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
+from logtool.startup import redpanda_forecast
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home, Points
 from logtool.startup.opened import Opened, open_each
@@ -131,7 +132,7 @@ class Forecast:
         if needed:
             text = "goes offline with the metadata log: the broker does not start"
             yield Action(action="refuse", path=needed, reason=text)
-        elif homes and gone >= {one.path for one in whole.members}:
+        elif whole.members and homes and gone >= {one.path for one in whole.members}:
             text = "every log dir given goes offline: a broker that has no other does not start"
             yield Action(action="refuse", path=next(iter(homes)), reason=text)
         holder = whole.metadata_log or next(iter(whole.members), None)
@@ -171,7 +172,7 @@ class Forecast:
                 if isinstance(one, UnreadableError):
                     raise one
                 root, chosen = one.read(), one.chosen(self._selection)
-                if root.path not in members.keys() | known:
+                if not root.is_redpanda and root.path not in members.keys() | known:
                     members[root.path] = member(root)
             except UnreadableError as error:
                 yield error
@@ -280,6 +281,8 @@ class _Load:
     def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
         """Load it; what was listed is needed no more then."""
         listed, self.listed = self.listed, None
+        if self.request.redpanda:
+            return redpanda_forecast.forecast(self.request, self.request.redpanda, on_bytes, listed)
         return forecast_partition(self.request, on_bytes, listed)
 
 

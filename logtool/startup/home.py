@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 from logtool.actions import Action
@@ -22,9 +23,12 @@ from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.loaded import Start
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
+from logtool.segment import kvstore_state
+from logtool.segment.kvstore_state import Kvstores
 from logtool.startup import strays
 from logtool.startup.assumed import Assumed
 from logtool.startup.partition import LoadRequest
+from logtool.startup.redpanda_start import RedpandaStart
 from logtool.startup.strays import Fate
 
 Points = Callable[[TopicPartition, int | None], int]
@@ -54,6 +58,10 @@ class Home:
         here = (one for one in self.ensemble.members if one.path == root_dir.path)
         self.unread += [one.unread for one in here if one.unread]
         self._tell_of_metadata()
+        if root_dir.is_redpanda:
+            for path, reason in self._kvstores.problems:
+                text = f"{reason}; what stands behind it of the logs is not known here"
+                self.notes.append(Action(action="unknown", path=path, reason=text))
         for finding in root.check_in_use(root_dir):
             self.notes.append(Action(action="in-use", path=root_dir.path, reason=finding.message))
         if self.is_offline:
@@ -82,6 +90,8 @@ class Home:
 
     def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
         """Return what is needed to load one of its partitions."""
+        if self.root.is_redpanda:
+            return self._of_redpanda(path, directory)
         key = directory.topic, directory.partition
         point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))
         assumed, topic = self._assumed, directory.topic
@@ -112,6 +122,29 @@ class Home:
             fate=self._fate(path, directory),
             assumed=assumed,
         )
+
+    def _of_redpanda(self, path: Path, directory: PartitionDirectory) -> LoadRequest:
+        """Return the same of a partition of Redpanda, with what its kvstores know of it."""
+        namespace, known = path.absolute().parent.parent.name, self._kvstores
+        start = RedpandaStart(
+            data_dir=self.root.path,
+            clean_segment=known.clean_segment(namespace, directory.topic, directory.partition),
+            start_offset=known.start_offset(namespace, directory.topic, directory.partition),
+            everything=self._assumed.clean is False,
+        )
+        return LoadRequest(
+            path=path,
+            start=Start(clean=False),
+            topic=directory.topic,
+            partition=directory.partition,
+            assumed=self._assumed,
+            redpanda=start,
+        )
+
+    @cached_property
+    def _kvstores(self) -> Kvstores:
+        """What the cores of a broker of Redpanda remember."""
+        return kvstore_state.read(self.root.path)
 
     def index_interval(self, topic: str, chosen: int | None) -> int:
         """Return ``index.interval.bytes``: the `chosen`, else the topic's, else the default."""

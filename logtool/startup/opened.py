@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from logtool.disk import files
 from logtool.disk import log_dir as log_dirs
 from logtool.disk.log_dir import DataDir, PathKind, Selection
+from logtool.disk.redpanda_dir import LEVELS, is_data_dir
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 
@@ -19,6 +21,8 @@ class Opened:
     """Of the one partition dir that is meant; None: the whole log dir is."""
     contents: DataDir | UnreadableError
     """What the log dir holds, or why that cannot be read."""
+    within: Path | None = None
+    """Of Redpanda: the namespace, topic or partition of the data directory that is meant."""
 
     def read(self) -> DataDir:
         """Return what the log dir holds; UnreadableError where that cannot be read."""
@@ -33,8 +37,13 @@ class Opened:
             for folder, directory in self.read().partitions
             if directory.topic != CLUSTER_METADATA
             and selection.takes(directory)
-            and self.name in (None, folder.name)
+            and self._means(folder)
         ]
+
+    def _means(self, folder: Path) -> bool:
+        if self.within is not None:
+            return folder == self.within or self.within in folder.parents
+        return self.name in (None, folder.name)
 
     def again(self) -> "Opened":
         """Return it with what the log dir holds now."""
@@ -45,14 +54,20 @@ def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
     """Yield what each path leads to, or why that cannot be told; no log dir is read twice."""
     known: dict[Path, DataDir | UnreadableError] = {}
     for path in paths:
+        within = None
         try:
-            log_dir, is_whole = log_dir_of(path)
+            if log_dirs.is_redpanda(path):
+                log_dir, within = _data_dir_of(path)
+                is_whole = log_dir == within
+            else:
+                log_dir, is_whole = log_dir_of(path)
         except UnreadableError as error:
             yield error
             continue
         if log_dir not in known:
             known[log_dir] = _read(log_dir)
-        yield Opened(log_dir, None if is_whole else path.resolve().name, known[log_dir])
+        name = None if is_whole else path.resolve().name
+        yield Opened(log_dir, name, known[log_dir], None if is_whole else within)
 
 
 def log_dir_of(path: Path) -> tuple[Path, bool]:
@@ -66,6 +81,23 @@ def log_dir_of(path: Path) -> tuple[Path, bool]:
     real = path.resolve()
     is_told = path.name == real.name and path.parent.resolve() == real.parent
     return path.parent if is_told else real.parent, False
+
+
+def _data_dir_of(path: Path) -> tuple[Path, Path]:
+    """Return the data directory of Redpanda that a path lies in, and the path below it.
+
+    What lies in none, as a copy of one partition, stands for itself. UnreadableError for a file.
+    """
+    if not files.leads_to_dir(path):
+        raise UnreadableError(path, "expected a data directory, or a folder in one")
+    if ".." in path.parts:
+        path = path.resolve()
+    for given in (path, path.resolve()):
+        for folder in (given, *given.parents[:LEVELS]):
+            entries = [entry.name for entry in files.list_dir(folder)]
+            if is_data_dir(entries):
+                return folder, given
+    return path, path
 
 
 def _read(log_dir: Path) -> DataDir | UnreadableError:

@@ -20,6 +20,7 @@ from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
 from logtool.startup.assumed import Assumed
 from logtool.startup.rates import Stopwatch
+from logtool.startup.redpanda_start import RedpandaStart
 from logtool.startup.strays import Fate
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ class LoadRequest:
     it."""
     assumed: Assumed = field(default_factory=Assumed)
     """What is assumed of the broker, and how much of the answer is wanted."""
+    redpanda: RedpandaStart | None = None
+    """What the data directory says, where Redpanda wrote the log."""
+
+    @property
+    def log_dir(self) -> Path:
+        """Return the log dir that it lies in."""
+        return self.redpanda.data_dir if self.redpanda else self.path.parent
 
 
 @dataclass(frozen=True, slots=True)

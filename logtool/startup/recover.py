@@ -110,7 +110,8 @@ class Recover:
         for given in opened:
             if isinstance(given, Opened) and given.log_dir not in members:
                 with suppress(UnreadableError):  # which is told in its turn
-                    members[given.log_dir] = member(given.read())
+                    if not (root := given.read()).is_redpanda:
+                        members[given.log_dir] = member(root)
         return Ensemble(list(members.values()), self.assumed.kafka, self.assumed.static)
 
     def _check(self, opened: Sequence[Opened | UnreadableError]) -> None:
@@ -238,7 +239,8 @@ class _LogDirPlan:
             self._ends[key] = forecast.log_end
             if target is not None:
                 self._truncated.add(key)
-        self.stage(_in_safe_order(forecast.actions))
+        actions = forecast.actions
+        self.stage(actions if request.redpanda else _in_safe_order(actions))
 
     def stage(self, actions: Sequence[Action], *, first: bool = False) -> None:
         """Save what is needed to carry the actions out, with `first` before all, and to undo it."""

@@ -201,7 +201,7 @@ def test_a_large_segment_is_dumped_without_being_held(run, tmp_path):
     assert len(of("entry", result)) == 51
 
 
-@pytest.mark.parametrize("command", ["plan", "salvage", "recover", "groups"])
+@pytest.mark.parametrize("command", ["salvage", "groups"])
 def test_what_cannot_be_done_yet_is_refused(run, rfc, tmp_path, command):
     more = ["--output", tmp_path / "saved"] if command == "salvage" else []
     result = run(command, *more, rfc)

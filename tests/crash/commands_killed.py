@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import metadata_logs
+import redpanda_files as rp
 from changes import Tree, count, everything, failing, make_log_dir, result
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 
@@ -77,6 +78,19 @@ def add_metadata_log(home: Path) -> None:
     (inner / "quorum-state").write_text(json.dumps(metadata_logs.ELECTION))
 
 
+def redpanda(home: Path) -> None:
+    """Put a data directory of Redpanda in its place: damage in the middle, and room behind it."""
+    shutil.rmtree(home)
+    first, second = rp.log(0, 4), rp.log(13, 4)
+    at = rp.positions(first)[2] + 99
+    segments = {"0-1-v1.log": first[:at] + b"?" + first[at + 1 :], "13-1-v1.log": b"",
+                "14-1-v1.log": second + bytes(4096), "27-2-v1.log": bytes(4096)}  # fmt: skip
+    made = rp.data_dir(home.parent / "made", segments)
+    (made / "0-1-v1.base_index").write_bytes(rp.index(0, 12, (0, 0))[:-1])
+    (made / "0-1-v1.compaction_index").write_bytes(b"keys")
+    (made.parents[2]).rename(home)
+
+
 def leave(home: Path) -> None:
     """Leave a log dir as it is."""
 
@@ -104,6 +118,7 @@ JOBS = {
     "recover, trusted": Job(_TRUST, tear_ends),
     "recover, truncated": Job((*_TRUNCATE, "{}")),
     "recover, filled": Job(("recover", "--apply", "--fill-from", "{copy}", "{}"), damage_one_copy),
+    "recover, Redpanda": Job(("recover", "--apply", "--accept-loss", "orders-0", "{}"), redpanda),
     "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
     "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),
     "checkpoint set": Job(("checkpoint", "set", "--apply", _POINTS, "codec-none-0", "7")),

@@ -1,0 +1,214 @@
+"""What the next start of Redpanda does to one partition, as actions."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from logtool.actions import Action, Change, Kind, Loss, Stamp
+from logtool.checks.base_index import BaseIndexRules
+from logtool.disk import partition
+from logtool.disk.partition import File, Partition
+from logtool.errors import UnreadableError
+from logtool.findings import Severity
+from logtool.formats import wording
+from logtool.formats.redpanda import names
+from logtool.formats.redpanda.names import FileKind
+from logtool.loading.loaded import Outcome
+from logtool.startup import redpanda_start
+from logtool.startup.partition import LoadRequest, PartitionForecast
+from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
+
+
+def forecast(
+    request: LoadRequest,
+    start: RedpandaStart,
+    on_bytes: Callable[[int], None],
+    listed: Partition | None = None,
+) -> PartitionForecast | UnreadableError:
+    """Return what becomes of one partition; work for a thread of its own."""
+    try:
+        listed = partition.read(request.path) if listed is None else listed
+        found = redpanda_start.load(listed, start, on_bytes)
+        done = list(_actions(listed, found))
+    except UnreadableError as error:
+        return error
+    replayed = [one for one in found if one.fate in (Fate.REPLAYED, Fate.GIVEN_UP)]
+    unread = [one for one in found if one.fate is Fate.STAYS]
+    ends = [one.next_offset for one in found if one.next_offset is not None]
+    firsts = [one.segment.base_offset for one in found if one.fate in (Fate.STAYS, Fate.REPLAYED)]
+    log_start = max(min(firsts, default=0), start.start_offset or 0)
+    log_end = max(ends[-1] if ends else log_start, log_start)
+    return PartitionForecast(
+        request=request,
+        outcome=Outcome.LOADS,
+        log_start=log_start,
+        log_end=log_end,
+        segments=len(found),
+        recovered=len(replayed),
+        bytes_scanned=sum(one.segment.log.size for one in replayed),
+        batches_scanned=sum(one.batches for one in replayed),
+        records_scanned=sum(one.records for one in replayed),
+        indexes_changed=sum(action.path.suffix == FileKind.BASE_INDEX for action in done),
+        why=Counter(one.why for one in replayed),
+        unread_segments=len(unread),
+        unread_bytes=sum(one.segment.log.size for one in unread),
+        log_bytes=sum(one.segment.log.size for one in found),
+        last_bytes=found[-1].segment.log.size if found else 0,
+        actions=tuple(_placed(action, request) for action in done),
+        other_end=log_end,
+    )
+
+
+def _placed(action: Action, request: LoadRequest) -> Action:
+    change = action.change
+    if change and not request.assumed.contents:
+        change = replace(change, content=None)
+    return replace(action, topic=request.topic, partition=request.partition, change=change)
+
+
+def _actions(listed: Partition, found: Sequence[Replayed]) -> Iterator[Action]:
+    """Yield what is done, in an order in which a kill leaves nothing that a start believes.
+
+    A log is cut before its index says that it ends there: until then a start replays it.
+    """
+    holes = {id(one): (first, last) for one, first, last in redpanda_start.holes(found)}
+    compaction = {
+        file.path.name: file
+        for file in listed.others
+        if names.parse_partition_file(file.path.name).kind is FileKind.COMPACTION_INDEX
+    }
+    for number, one in enumerate(found):
+        hole = ""
+        if id(one) in holes:
+            missing = wording.offsets(*holes[id(one)])
+            hole = f"; the log goes on behind it and lacks {missing}, which no broker tells"
+        if one.fate is Fate.STAYS:
+            yield from _unnoticed(one)
+        elif one.fate is Fate.REMOVED:
+            yield from _removed(one)
+        elif one.fate is Fate.GIVEN_UP:
+            name = redpanda_start.given_up_name(one, listed, is_last=number == len(found) - 1)
+            yield _given_up(one, name, hole)
+        else:
+            yield from _replayed(one, compaction, hole)
+
+
+def _removed(one: Replayed) -> Iterator[Action]:
+    for file in filter(None, (one.segment.log, one.index)):
+        text = "the segment holds no byte: room was never reserved for it"
+        yield _of(one, Kind.REMOVE, file, text, length=file.size)
+
+
+def _given_up(one: Replayed, name: str, hole: str) -> Action:
+    size = one.segment.log.size
+    if one.stop is None:
+        text = "holds nothing but zeros: room was reserved, and the first write was lost"
+    else:
+        text = f"no batch can be read from its first byte on: {one.stop.message}; it is never read "
+        text += "again, logtool dump shows what it holds"
+    action = _of(one, Kind.RENAME, one.segment.log, f"{text}{hole}", length=size)
+    target = one.segment.log.path.with_name(name)
+    change = action.change
+    return replace(
+        action,
+        target=target,
+        change=replace(change, target=target) if change else None,
+        loss=_loss(one, size),
+    )
+
+
+def _replayed(one: Replayed, compaction: dict[str, File], hole: str) -> Iterator[Action]:
+    log = one.segment.log
+    text = f"is read from its first byte, its base index is made anew: {one.why}"
+    yield _of(one, "recover", log, text, length=log.size)
+    if one.valid_size < log.size:
+        gone = log.size - one.valid_size
+        if one.stop:
+            at = f"{one.stop.message} at byte {one.stop.position}"
+            text = f"the segment ends where a batch is unsound: {at}{hole}"
+        else:
+            text = f"the segment ends where its last batch does: room was reserved{hole}"
+        action = _of(one, Kind.TRUNCATE, log, text, length=gone)
+        yield replace(
+            action,
+            position=one.valid_size,
+            change=Change(kind=Kind.TRUNCATE, path=log.path, seen=_stamp(log), size=one.valid_size),
+            loss=_loss(one, gone),
+        )
+    file = compaction.get(log.path.with_suffix(FileKind.COMPACTION_INDEX).name)
+    if file:
+        text = "the broker makes it anew from the segment that was replayed"
+        yield _of(one, Kind.REMOVE, file, text, length=file.size)
+    yield from _index(one)
+
+
+def _index(one: Replayed) -> Iterator[Action]:
+    file = one.index
+    if file:
+        with file.open() as opened:
+            if opened.read(0, file.size) == one.new_index:
+                return
+    path = one.segment.log.path.with_suffix(FileKind.BASE_INDEX)
+    change = Change(
+        kind=Kind.REPLACE if file else Kind.CREATE,
+        path=path,
+        seen=_stamp(file) if file else None,
+        content=one.new_index,
+    )
+    yield Action(
+        action=change.kind,
+        path=path,
+        reason="is made anew from the segment",
+        segment=one.segment.base_offset,
+        length=len(one.new_index),
+        change=change,
+    )
+
+
+def _of(one: Replayed, kind: str, file: File, reason: str, *, length: int) -> Action:
+    """Return an action on a file as it is, with the change where `kind` is one of those."""
+    change = None
+    if kind in (Kind.REMOVE, Kind.RENAME):
+        change = Change(kind=Kind(kind), path=file.path, seen=_stamp(file))
+    return Action(
+        action=kind,
+        path=file.path,
+        reason=reason,
+        segment=one.segment.base_offset,
+        length=length,
+        change=change,
+    )
+
+
+def _loss(one: Replayed, size: int) -> Loss:
+    lost = one.lost
+    return Loss(
+        bytes=0 if one.stop is None else size,
+        batches=lost.batches,
+        records=lost.records + lost.bad_records,
+        bad_batches=lost.bad_batches,
+        bad_records=lost.bad_records,
+        first_offset=min(lost.offsets, default=None),
+        last_offset=max(lost.offsets, default=None),
+        batches_behind_damage=lost.batches,
+        only_zeros=one.stop is None,
+    )
+
+
+def _unnoticed(one: Replayed) -> Iterator[Action]:
+    """Yield what is wrong with the base index of a segment that no start replays."""
+    if one.index is None:
+        return
+    for finding in BaseIndexRules(one.segment, one.index).alone():
+        if finding.severity is not Severity.INFO:
+            yield Action(
+                action="unnoticed",
+                path=one.index.path,
+                reason=f"stays as it is, no broker notices: {finding.message}",
+                segment=one.segment.base_offset,
+                position=finding.position,
+            )
+
+
+def _stamp(file: File) -> Stamp:
+    return Stamp(file.size, file.mtime_ns)
