@@ -16,6 +16,7 @@ from logtool.errors import UsageError
 if TYPE_CHECKING:
     from logtool.actions import Action
     from logtool.commands.output import Report
+    from logtool.disk.log_dir import Inputs
     from logtool.running.summary import ActionSummary
     from logtool.startup.forecast import Forecast
     from logtool.startup.partition import PartitionForecast
@@ -69,6 +70,11 @@ class Timing:
     limits: host.LimitsOption = None
     policy: Policies = None
 
+    def check(self, given: "Inputs", strategy: Strategy) -> None:
+        """UsageError where something is asked for that no start of Redpanda does."""
+        if given.flavour and (strategy.supplements or self.policy):
+            raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
+
     @property
     def rate(self) -> float | None:
         """Return the bytes a second of each thread; None where they are to be measured."""
@@ -99,18 +105,16 @@ def plan(
     or a copy on its way is judged as the start judges it. The last lines say what is not known.
 
     The time is a range, with one thread for each log: from reading at the fastest rate measured
-    here while the logs were loaded to reading at the slowest, or at that of the disk where the logs
-    came from the page cache, with the least and the most that brokers spent on a batch. The ten
-    partitions that take longest are named. With -v, files changed along with a log are printed too.
+    here to the slowest, or that of the disk where logs came from the page cache, with the least and
+    the most that brokers spent on a batch. -v also prints files that change along with a log.
 
-    A segment that a truncation had removed and that a crash brought back is named, with what a
-    broker serves of it; where leader epochs do not decide between segments, that is said.
+    A segment that a truncation removed and a crash brought back is named, with what a broker serves
+    of it; where leader epochs do not decide between segments, that is said.
 
     What lies below the recovery point is read by no start, and not here: one line says how much
     that is, and which command reads it. What the logs need of the host is held against its limits.
     With --strategy supplement, or --trust-log too, it foretells 'logtool recover' with the same.
-    Of a directory of Redpanda it says which segments a start replays, cuts, removes or gives up as
-    .cannotrecover, by the source of Redpanda: no real start was there to compare with.
+    Of Redpanda it says what a start replays, cuts or gives up as .cannotrecover, by source alone.
     With --policy, a table compares today's recovery with that before KAFKA-615: what is read and
     what is not, the time (at least that of logs in the page cache), and the damage that is missed.
 
@@ -137,8 +141,7 @@ def plan(
     from logtool.startup.forecast import Forecast
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    if given.flavour and (strategy.supplements or timing.policy):
-        raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
+    timing.check(given, strategy)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths,
@@ -147,8 +150,7 @@ def plan(
         run=running.run(report.show),
     )
     default = inputs.broker.number(broker_config.THREADS, 1)
-    ask_disk = running.max_rate is None
-    _print(report, forecast, summary, timing, default, ask_disk=ask_disk)
+    _print(report, forecast, summary, timing, default, ask_disk=running.max_rate is None)
     raise typer.Exit(report.exit_status())
 
 

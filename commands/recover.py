@@ -18,7 +18,7 @@ from logtool.formats.java_text import parse_long
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.disk.log_dir import Selection
+    from logtool.disk.log_dir import Inputs, Selection
     from logtool.formats.names import TopicPartition
     from logtool.running.summary import ActionSummary
     from logtool.startup.assumed import Assumed
@@ -263,11 +263,7 @@ def recover(
     given = inputs.resolved(selection=selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     assumed, consent = way.assumed(broker, begin, inputs.broker), consented.consent()
-    if given.flavour and _is_of_kafka(begin, way, consented):
-        raise UsageError(
-            "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
-            "of Kafka; PATH is of Redpanda"
-        )
+    _check_flavour(given, begin, way, consented)
     job = Recover(given.paths, assumed, consent, selection, points, running.run(report.show))
     job.named_by = begin.named_by
     _print(report, job, summary)
@@ -313,10 +309,14 @@ def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
         report.note("or go on with the same command")
 
 
-def _is_of_kafka(begin: Begin, way: Way, consented: Consented) -> bool:
-    """Return whether something is asked for that a directory of Redpanda knows nothing of."""
+def _check_flavour(given: "Inputs", begin: Begin, way: Way, consented: Consented) -> None:
+    """UsageError where something is asked for that a directory of Redpanda knows nothing of."""
     named = begin.from_offset or begin.truncate_to
-    return bool(named or way.supplements or way.fill_from or consented.mark_clean)
+    if given.flavour and (named or way.supplements or way.fill_from or consented.mark_clean):
+        raise UsageError(
+            "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
+            "of Kafka; PATH is of Redpanda"
+        )
 
 
 class _One:
