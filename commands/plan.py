@@ -106,7 +106,7 @@ def plan(
 
     The time is a range, with one thread for each log: from reading at the fastest rate measured
     here to the slowest, or that of the disk where logs came from the page cache, with the least and
-    the most that brokers spent on a batch. -v also prints files that change along with a log.
+    the most that brokers spent on a batch. It names the ten slowest; -v prints all that changes.
 
     A segment that a truncation removed and a crash brought back is named, with what a broker serves
     of it; where leader epochs do not decide between segments, that is said.

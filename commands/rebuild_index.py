@@ -92,7 +92,7 @@ def rebuild_index(
     of a segment, but for the newest one behind the last base. A bad snapshot outside of the log is
     removed. A transaction index is made only after an abort. Of Redpanda: base indexes.
 
-    With --apply it takes Kafka's own lock and keeps what it replaces in an undo directory beside
+    With --apply it takes the broker's lock and keeps what it replaces in an undo directory beside
     the log dir. If it is killed, the same command finishes the work, or 'logtool undo' puts
     everything back.
 

@@ -64,8 +64,7 @@ def _last_line(job: "Rebuild", counts: Counter[str], status: Exit) -> str:
         return f"{looked}, {files} changed{tail}"
     if job.consent.apply or status not in (Exit.OK, Exit.FINDINGS):
         return f"{looked}, {files} to change; nothing was written{tail}"
-    how = "add --apply to do it" if job.in_place else "--output DIR builds them elsewhere"
-    return f"{looked}, {files} to change; nothing was written; {how}{tail}"
+    return f"{looked}, {files} to change; nothing was written; add --apply to do it{tail}"
 
 
 def _line(obj: Object, settings: OutputSettings) -> str | None:

@@ -2,11 +2,13 @@
 
 An index is made anew where it is bad, and where it is missing behind a segment that is not the
 last: the last one has none while it is open. It ends where the segment has damage, as it does after
-the start has cut the segment there.
+the start has cut the segment there. In place no index of a damaged segment is made: a start would
+believe it, and not cut the segment, nor give up one that holds no batch.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
@@ -19,8 +21,10 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
+from logtool.rebuild.subject import DAMAGED
 from logtool.segment.base_index_building import Builder, header_of
 from logtool.segment.walk import scan
+from logtool.startup import opened
 
 _INDEX = FileKind.REDPANDA_BASE_INDEX
 _AREA = "base-index/"
@@ -36,9 +40,9 @@ def is_one(path: Path) -> bool:
     return False
 
 
-def top_of(path: Path) -> Path:
-    """Return a directory in which no output may lie: what was given, or where it stands."""
-    return path.absolute().parent if redpanda_dir.place(path) else path
+def data_dir_of(path: Path) -> Path:
+    """Return the data directory that a path lies in, whose lock counts; UnreadableError."""
+    return opened.data_dir_of(path.absolute().parent if redpanda_dir.place(path) else path)[0]
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[tuple[Partition, Path | None]]:
@@ -54,7 +58,7 @@ def partitions(path: Path, selection: Selection) -> Iterator[tuple[Partition, Pa
 
 
 def actions(
-    listed: Partition, *, everything: bool, only: Path | None = None
+    listed: Partition, *, everything: bool, only: Path | None = None, in_place: bool
 ) -> Iterator[Action | UnreadableError]:
     """Yield what is to be done with the indexes of a partition; `only` is one segment or index."""
     all_data = listed.path.absolute().parent.parent.name != KAFKA_NAMESPACE
@@ -78,11 +82,14 @@ def actions(
         elif why is None and (everything or only):
             why = "asked for"
         if why is not None:
-            yield from _made(listed, segment, path, why, all_data=all_data)
+            for item in _made(segment, path, why, all_data=all_data, in_place=in_place):
+                if isinstance(item, Action):
+                    item = replace(item, topic=listed.topic, partition=listed.number)
+                yield item
 
 
 def _made(
-    listed: Partition, segment: Segment, path: Path, why: str, *, all_data: bool
+    segment: Segment, path: Path, why: str, *, all_data: bool, in_place: bool
 ) -> Iterator[Action | UnreadableError]:
     try:
         content, damage = _content(segment, all_data=all_data)
@@ -93,6 +100,10 @@ def _made(
                     return
     except UnreadableError as error:
         yield error
+        return
+    if content is None or (damage and in_place):
+        text = f"no index is made: {damage}; logtool recover does what a start does with it"
+        yield Action(action=DAMAGED, path=path, reason=text, segment=segment.base_offset)
         return
     if damage:
         why += f"; reaches up to {damage}"
@@ -108,21 +119,22 @@ def _made(
         reason=why,
         length=len(content),
         change=change,
-        topic=listed.topic,
-        partition=listed.number,
         segment=segment.base_offset,
     )
 
 
-def _content(segment: Segment, *, all_data: bool) -> tuple[bytes, str]:
-    """Return the index of a segment up to its first damage, and what that is."""
+def _content(segment: Segment, *, all_data: bool) -> tuple[bytes | None, str]:
+    """Return the index of a segment up to its first damage, and what that is.
+
+    There is no index where no batch stands before it.
+    """
     builder = Builder(segment.base_offset, all_data=all_data)
     with segment.log.open() as log:
         for chunk in scan(log, base_offset=segment.base_offset, payload=False):
             if chunk.damage:
                 text = f"byte {chunk.damage.position} of {log.size}: {chunk.damage.message}"
-                return builder.finish(), text
+                return builder.finish() if builder.count else None, text
             for row in range(len(chunk.table)):
                 fields = chunk.table.row(row)
                 builder.add(fields["position"], header_of(fields))
-    return builder.finish(), ""
+    return (builder.finish(), "") if builder.count else (None, "the segment holds no batch")

@@ -49,59 +49,59 @@ class Rebuild:
     summary: Summary = field(default_factory=Summary)
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
-    in_place: bool = True
-    """Whether all that is to be done could be done in place; not so of Redpanda."""
 
     def __iter__(self) -> Iterator[Item]:
         given: dict[Path, tuple[Path, list[Scope | None]]] = {}
-        redpanda_paths: dict[Path, None] = {}
+        of_redpanda: dict[Path, list[Path]] = {}
         for path in self.paths:
             try:
                 if redpanda.is_one(path):
-                    redpanda_paths.setdefault(path)
+                    of_redpanda.setdefault(redpanda.data_dir_of(path), []).append(path)
                     continue
                 log_dir, scope = scopes.scope_of(path)
             except UnreadableError as error:
                 yield error
                 continue
             given.setdefault(log_dir.resolve(), (log_dir, []))[1].append(scope)
-        if self.consent.undo_dir and len(given) > 1:
+        if self.consent.undo_dir and len(given) + len(of_redpanda) > 1:
             raise UsageError("--undo-dir is for one log dir; give paths in one")
         output = Output(self.consent.output) if self.consent.output else None
         if output:
-            output.check([*given, *(redpanda.top_of(path) for path in redpanda_paths)])
-        for path in redpanda_paths:
-            yield from self._redpanda(path, output)
+            output.check([*given, *of_redpanda])
+        for data_dir, paths in of_redpanda.items():
+            try:
+                with apply.locked(data_dir) if self.consent.apply else nullcontext():
+                    yield from self._log_dir(data_dir, self._redpanda(paths), output)
+            except (UnreadableError, RefusedError) as error:
+                yield error
         for log_dir, chosen in given.values():
             try:
                 with apply.locked(log_dir) if self.consent.apply else nullcontext():
-                    yield from self._log_dir(log_dir, chosen, output)
+                    yield from self._log_dir(log_dir, self._partitions(log_dir, chosen), output)
             except (UnreadableError, RefusedError) as error:
                 yield error
             if self.summary.out_of_budget:
                 return
 
-    def _redpanda(self, path: Path, output: Output | None) -> Iterator[Item]:
-        """Yield what is to be done with base indexes; in place nothing is changed."""
-        self.in_place = False
-        if self.consent.apply:
-            text = "is of Redpanda, where nothing is changed in place; give --output instead"
-            yield RefusedError(f"{path}: {text}")
-            return
-        try:
+    def _redpanda(self, paths: Sequence[Path]) -> Iterator[list[Action | UnreadableError]]:
+        """Yield what is to be done with base indexes, some segments at a time."""
+        for path in dict.fromkeys(paths):
             for listed, only in redpanda.partitions(path, self.selection):
                 self.summary.partitions += 1
                 self.summary.segments += len(listed.segments)
-                for item in redpanda.actions(listed, everything=self.wanted.everything, only=only):
-                    if output and isinstance(item, Action):
-                        yield from output.take([item])
-                    else:
-                        yield item
-        except (RefusedError, UnreadableError) as error:
-            yield error
+                made = redpanda.actions(
+                    listed,
+                    everything=self.wanted.everything,
+                    only=only,
+                    in_place=self.consent.output is None,
+                )
+                yield from _some(made)
 
     def _log_dir(
-        self, log_dir: Path, chosen: list[Scope | None], output: Output | None
+        self,
+        log_dir: Path,
+        planned: Iterator[list[Action | UnreadableError]],
+        output: Output | None,
     ) -> Iterator[Item]:
         with ExitStack() as stack:
             in_place = InPlace(self.consent, log_dir, stack)
@@ -110,7 +110,7 @@ class Rebuild:
                     self.undo_dirs.append(action.path)
                     yield action
             take = output.take if output else in_place.take if self.consent.apply else None
-            for items in self._partitions(log_dir, chosen):
+            for items in planned:
                 actions = [item for item in items if isinstance(item, Action)]
                 yield from (item for item in items if not isinstance(item, Action))
                 yield from take(actions) if take else actions

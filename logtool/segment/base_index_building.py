@@ -46,9 +46,12 @@ class Builder:
         self._monotonic, self._no_data = True, False
         self._first_time = self._largest_time = 0
         self._last_offset = base_offset
+        self.count = 0
+        """Batches so far."""
 
     def add(self, position: int, header: Header) -> None:
         """Take the batch that begins at a byte of the segment."""
+        self.count += 1
         first, newest = header.base_timestamp, header.max_timestamp
         self._since += header.size
         self._monotonic &= newest >= self._last_time

@@ -57,7 +57,7 @@ def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
         within = None
         try:
             if log_dirs.is_redpanda(path):
-                log_dir, within = _data_dir_of(path)
+                log_dir, within = data_dir_of(path)
                 is_whole = log_dir == within
             else:
                 log_dir, is_whole = log_dir_of(path)
@@ -83,7 +83,7 @@ def log_dir_of(path: Path) -> tuple[Path, bool]:
     return path.parent if is_told else real.parent, False
 
 
-def _data_dir_of(path: Path) -> tuple[Path, Path]:
+def data_dir_of(path: Path) -> tuple[Path, Path]:
     """Return the data directory of Redpanda that a path lies in, and the path below it.
 
     What lies in none, as a copy of one partition, stands for itself. UnreadableError for a file.

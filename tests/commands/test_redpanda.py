@@ -256,10 +256,29 @@ def test_a_base_index_ends_where_the_segment_is_damaged(run, indexed, tmp_path):
     assert [path.name for path in (output / "0_22").iterdir()] == ["0-1-v1.base_index"]
 
 
-def test_base_indexes_are_not_changed_in_place(run, indexed):
-    result = run("rebuild-index", "--apply", indexed)
-    assert result.status == 5
-    assert "nothing is changed in place" in result.stderr
+def test_base_indexes_are_built_in_place_and_undone(run, indexed, tmp_path):
+    (indexed / "13-1-v1.base_index").unlink()
+    data, undo = indexed.parents[2], tmp_path / "undo"
+    before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+    result = run("rebuild-index", "--apply", "--undo-dir", undo, "-f", "ndjson", indexed)
+
+    assert result.status == 0, result.stderr
+    assert [one["action"] for one in of("action", result)] == ["replace", "create"]
+    assert run("verify", indexed).status == 0
+    assert run("rebuild-index", indexed).status == 0
+    assert run("undo", "--apply", undo).status == 0
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("content", [rp.log(0, 4)[:-5], bytes(4096)])
+def test_no_index_hides_from_a_start_what_it_is_to_cut(run, indexed, content):
+    (indexed / "0-1-v1.log").write_bytes(content)
+    (indexed / "0-1-v1.base_index").unlink()
+    for words in ([], ["--apply"]):
+        result = run("rebuild-index", *words, "-f", "ndjson", indexed)
+        assert result.status == 1
+        assert [one["action"] for one in of("action", result)] == ["damaged"]
+        assert not (indexed / "0-1-v1.base_index").exists()
 
 
 def test_an_index_is_the_same_whichever_way_it_is_made(run, indexed, tmp_path):

@@ -91,6 +91,15 @@ def redpanda(home: Path) -> None:
     (made.parents[2]).rename(home)
 
 
+def redpanda_indexes(home: Path) -> None:
+    """The same with segments that are sound."""
+    redpanda(home)
+    folder = home / "kafka" / "orders" / "0_22"
+    (folder / "0-1-v1.log").write_bytes(rp.log(0, 4))
+    for name in ("13-1-v1.log", "27-2-v1.log"):
+        (folder / name).unlink()
+
+
 def leave(home: Path) -> None:
     """Leave a log dir as it is."""
 
@@ -120,6 +129,7 @@ JOBS = {
     "recover, filled": Job(("recover", "--apply", "--fill-from", "{copy}", "{}"), damage_one_copy),
     "recover, Redpanda": Job(("recover", "--apply", "--accept-loss", "orders-0", "{}"), redpanda),
     "rebuild-index": Job(("rebuild-index", "--apply", "--all", "{}"), damage_indexes),
+    "rebuild-index, Redpanda": Job(("rebuild-index", "--apply", "--all", "{}"), redpanda_indexes),
     "checkpoint rebuild": Job(("checkpoint", "rebuild", "--apply", "{}"), damage_checkpoints),
     "checkpoint set": Job(("checkpoint", "set", "--apply", _POINTS, "codec-none-0", "7")),
     "checkpoint set --delete, a row": Job(
