@@ -98,6 +98,13 @@ def clean_segment(name: str) -> bytes:
     return struct.pack("<BBIi", 0, 0, 4 + len(name), len(name)) + name.encode()
 
 
+def offset_map(group: int, delta: int, *elements: tuple[int, int]) -> tuple[bytes, bytes]:
+    """Return key and value of the map of a log: the delta behind the first (base, length)."""
+    content = struct.pack("<qI", delta, len(elements))
+    content += b"".join(struct.pack("<qi", *element) for element in elements)
+    return struct.pack("<bbq", 4, 0, group), struct.pack("<BBI", 0, 0, len(content)) + content
+
+
 def kvstore(data: Path, *batches: bytes, shard: int = 0) -> Path:
     """Write the kvstore of a core into a data directory; returns its folder."""
     folder = data / "redpanda" / "kvstore" / f"{shard}_0"

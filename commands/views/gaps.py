@@ -121,7 +121,14 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
 
 def _partition(obj: Object) -> str:
     extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
-    return f"{text.escape(obj['path'])}: {extent}, {_counts(obj)}"
+    line = f"{text.escape(obj['path'])}: {extent}, {_counts(obj)}"
+    if obj["kafka_offsets_unknown"]:
+        line += f"\n  Kafka offsets are not known: {obj['kafka_offsets_unknown']}"
+    elif obj["kafka_offsets_from"]:
+        first, end = obj["kafka_log_start_offset"], obj["kafka_log_end_offset"]
+        span = f"from {first} on, up to the first loss" if end is None else text.extent(first, end)
+        line += f"\n  of Kafka: {span}, counted from {obj['kafka_offsets_from']}"
+    return line
 
 
 def _topic(obj: Object) -> str | None:
@@ -158,6 +165,10 @@ def _percent(share: float) -> str:
 def _gap(obj: Object, settings: OutputSettings) -> str:
     last = obj["last_offset"]
     span = text.through(obj["first_offset"], "the end" if last is None else last)
+    if obj["kafka_first_offset"] is not None:
+        behind = obj["kafka_last_offset"]
+        of_kafka = text.through(obj["kafka_first_offset"], "?" if behind is None else behind)
+        span += f" (Kafka {of_kafka})"
     reason = str(obj["reason"])
     if obj["loss"]:
         reason = output.paint_stdout(reason, "error", settings.color)

@@ -26,7 +26,7 @@ from logtool.formats.record_batch import (
 from logtool.gaps import table as gap_table
 from logtool.gaps.decoding import counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
-from logtool.segment import producer_state
+from logtool.segment import kafka_start, producer_state
 from logtool.segment.damage import Reason
 from logtool.segment.walk import Chunk, scan
 
@@ -102,6 +102,8 @@ class Coverage:
     """The `producer_state.significant` rows."""
     transactional: Column = field(default_factory=lambda: np.empty((5, 0), np.int64))
     """Producer id, first offset, last offset, records and position of each transactional batch."""
+    filtered: list[tuple[int, int]] = field(default_factory=list)
+    """Of Redpanda: base and last offset of each batch that has no Kafka offset."""
     markers: Column = field(default_factory=lambda: np.empty((3, 0), np.int64))
     """First offset, last offset and position of each control batch with records."""
 
@@ -145,6 +147,7 @@ class _Pass:
         self._timestamps.feed(chunk.table)
         if self._take_plain(chunk):
             return
+        coverage.filtered += kafka_start.filtered(chunk.table)
         misplaced = self._rules.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())

@@ -8,6 +8,7 @@ import numpy as np
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps.follower import stretches
 from logtool.gaps.ghosts import RFC_OVERHEAD, Ghosts, harmless, of
+from logtool.gaps.kafka_view import NO_VIEW
 from logtool.gaps.rounds import batches, rounds
 from logtool.gaps.run import Result
 from logtool.gaps.table import Kind, Reason
@@ -22,7 +23,7 @@ _SUMS = ("offsets", "visible", "control", "aborted", "missing")
 
 def partition_object(result: Result, ghosts: Ghosts) -> Object:
     """Return the object of a partition: from its log start to its log end."""
-    ledger, listed = result.ledger, result.subject.partition
+    ledger, listed, kafka = result.ledger, result.subject.partition, result.kafka or NO_VIEW
     held = sum(end - start for part in result.parts for start, end in part.stretches)
     return {
         "type": "partition",
@@ -53,13 +54,17 @@ def partition_object(result: Result, ghosts: Ghosts) -> Object:
         "cleanup_policy": result.subject.facts.cleaning.policy,
         "damages": ledger.damages,
         "overlaps": ledger.overlaps,
+        "kafka_log_start_offset": kafka.of(ledger.log_start),
+        "kafka_log_end_offset": kafka.of(ledger.log_end),
+        "kafka_offsets_from": kafka.source,
+        "kafka_offsets_unknown": kafka.hidden,
     }
 
 
 def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) -> Iterator[Object]:
     """Yield the gaps of a partition by offset: all, or those that may mean loss."""
     ledger, listed = result.ledger, result.subject.partition
-    gaps = ledger.gaps
+    gaps, kafka = ledger.gaps, result.kafka or NO_VIEW
     filled = np.bincount(ghosts.gap, minlength=len(gaps))
     verdict_of = ledger.verdict
     if losses_only:
@@ -90,6 +95,8 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
             "kind": Kind(kind).label,
             "first_offset": first,
             "last_offset": _known(last),
+            "kafka_first_offset": kafka.of(first),
+            "kafka_last_offset": kafka.last_of(last) if last >= 0 else None,
             "missing": missing,
             "reason": str(verdict.reason),
             "loss": verdict.reason.is_loss,

@@ -8,7 +8,9 @@ from pathlib import Path
 from logtool.disk.log_dir import Selection
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
+from logtool.gaps import kafka_view
 from logtool.gaps.coverage import Coverage, Look, look
+from logtool.gaps.kafka_view import KafkaView
 from logtool.gaps.ledger import Ledger, build
 from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
 from logtool.running.run import Run
@@ -40,6 +42,8 @@ class Result:
     parts: tuple[Part, ...]
     findings: tuple[Finding, ...] = ()
     """Of timestamps that cannot be meant, with their places."""
+    kafka: KafkaView | None = None
+    """Its Kafka offsets, of a log of Redpanda that has some."""
 
 
 class Gaps:
@@ -128,6 +132,7 @@ class Gaps:
                 # Only now: what the policy was before takes a reading of the whole metadata log.
                 facts = with_past(subject, facts)
                 ledger = build(segments, facts, isolation=self._wanted.isolation)
+            filtered = [one for coverage in segments for one in coverage.filtered]
             yield Result(
                 subject=replace(subject, facts=facts),
                 ledger=ledger,
@@ -147,6 +152,7 @@ class Gaps:
                     for task, coverage in zip(looks, segments, strict=True)
                 ),
                 findings=tuple(_placed(subject, looks, segments)),
+                kafka=kafka_view.view(subject.partition, ledger, filtered),
             )
 
 

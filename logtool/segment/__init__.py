@@ -5,5 +5,6 @@ resync          where the log goes on behind damage, and why a batch in a record
 damage          what a range that is no sound batch is, and how it is described
 index_join      index entries held against the batches of the log
 producer_state  producers and transactions replayed from the batches
+kafka_start     where the Kafka offsets of a log of Redpanda begin
 kvstore_state   what the cores of a broker of Redpanda remember of its logs
 """

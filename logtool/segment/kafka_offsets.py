@@ -1,9 +1,9 @@
 """Kafka offsets of the batches of Redpanda, as far as the files beside them tell.
 
 In the namespace ``kafka`` a batch has a Kafka offset below its Raft offset: see
-`logtool.formats.redpanda.offset_translation`. What is between them is known from offset 0 on, and
-behind the offset at which Raft took a snapshot; it is carried from one segment to the next. Behind
-damage or a missing segment it is not known, and nothing is guessed.
+`logtool.formats.redpanda.offset_translation`. What is between them is known where `kafka_start`
+says, and is carried from one segment to the next. Behind damage or a missing segment it is not
+known, and nothing is guessed.
 """
 
 from itertools import pairwise
@@ -12,19 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from logtool.disk import partition
-from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.formats.redpanda import snapshot
-from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.formats.redpanda.offset_translation import FILTERED
+from logtool.segment import kafka_start
 from logtool.segment.walk import scan
 
 NONE = -1
 """For a batch that has no Kafka offset, or of which none is known."""
-
-_LARGEST_METADATA = 1024 * 1024
-"""Bytes of a snapshot that are read for its metadata, which is far smaller."""
 
 
 class KafkaOffsets:
@@ -42,14 +37,12 @@ class KafkaOffsets:
     def begin(self, path: Path, base_offset: int) -> None:
         """Take notice of a segment."""
         folder = path.absolute().parent
-        in_kafka = folder.parent.parent.name == KAFKA_NAMESPACE
+        in_kafka = kafka_start.in_kafka(folder)
         if folder != self._folder:
             self._folder, self._end = folder, None
-            self._snapshot = _of_snapshot(folder) if in_kafka else None
+            self._snapshot = _start_of(folder) if in_kafka else None
         if base_offset != self._end:
             self.delta = None
-        if base_offset == 0 and in_kafka:
-            self.delta = 0
         if self._snapshot and self._snapshot[0] == base_offset:
             self.delta = self._snapshot[1]
         self._end = base_offset
@@ -112,16 +105,12 @@ def before(path: Path, base_offset: int) -> KafkaOffsets:
     return offsets
 
 
-def _of_snapshot(folder: Path) -> tuple[int, int] | None:
-    """Return what the snapshot of Raft in a folder tells; None where there is none to believe."""
+def _start_of(folder: Path) -> tuple[int, int] | None:
+    """Return a Raft offset and the delta there; None where nobody knows, or reading fails."""
     try:
-        with LogFile(folder / FileKind.SNAPSHOT) as file:
-            stored = snapshot.parse(file.read(0, _LARGEST_METADATA))
+        listed = partition.read(folder)
+        first = listed.segments[0].base_offset if listed.segments else 0
+        start = kafka_start.known(folder, first, lambda: kafka_start.ranges_in(listed))
     except UnreadableError:
         return None
-    if not stored.header_crc_holds or not stored.metadata_crc_holds:
-        return None
-    raft = snapshot.raft_metadata(stored.metadata)
-    if raft is None or raft.log_start_delta is None:
-        return None
-    return raft.last_included_index + 1, raft.log_start_delta
+    return None if start is None else (start.offset, start.delta)

@@ -259,7 +259,7 @@ def test_what_is_not_printed_is_refused(run, data_dir):
     assert "nothing matched --topic payments" in topic.stderr
 
 
-@pytest.mark.parametrize("command", ["plan", "watermark", "sanity"])
+@pytest.mark.parametrize("command", ["watermark", "sanity"])
 def test_other_commands_say_that_they_do_not_read_it(run, data_dir, command):
     partition = data_dir / "kafka" / "orders" / "3_17"
     for path in (data_dir, partition, partition / "4-1-v1.log"):

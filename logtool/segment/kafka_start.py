@@ -1,0 +1,159 @@
+"""Where the Kafka offsets of a log of Redpanda begin, as the files beside it tell.
+
+In the namespace ``kafka`` a Kafka offset is the Raft offset without the delta, see
+`logtool.formats.redpanda.offset_translation`. The delta is 0 at offset 0. Where a log begins behind
+it, the snapshot of Raft tells the delta, or a kvstore of the data directory, in which the maps of
+all logs lie under the numbers of their Raft groups. Which group a log is of stands in the log of
+the cluster alone; so a map is taken where all that it says of the offsets of this log holds for the
+batches that are there, at least one of them, and where no other such map contradicts it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from logtool.disk import partition, redpanda_dir
+from logtool.disk.files import LogFile
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
+from logtool.formats.record_batch import BatchTable
+from logtool.formats.redpanda import offset_translation, snapshot
+from logtool.formats.redpanda.kvstore import Keyspace
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
+from logtool.formats.redpanda.offset_translation import FILTERED, OffsetMap, Translation
+from logtool.segment import kvstore_state
+from logtool.segment.walk import scan
+
+Ranges = Sequence[tuple[int, int]]
+"""(base offset, last offset) of batches that have no Kafka offset, in order."""
+
+_LARGEST_METADATA = 1024 * 1024
+"""Bytes of a snapshot that are read for its metadata, which is far smaller."""
+_MAP = b"\0"
+"""The kind of a map among the keys of its keyspace, in front of the group."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaStart:
+    """A Raft offset at which the delta is known."""
+
+    offset: int
+    delta: int
+    """Raft offsets below it that are no Kafka offsets."""
+    source: str
+    """What tells it, for people."""
+
+
+def filtered(table: BatchTable) -> list[tuple[int, int]]:
+    """Return the batches of a table that have no Kafka offset."""
+    rows = np.flatnonzero(np.isin(table.batch_type, list(FILTERED)))
+    return list(
+        zip(table.base_offset[rows].tolist(), table.last_offset[rows].tolist(), strict=True)
+    )
+
+
+def in_kafka(folder: Path) -> bool:
+    """Return whether the folder of a partition lies where Kafka offsets differ from Raft's."""
+    return folder.absolute().parent.parent.name == KAFKA_NAMESPACE
+
+
+def known(folder: Path, first: int, ranges: Callable[[], Ranges]) -> KafkaStart | None:
+    """Return where Kafka offsets of a log are known, or None; its first segment begins at `first`.
+
+    `ranges` tells what of the log has no Kafka offset; it is called only where that is needed.
+    """
+    if not in_kafka(folder):
+        return None
+    if first == 0:
+        return KafkaStart(0, 0, "the beginning of the log")
+    return of_snapshot(folder) or _of_kvstore(folder, first, ranges)
+
+
+def of_snapshot(folder: Path) -> KafkaStart | None:
+    """Return what the snapshot of Raft in a folder tells; None where there is none to believe."""
+    try:
+        with LogFile(folder / FileKind.SNAPSHOT) as file:
+            stored = snapshot.parse(file.read(0, _LARGEST_METADATA))
+    except UnreadableError:
+        return None
+    if not stored.header_crc_holds or not stored.metadata_crc_holds:
+        return None
+    raft = snapshot.raft_metadata(stored.metadata)
+    if raft is None or raft.log_start_delta is None:
+        return None
+    return KafkaStart(raft.last_included_index + 1, raft.log_start_delta, "the snapshot of Raft")
+
+
+def ranges_in(listed: Partition) -> list[tuple[int, int]]:
+    """Read the headers of a log for what has no Kafka offset; UnreadableError."""
+    found: list[tuple[int, int]] = []
+    for segment in listed.segments:
+        with segment.log.open() as log:
+            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+                found += filtered(chunk.table)
+    return found
+
+
+def _of_kvstore(folder: Path, first: int, ranges: Callable[[], Ranges]) -> KafkaStart | None:
+    data_dir = folder.absolute().parents[2]
+    maps = _maps(data_dir, tuple(_stamps(data_dir)))
+    if not maps:
+        return None
+    there = ranges()
+    told = {delta for one in maps if (delta := _fitting(one, first, there)) is not None}
+    return KafkaStart(first, told.pop(), "the kvstore") if len(told) == 1 else None
+
+
+def _fitting(stored: OffsetMap, first: int, there: Ranges) -> int | None:
+    """Return the delta at `first` by a map of some log, if what the map says holds for this one."""
+    (base, length), *elements = stored.elements or ((offset_translation.FIRST_OF_A_WHOLE_LOG, 1),)
+    start = max(base + length, first)
+    within = [(at, at + size - 1) for at, size in elements if at >= start]
+    if not within:
+        return None
+    last = within[-1][1]
+    # Neighbours may be one element or several: what counts is which offsets they take together.
+    if _offsets(within) != _offsets([one for one in there if start <= one[0] <= last]):
+        return None
+    kafka = Translation.of_map(stored).to_kafka(start)
+    before = sum(one[1] - one[0] + 1 for one in there if first <= one[0] < start)
+    return None if kafka is None else start - kafka - before
+
+
+def _offsets(ranges: Ranges) -> list[list[int]]:
+    """Return ranges with neighbours joined."""
+    joined: list[list[int]] = []
+    for first, last in ranges:
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1][1] = last
+        else:
+            joined.append([first, last])
+    return joined
+
+
+def _stamps(data_dir: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield what tells the kvstores of a data directory as they are from others."""
+    for folder, _ in redpanda_dir.partitions(data_dir / kvstore_state.DIRECTORY):
+        try:
+            for file in partition.read(folder).files():
+                yield str(file.path), file.size, file.mtime_ns
+        except UnreadableError:
+            continue
+
+
+@lru_cache(maxsize=1)
+def _maps(data_dir: Path, stamps: tuple[tuple[str, int, int], ...]) -> tuple[OffsetMap, ...]:
+    """Return the maps in the kvstores of a data directory, whose files have these stamps."""
+    if not stamps:
+        return ()
+    values = (
+        value
+        for state in kvstore_state.read(data_dir).states
+        for (keyspace, key), value in state.items()
+        if keyspace == Keyspace.OFFSET_TRANSLATOR and key[:1] == _MAP
+    )
+    parsed = (offset_translation.parse_map(value) for value in values)
+    return tuple(one for one in parsed if one is not None)
