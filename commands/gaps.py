@@ -192,10 +192,8 @@ def gaps(
     next offset on, go on behind the last batch. A gap between two rounds is filled in the second.
     The follower is empty, or that of --follower.
 
-    Of Redpanda, offsets are Raft's, with Kafka's beside them where their start is known.
-
     --follower shows what becomes of the log in a replica that numbers batches as they arrive, as
-    Redpanda's does. A Kafka follower keeps the leader's offsets and needs no ghosts.
+    Redpanda's does; Kafka's keeps the leader's offsets. Raft's offsets come with Kafka's, if known.
 
     Examples:
       logtool gaps /var/lib/kafka/data
