@@ -100,6 +100,31 @@ cpdef bint plain_facts(
     const int64_t[:, ::1] rows, Py_ssize_t count, int64_t[::1] facts
 ) noexcept
 
+@cython.locals(
+    size=Py_ssize_t, count=Py_ssize_t, stop=Py_ssize_t, _=int, last=int64_t, oldest=int64_t,
+    newest=int64_t, row=Py_ssize_t
+)
+cpdef bint plain_segment(
+    const unsigned char[::1] data, const unsigned char[::1] index, const unsigned char[::1] times,
+    int64_t base, int64_t[:, ::1] rows, int64_t[::1] facts
+) noexcept
+
+@cython.locals(
+    size=Py_ssize_t, row=Py_ssize_t, before=int64_t, offset=int64_t, at=Py_ssize_t,
+    relative=int64_t, position=int64_t
+)
+cdef bint _plain_offsets(
+    const unsigned char[::1] index, int64_t base, const int64_t[:, ::1] rows, Py_ssize_t count
+) noexcept
+
+@cython.locals(
+    size=Py_ssize_t, row=Py_ssize_t, last=int64_t, before=int64_t, highest=int64_t, at=Py_ssize_t,
+    stamp=int64_t, relative=int64_t
+)
+cdef int64_t _plain_times(
+    const unsigned char[::1] times, int64_t base, const int64_t[:, ::1] rows, Py_ssize_t count
+) noexcept
+
 @cython.locals(base_offset=int64_t)
 cdef void _write_header(
     const unsigned char[::1] data, Py_ssize_t position, int64_t[:, ::1] rows, Py_ssize_t row

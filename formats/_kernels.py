@@ -82,6 +82,8 @@ TYPE_COLUMNS = 3
 """Before these is the type of a batch of Redpanda, which Kafka's walks do not write."""
 FACTS = 5
 """How many facts `plain_facts` finds."""
+SEGMENT_FACTS = 9
+"""How many facts `plain_segment` finds."""
 SMALLEST_RECORD = 7
 """Bytes of a record with no key, value or header."""
 RECORD_COLUMNS = 11
@@ -272,6 +274,102 @@ def plain_facts(rows: Any, count: int, facts: Any) -> bool:
     facts[3] = rising
     facts[4] = producers
     return True
+
+
+def plain_segment(
+    data: memoryview, index: memoryview, times: memoryview, base: int, rows: Any, facts: Any
+) -> bool:
+    """Return whether a whole log, its offset index and its time index are plain.
+
+    The log is then one or more plain batches (`plain_facts`) from offset `base` on, without a gap
+    or damage, and no more than an int32 of offsets; each entry of the indexes is one that lookups
+    can rely on (`index_join`), and no padding follows. The batches are left in `rows`. Behind those
+    of `plain_facts` writes to `facts`: the number of batches, the last offset, the smallest of
+    their largest timestamps, and the timestamp of the last time entry, -1 without one.
+    """
+    size = len(data)
+    count, stop, _ = walk_batches(data, 0, size, 0, rows, 0)
+    if count == 0 or stop != size or not plain_facts(rows, count, facts):
+        return False
+    last = rows[3, count - 1]
+    if rows[2, 0] != base or facts[0] > 0x7FFFFFFF or last - base != facts[0] - 1:
+        return False
+    oldest = facts[2]
+    for row in range(count):
+        if rows[9, row] < oldest:
+            oldest = rows[9, row]
+    newest = _plain_times(times, base, rows, count)
+    if newest < -1 or not _plain_offsets(index, base, rows, count):
+        return False
+    # An offset index that lost its entries, as the time index may tell: for a closer look.
+    if len(index) == 0 and len(times) > 12 and rows[0, count - 1] > 4096:
+        return False
+    facts[5] = count
+    facts[6] = last
+    facts[7] = oldest
+    facts[8] = newest
+    return True
+
+
+def _plain_offsets(index: memoryview, base: int, rows: Any, count: int) -> bool:
+    """Return whether each entry of an offset index leads a lookup to where its offset may stand.
+
+    Each stands at the position of a batch, with an offset from its first one on, and no further
+    than that before the batch of the next entry.
+    """
+    size = len(index)
+    if size % 8:
+        return False
+    row = 0
+    before = 0
+    offset = base
+    for at in range(0, size, 8):
+        relative = int32(index, at)
+        position = int32(index, at + 4)
+        if relative <= before or position <= 0:
+            return False
+        while row < count and rows[0, row] < position:
+            row += 1
+        if row == count or rows[0, row] != position:
+            return False
+        # The append of the entry before ends in front of this batch.
+        if offset >= rows[2, row]:
+            return False
+        before = relative
+        offset = base + relative
+        if offset < rows[2, row]:
+            return False
+    good: bool = offset <= rows[3, count - 1]
+    return good
+
+
+def _plain_times(times: memoryview, base: int, rows: Any, count: int) -> int:
+    """Return the timestamp of the last entry of a time index, -1 without one, -2 if not plain.
+
+    Timestamps rise and offsets do not fall; each is in a batch whose largest timestamp it is, and
+    no batch before has a larger one.
+    """
+    size = len(times)
+    if size % 12:
+        return -2
+    row = 0
+    last = -1
+    before = 0
+    highest = rows[9, 0]
+    for at in range(0, size, 12):
+        stamp = int64(times, at)
+        relative = int32(times, at + 8)
+        if stamp <= last or relative < before:
+            return -2
+        while row < count and rows[3, row] < base + relative:
+            row += 1
+            if row < count and rows[9, row] > highest:
+                highest = rows[9, row]
+        if row == count or rows[9, row] != stamp or highest > stamp:
+            return -2
+        last = stamp
+        before = relative
+    return last
 
 
 def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:

@@ -18,9 +18,10 @@ from logtool.checks import (
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import CheckRequest, Item, PartitionFacts, check_partition, plan
+from logtool.checks.plain import PlainPartitions
 from logtool.checks.segment import Level
 from logtool.checks.single_file import Neighbours, check_single_file
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files, flavour, log_dir, partition
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import File, Partition
@@ -55,11 +56,15 @@ _REPAIRED = frozenset(
 """Damage that `recover --fill-from` may repair."""
 
 
+_NO_REQUEST = CheckRequest()
+
+
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """A partition to be checked: what is known of it before its segments are."""
 
-    partition: Partition | UnreadableError
+    partition: Partition | UnreadableError | None
+    """None where a quick look has found nothing to say."""
     request: CheckRequest
     facts: PartitionFacts
     key: TopicPartition | None = None
@@ -165,16 +170,7 @@ class Verification:
                 elif isinstance(found, DataDir):
                     yield from self._log_dir(found)
                 elif found is PathKind.PARTITION_DIR:
-                    cleaning = compaction.beside(path)
-                    request = self._request(
-                        needs_topic_id=era.needs_topic_id(path),
-                        cleaning=cleaning,
-                        known=self._settings(
-                            lambda path: settings.around(path, self._static), path
-                        ),
-                    )
-                    read = partition.read_or_error(path)
-                    yield from self._partitions([self._job(path, read, request)])
+                    yield from self._partitions([self._alone(path)])
                 else:
                     yield from self._file(path)
             except UnreadableError as error:
@@ -239,6 +235,41 @@ class Verification:
         yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
         yield from self._live(home, checkpoints, era.needs_topic_ids(home, meta))
 
+    def _alone(self, path: Path) -> Job:
+        """Return what is to be done for a partition dir that was given by itself."""
+        known = self._settings(lambda path: settings.around(path, self._static), path)
+        plain = self._plain(path)
+        directory = names.parse_directory(path.resolve().name) if plain else None
+        if plain and isinstance(directory, PartitionDirectory):
+            job = self._quick_job(plain, path, directory, 0, known)
+            if job:
+                return job
+        request = self._request(
+            needs_topic_id=era.needs_topic_id(path),
+            cleaning=compaction.beside(path),
+            known=known,
+        )
+        return self._job(path, partition.read_or_error(path), request)
+
+    def _quick_job(
+        self,
+        plain: PlainPartitions,
+        path: Path,
+        directory: PartitionDirectory,
+        log_start: int,
+        known: Settings | None,
+    ) -> Job | None:
+        """Return a job with nothing left to do, if a quick look at a partition is enough."""
+        key = root.key_of(directory)
+        if directory.kind is not DirectoryKind.LIVE or key is None:
+            return None
+        ahead_ms = known.ahead_ms(directory.topic) if known else None
+        found = plain.look(path, log_start, ahead_ms)
+        if found is None:
+            return None
+        self._run.bytes_total += found.bytes
+        return Job(path, (), _Subject(None, _NO_REQUEST, found, key))
+
     def _of_redpanda(self, home: DataDir) -> Iterator[Item]:
         """Check the partitions of a data directory of Redpanda: there is no file beside them."""
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
@@ -257,16 +288,23 @@ class Verification:
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
         known = self._settings(self._settings_of, home.path)
+        plain = self._plain(home.path)
 
         def jobs() -> Iterator[Job]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
             engine = self._run.budget.engine
-            paths = [path for path, _ in chosen]
+            paths = [path for path, _ in chosen if not plain]
             listed = engine.partitions(paths) if engine else partition.read_each(paths)
-            for (path, directory), result in zip(chosen, listed, strict=True):
+            for path, directory in chosen:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
                 offset = start.offset if start else 0
+                job = plain and self._quick_job(plain, path, directory, offset, known)
+                if job:
+                    facts[directory] = job.subject.facts
+                    yield job
+                    continue
+                result = partition.read_or_error(path) if plain else next(listed)
                 row = cleaned.get(key) if key else None
                 request = self._request(
                     clean=home.is_clean,
@@ -290,6 +328,16 @@ class Verification:
         # The metadata log is closed after the marker is written, and recovered at every start.
         logs = [entry for directory, entry in facts.items() if root.key_of(directory)]
         yield from root.check_marker(home, logs)
+
+    def _plain(self, path: Path) -> PlainPartitions | None:
+        """Return what takes a quick look first; None where a run is to keep to a budget."""
+        budget, pace = self._run.budget, self._run.budget.pace
+        paced = pace.bytes_per_second is not None or pace.deadline is not None
+        elsewhere = budget.memory or budget.engine or budget.earlier
+        if paced or elsewhere or budget.drop_cache or flavour.forced():
+            return None
+        local = not files.is_remote(path)
+        return PlainPartitions() if local and self._level is Level.BATCHES else None
 
     def _request(
         self,
@@ -349,7 +397,11 @@ class Verification:
             if isinstance(subject.partition, UnreadableError):
                 yield subject.partition
                 continue
-            yield from check_partition(subject.partition, subject.request, subject.facts, reports)
+            if subject.partition is None:
+                self._schedule.spend(subject.facts.bytes, job.path)
+            else:
+                what = subject.partition, subject.request, subject.facts
+                yield from check_partition(*what, reports)
             self.summary.count(subject.facts)
             self.summary.out_of_budget = self._schedule.out_of_time
             if judged:

@@ -1,4 +1,4 @@
-"""A partition of many segments of one record each, with all the files that a broker writes."""
+"""Many segments of one record each, with all the files that a broker writes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,12 +8,34 @@ import numpy as np
 from logtool.formats import producer_snapshot, record, record_batch
 
 FIRST_TIME = 1_700_000_000_000
+SMALLEST = 73
+"""Bytes of a segment with a record that has a key and an empty value, or a few more."""
 
 
-def write(partition: Path, bases: Iterable[int]) -> None:
+def write_log_dir(home: Path, partitions: int, segments: int, size: int) -> None:
+    """Write a log dir that was stopped in order, of partitions with segments of `size` bytes."""
+    keys = [(f"bench.{number // 100}", number % 100) for number in range(partitions)]
+    value = bytes(size - SMALLEST)
+    for topic, number in keys:
+        write(home / f"{topic}-{number}", range(segments), value)
+    for name, offset in (
+        ("recovery-point-offset-checkpoint", segments),
+        ("replication-offset-checkpoint", segments),
+        ("log-start-offset-checkpoint", 0),
+    ):
+        rows = "".join(f"{topic} {number} {offset}\n" for topic, number in keys)
+        (home / name).write_text(f"0\n{len(keys)}\n{rows}")
+    (home / "meta.properties").write_text(
+        "version=1\nnode.id=1\ncluster.id=J8aAPcfLQt2bqs1JT_rMgQ\n"
+        "directory.id=M8fP2Se3RDqnCg9DuxYniA\n"
+    )
+    (home / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+
+
+def write(partition: Path, bases: Iterable[int], value: bytes = b"value") -> None:
     """Write a segment at each base offset; all but the first have a producer snapshot."""
     partition.mkdir(parents=True, exist_ok=True)
-    payload = record.encode([record.Record(0, 0, b"key", b"value")])
+    payload = record.encode([record.Record(0, 0, b"key", value)])
     nobody = producer_snapshot.encode(producer_snapshot.build(np.zeros(0, producer_snapshot.ENTRY)))
     for base in bases:
         stem, stamp = partition / f"{base:020d}", FIRST_TIME + base

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from logtool.checks.plain import PlainPartitions
 from logtool.disk import files, partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
@@ -80,7 +81,29 @@ def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcom
         assert finding.position is None or finding.position >= 0, finding
         assert finding.length is None or finding.length >= 0, finding
     assert run.summary.complete == (not unreadable)
+    hold_quick_look(paths, findings)
     return Outcome(findings, unreadable, run.summary)
+
+
+BEYOND = ("batch/record", "batch/codec", "batch/max-timestamp", "batch/too-large",
+          "batch/timestamp", "partition-metadata/topic-id")  # fmt: skip
+"""What only the level of records tells, the settings of a topic, or another partition."""
+
+
+def hold_quick_look(paths: Iterable[Path], findings: Iterable[Finding]) -> list[Path]:
+    """Check that nothing was found in what a quick look takes for plain; returns what that is."""
+    looks = PlainPartitions()
+    homes = [entry for path in paths for entry in (path, *entries_of(path))]
+    plain = [home for home in homes if looks.look(home, 0, None)]
+    for finding in findings:
+        told_more = finding.code.startswith(BEYOND)
+        assert told_more or finding.path is None or finding.path.parent not in plain, told(finding)
+    return plain
+
+
+def entries_of(path: Path) -> list[Path]:
+    """Return what lies in a local directory; nothing of what is none."""
+    return list(path.iterdir()) if isinstance(path, Path) and path.is_dir() else []
 
 
 def fingerprint(path: Path) -> dict[str, tuple[int, int, int, str]]:

@@ -38,6 +38,18 @@ UNITS = {"seconds": (1000, 1), "microseconds": (1, 1000), "nanoseconds": (1, 1_0
 """By unit: what to multiply and then to divide by, for milliseconds."""
 
 
+def ordinary(mtime_ns: int, ahead_ms: int | None) -> tuple[int, int] | None:
+    """Return between which timestamps nothing can be odd, both exclusive; None: not known.
+
+    `mtime_ns` is when the log was last written, `ahead_ms` what its topic allows.
+    """
+    written_ms = mtime_ns // 1_000_000
+    if written_ms < _OLDEST_WRITE_MS:
+        return None
+    ahead = AHEAD_MS if ahead_ms is None else min(ahead_ms, AHEAD_MS)
+    return (written_ms + AHEAD_MS) // 1000, written_ms + ahead + 1
+
+
 @dataclass(slots=True)
 class _Odd:
     """The batches of one segment with one kind of odd timestamp."""

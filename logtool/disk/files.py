@@ -68,6 +68,18 @@ def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
         return file.read(0, file.size)
 
 
+def glance(path: str, most: int) -> tuple[bytes, os.stat_result]:
+    """Return the first `most` bytes of a local file in one read, and its status; OSError.
+
+    For many small files: there is no message, and who gets an error looks again with what has one.
+    """
+    fd = os.open(path, _FLAGS)
+    try:
+        return os.read(fd, most), os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
 def hold_to_limit(path: Path, size: int, limit: int = SMALL_FILE_LIMIT) -> None:
     """Raise UnreadableError for a file that is too large to be read whole."""
     if size > limit:

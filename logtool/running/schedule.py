@@ -177,7 +177,7 @@ class Schedule:
         segments, most = 0, self._budget.engine.window if self._budget.engine else WINDOW
         for job in jobs:
             window.append(job)
-            segments += len(job.tasks)
+            segments += max(len(job.tasks), 1)
             if segments >= most:
                 yield window
                 window, segments = [], 0

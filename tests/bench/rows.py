@@ -27,6 +27,7 @@ from bench.measure import (
     timed,
 )
 from broker.install import KAFKA_4, cache_root, install
+from tiny_segments import write_log_dir
 
 from logtool.checks.report import Task
 from logtool.checks.segment import check_segment
@@ -323,8 +324,32 @@ def linear(bench: Bench) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _many_partitions(bench: Bench) -> Row:
+    """Time a log dir of many small partitions."""
+    count = 500 if bench.quick else 10_000
+    home = bench.home / f"partitions-{count}x5"
+    if not home.is_dir():
+        part = home.with_suffix(".part")
+        write_log_dir(part, count, 5, KIB)
+        part.rename(home)
+    _read_everything(home)
+    timing = bench.pairs(lambda: _must_be_sound(home), lambda: _read_everything(home))
+    note = f"{seconds(timing)}, {spread(timing.ours)[0] / count * 1e6:.0f} us a partition"
+    title = f"verify of {count} partitions of 5 segments of 1 KiB against scandir + open + read"
+    return Row(title, inverse(timing), Bar(at_most=6), note=note, timing=timing)
+
+
+def _read_everything(home: Path) -> None:
+    """Read all files of a log dir, by a list of each directory."""
+    with os.scandir(home) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                _read_all(Path(entry.path))
+
+
 def tiny_segments(bench: Bench) -> Iterator[Row]:
     """Time many segments of one batch, whose files are opened and read one by one."""
+    yield _many_partitions(bench)
     few, many = (1000, 1000) if bench.quick else (10_000, 100_000)
     directory = generate(bench.home, Spec(KIB, many * KIB, segment_size=KIB))
     _read_all(directory)

@@ -111,6 +111,37 @@ def test_they_agree_on_which_batches_are_plain(data, place, value):
     assert outcomes[0] == outcomes[1]
 
 
+FLIPS = st.lists(st.tuples(st.integers(0, 999), st.integers(0, 7)), max_size=2)
+
+
+@given(st.data(), st.lists(st.integers(1, 3), min_size=1, max_size=5), FLIPS)
+def test_they_agree_on_which_segments_are_plain(draw, sizes, flips):
+    parts, index, times, at, offset = [], b"", b"", 0, 7
+    for number, size in enumerate(sizes):
+        body = bytes(number)
+        parts.append(record_batch.encode(
+            body, base_offset=offset, last_offset_delta=size - 1, record_count=size,
+            leader_epoch=0, base_timestamp=number, max_timestamp=number,
+        ))  # fmt: skip
+        if number:
+            index += (offset + size - 8).to_bytes(4, "big") + at.to_bytes(4, "big")
+        times += number.to_bytes(8, "big") + (offset + size - 8).to_bytes(4, "big")
+        at, offset = at + len(parts[-1]), offset + size
+    files = [bytearray(b"".join(parts)), bytearray(index), bytearray(times)]
+    assert segment(compiled, files)[0] is True
+    for place, bit in flips:
+        data = files[draw.draw(st.sampled_from([n for n, file in enumerate(files) if file]))]
+        data[place % len(data)] ^= 1 << bit
+    assert segment(compiled, files) == segment(plain, files)
+
+
+def segment(kernels, files):
+    rows = np.zeros((kernels.BATCH_COLUMNS, 10), np.int64)
+    facts = np.zeros(kernels.SEGMENT_FACTS, np.int64)
+    said = bool(kernels.plain_segment(*map(memoryview, files), 7, rows, facts))
+    return said, facts.tolist() if said else None
+
+
 @given(st.binary(max_size=200), st.lists(st.integers(0, 30), min_size=1, max_size=4))
 def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)

@@ -1,0 +1,246 @@
+"""Small partitions with which nothing is wrong, found quickly: most of what there is to check.
+
+A log dir of many small partitions costs a look at each of its files, and not the bytes in them. So
+a partition whose files are those of a broker at rest, and whose segments are plain
+(`kernels.plain_segment`), is read here file by file, with no object for a file and no column for a
+batch. Anything out of the ordinary, be it sound or not, ends the look with None: then the rules are
+asked, one by one, as if nobody had looked. So nothing here says what is wrong; a test holds that
+the rules have nothing to say of what is plain here, for every directory and every damage that the
+tests know.
+"""
+
+import os
+from bisect import bisect_right
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from logtool.checks import timestamps
+from logtool.checks.partition import PartitionFacts
+from logtool.disk import files
+from logtool.disk.partition import File
+from logtool.formats import (
+    kernels,
+    leader_epoch_checkpoint,
+    names,
+    partition_metadata,
+    producer_snapshot,
+)
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import SEQUENCES
+
+LARGEST = 256 * 1024
+"""Bytes of the largest file that is looked at: beyond it the bytes cost more than the file."""
+_MOST_BATCHES = LARGEST // 512
+_MOST_KNOWN = 4096
+"""Contents of small files that are kept, for other partitions have the same ones."""
+_DIGITS = 20
+_LAST_OFFSET = 2**63 - 1
+_LOG, _INDEX, _TIMES = (f".{kind}" for kind in ("log", "index", "timeindex"))
+_SNAPSHOT = ".snapshot"
+_EPOCHS, _METADATA = (
+    kind.value for kind in (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
+)
+_BASE, _LAST, _EPOCH, _PRODUCER, _PRODUCER_EPOCH, _SEQUENCE = 2, 3, 4, 10, 11, 12
+"""Rows of a kernel's columns."""
+
+T = TypeVar("T")
+Epochs = tuple[tuple[int, int], ...]
+Producers = dict[int, tuple[int, int, int]]
+"""By producer id: epoch, last sequence and last offset."""
+
+
+class _NotPlainError(Exception):
+    """Something is out of the ordinary."""
+
+
+class PlainPartitions:
+    """Looks at one partition dir after the other, in one thread."""
+
+    def __init__(self) -> None:
+        self._rows = np.empty((kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
+        self._found = np.empty(kernels.SEGMENT_FACTS, np.int64)
+        self._epochs: dict[bytes, Epochs] = {}
+        self._ids: dict[bytes, str] = {}
+        self._snapshots: dict[bytes, Producers] = {}
+
+    def look(self, path: Path, log_start: int, ahead_ms: int | None) -> PartitionFacts | None:
+        """Return the facts of a partition dir of which no rule has anything to say, else None.
+
+        `log_start` is the offset in log-start-offset-checkpoint, 0 without one, and `ahead_ms` how
+        far ahead its timestamps may be, as far as that is known.
+        """
+        try:
+            return self._look(path, log_start, ahead_ms)
+        except (_NotPlainError, OSError):
+            return None
+
+    def _look(self, path: Path, log_start: int, ahead_ms: int | None) -> PartitionFacts:
+        home, bases, snapshots = _listed(path)
+        facts = PartitionFacts(segments=len(bases), first_base_offset=bases[0])
+        metadata, status = files.glance(home + _METADATA, LARGEST)
+        facts.made_ns, facts.topic_id = status.st_mtime_ns, self._topic_id(metadata)
+        epochs = self._rows_of(files.glance(home + _EPOCHS, LARGEST)[0])
+        runs: list[tuple[int, int, int]] = []
+        producers: Producers = {}
+        end, newest = bases[0], ""
+        for base in bases:
+            if base != end:
+                raise _NotPlainError
+            if base in snapshots:
+                self._compare(home, base, producers)
+            stem = f"{home}{base:020d}"
+            log, status = files.glance(stem + _LOG, LARGEST + 1)
+            if len(log) != status.st_size or len(log) > LARGEST:
+                raise _NotPlainError
+            if status.st_mtime_ns > facts.newest_log_mtime_ns:
+                facts.newest_log_mtime_ns, newest = status.st_mtime_ns, stem + _LOG
+                size = status.st_size
+            end = self._segment(stem, log, status.st_mtime_ns, base, base == bases[-1], ahead_ms)
+            if end > base:
+                self._add(facts, runs, producers)
+            facts.bytes += len(log)
+        if end in snapshots and end != bases[-1]:
+            self._compare(home, end, producers)
+        if not set(snapshots).issubset((*bases, end)):
+            raise _NotPlainError
+        _hold_epochs(epochs, runs, max(log_start, bases[0]), end)
+        facts.log_end_offset = end
+        log_path = Path(newest)
+        name = names.parse_partition_file(log_path.name)
+        facts.newest_log = File(log_path, name, size, facts.newest_log_mtime_ns)
+        return facts
+
+    def _segment(
+        self, stem: str, log: bytes, mtime_ns: int, base: int, active: bool, ahead_ms: int | None
+    ) -> int:
+        """Return the offset behind a segment."""
+        index = files.glance(stem + _INDEX, LARGEST)[0]
+        times = files.glance(stem + _TIMES, LARGEST)[0]
+        if not log and active:
+            if index or times:
+                raise _NotPlainError
+            return base
+        parts = memoryview(log), memoryview(index), memoryview(times)
+        if not kernels.plain_segment(*parts, base, self._rows, self._found):
+            raise _NotPlainError
+        _, _, newest, _, _, _, last, oldest, indexed = self._found.tolist()
+        bounds = timestamps.ordinary(mtime_ns, ahead_ms)
+        if not bounds or not bounds[0] < oldest <= newest < bounds[1]:
+            raise _NotPlainError
+        if indexed < newest and not active:
+            raise _NotPlainError
+        return int(last) + 1
+
+    def _add(
+        self, facts: PartitionFacts, runs: list[tuple[int, int, int]], producers: Producers
+    ) -> None:
+        """Add what the last segment came to."""
+        records, _, _, _, many, count, last, _, _ = self._found.tolist()
+        rows = self._rows
+        facts.batches += count
+        facts.records += records
+        first, end = int(rows[_EPOCH, 0]), int(rows[_EPOCH, count - 1])
+        if first == end:
+            runs.append((first, int(rows[_BASE, 0]), last))
+        else:
+            columns = rows[[_EPOCH, _BASE, _LAST], :count].tolist()
+            runs += zip(*columns, strict=True)
+        if many:
+            begin = count - 1 if many == 1 else 0
+            columns = rows[[_PRODUCER, _PRODUCER_EPOCH, _SEQUENCE, _BASE, _LAST], begin:count]
+            for producer, epoch, sequence, base, last in zip(*columns.tolist(), strict=True):
+                if producer >= 0:
+                    sequence = (sequence + last - base) & (SEQUENCES - 1)
+                    producers[producer] = epoch, sequence, last
+
+    def _compare(self, home: str, offset: int, replayed: Producers) -> None:
+        """Hold the producer snapshot at an offset against the producers before it."""
+        data = files.glance(f"{home}{offset:020d}{_SNAPSHOT}", LARGEST)[0]
+        known = self._snapshots.get(data)
+        if known is None:
+            snapshot = producer_snapshot.parse(data)
+            if len(data) == LARGEST or any(producer_snapshot.check(snapshot)):
+                raise _NotPlainError
+            entries = snapshot.entries
+            if (entries["current_txn_first_offset"] != -1).any():
+                raise _NotPlainError
+            fields = ("producer_epoch", "last_sequence", "last_offset")
+            columns = (entries[field].tolist() for field in fields)
+            ids = entries["producer_id"].tolist()
+            known = dict(zip(ids, zip(*columns, strict=True), strict=True))
+            _keep(self._snapshots, data, known)
+        for last in known.values():
+            if last[2] >= offset:
+                raise _NotPlainError
+        for producer, state in replayed.items():
+            if known.get(producer) != state:
+                raise _NotPlainError
+
+    def _rows_of(self, data: bytes) -> Epochs:
+        """Return the entries of leader-epoch-checkpoint."""
+        known = self._epochs.get(data)
+        if known is None:
+            checkpoint = leader_epoch_checkpoint.parse(data)
+            if len(data) == LARGEST or any(leader_epoch_checkpoint.check(checkpoint)):
+                raise _NotPlainError
+            known = tuple(checkpoint.epochs)
+            _keep(self._epochs, data, known)
+        return known
+
+    def _topic_id(self, data: bytes) -> str:
+        known = self._ids.get(data)
+        if known is None:
+            metadata = partition_metadata.parse(data)
+            if metadata.topic_id is None or any(partition_metadata.check(metadata)):
+                raise _NotPlainError
+            known = metadata.topic_id
+            _keep(self._ids, data, known)
+        return known
+
+
+def _listed(path: Path) -> tuple[str, list[int], list[int]]:
+    """Return the directory with a slash, and the offsets of its logs and snapshots, by offset."""
+    home = f"{path}/"
+    of: dict[str, list[int]] = {_LOG: [], _INDEX: [], _TIMES: [], _SNAPSHOT: []}
+    with os.scandir(home) as entries:
+        for entry in entries:
+            name = entry.name
+            if not entry.is_file(follow_symlinks=False):
+                raise _NotPlainError
+            if name in (_EPOCHS, _METADATA):
+                continue
+            offsets, digits = of.get(name[_DIGITS:]), name[:_DIGITS]
+            if offsets is None or not (digits.isascii() and digits.isdigit()):
+                raise _NotPlainError
+            offsets.append(int(digits))
+    for offsets in of.values():
+        offsets.sort()
+    bases = of[_LOG]
+    if not bases or of[_INDEX] != bases or of[_TIMES] != bases or bases[-1] > _LAST_OFFSET:
+        raise _NotPlainError
+    return home, bases, of[_SNAPSHOT]
+
+
+def _hold_epochs(
+    epochs: Epochs, runs: list[tuple[int, int, int]], log_start: int, log_end: int
+) -> None:
+    """Hold leader-epoch-checkpoint against the epochs of batches from the log start on."""
+    starts = [start for _, start in epochs]
+    if starts and starts[-1] > log_end:
+        raise _NotPlainError
+    for epoch, first, last in runs:
+        first = max(first, log_start)
+        if epoch < 0 or first > last:
+            continue
+        behind = bisect_right(starts, first)
+        if not behind or epochs[behind - 1][0] != epoch or bisect_right(starts, last) != behind:
+            raise _NotPlainError
+
+
+def _keep(known: dict[bytes, T], data: bytes, value: T) -> None:
+    """Remember what a content says; all is forgotten once that is much."""
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[data] = value
