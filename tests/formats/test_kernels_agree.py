@@ -138,7 +138,7 @@ def test_they_agree_on_which_segments_are_plain(draw, sizes, flips):
 def segment(kernels, files):
     rows = np.zeros((kernels.BATCH_COLUMNS, 10), np.int64)
     facts = np.zeros(kernels.SEGMENT_FACTS, np.int64)
-    said = bool(kernels.plain_segment(*map(memoryview, files), 7, rows, facts))
+    said = bool(kernels.plain_segment(*[memoryview(file) for file in files], 7, rows, facts))
     return said, facts.tolist() if said else None
 
 
