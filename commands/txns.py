@@ -87,7 +87,7 @@ def txns(
     nothing yet, which is legal. A follower's copy of __transaction_state may be behind.
 
     Prints for open transactions that no coordinator is known to end the command that aborts them on
-    a broker. It loses their records: run it for hanging ones only. A table begins with the
+    a broker of Kafka. It loses their records: run it for hanging ones only. A table begins with the
     partitions that have open transactions, and leaves out what has nothing to do with transactions.
 
     Examples:

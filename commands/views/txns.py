@@ -206,7 +206,7 @@ def _transaction(
     from logtool.txns.open_transactions import abort_command
 
     command, by_itself = None, advice(transaction.account, now_ms)
-    alone = transaction.is_open and by_itself is None
+    alone = transaction.is_open and by_itself is None and not audited.is_redpanda
     if alone and audited.topic is not None and audited.partition is not None:
         command = abort_command(
             bootstrap, audited.topic, audited.partition, transaction.first_offset

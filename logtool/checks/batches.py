@@ -201,7 +201,9 @@ class BatchRules:
         """Return where a batch holds offsets that the segment cannot hold."""
         # A segment may begin with a batch whose base lies below it only before magic 2.
         low = (table.base_offset < self._base_offset) & (table.magic >= MAGIC)
-        high = table.last_offset - self._base_offset > MAX_RELATIVE_OFFSET
+        # A segment of Redpanda has no end to its offsets: its index counts modulo 2^32.
+        of_kafka = table.batch_type < 0
+        high = of_kafka & (table.last_offset - self._base_offset > MAX_RELATIVE_OFFSET)
         outside: Column = low | high
         return outside
 

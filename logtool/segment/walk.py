@@ -137,7 +137,9 @@ class _Scanner:
         self._unpack_limit = unpack_limit
         self._payload = payload
         self._base_offset = base_offset
-        self._highest_offset = min(base_offset + MAX_RELATIVE_OFFSET, _LARGEST_OFFSET)
+        # Room is reserved by Redpanda alone, whose segments may reach as far as offsets go.
+        reach = _LARGEST_OFFSET if self._form.reserves else MAX_RELATIVE_OFFSET
+        self._highest_offset = min(base_offset + reach, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
         self.end = end
         self._search = self._form.search(self, SEARCH_BUDGET, BUFFER_SIZE)

@@ -91,6 +91,8 @@ class PartitionTransactions:
     """Whether a marker may be lost in damage."""
     leader_epoch: int = NONE
     """Of its last batch."""
+    is_redpanda: bool = False
+    """Whether the log is Redpanda's, which no tool of Kafka's has abort a transaction."""
     markers: dict[int, Marker] = field(default_factory=dict, compare=False)
     """The last one of each producer id."""
 
@@ -158,6 +160,7 @@ def audit(
     ]
     ended.sort(key=lambda transaction: transaction.last_offset or 0)
     return PartitionTransactions(
+        is_redpanda=partition.is_redpanda,
         path=partition.path,
         topic=partition.topic,
         partition=partition.number,

@@ -185,6 +185,8 @@ def test_txns_knows_transactions_by_their_markers(run, tmp_path):
     (first,), (second,) = of("partition", hangs), of("partition", ended)
     assert (first["last_stable_offset"], second["last_stable_offset"]) == (1, 4)
     assert (first["open"], second["open"], second["committed"]) == (1, 0, 1)
+    (one,) = of("transaction", hangs)
+    assert (one["state"], one["abort"]) == ("hanging", None)
 
 
 def test_the_flavour_can_be_forced(run, rfc):
