@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from logtool import __version__
-from logtool.checks.report import SegmentReport, Task
+from logtool.checks.report import InnerGaps, SegmentReport, Task
 from logtool.disk import files
 from logtool.disk.partition import File
 from logtool.errors import UnreadableError
@@ -220,8 +220,9 @@ def _report_as_text(report: SegmentReport) -> str:
     told = {
         one.name: getattr(report, one.name)
         for one in fields(report)
-        if one.name not in ("findings", "producer_rows")
+        if one.name not in ("findings", "gaps", "producer_rows")
     }
+    told["gaps"] = asdict(report.gaps)
     told["findings"] = [
         _finding_as_json(one) for one in report.findings if isinstance(one, Finding)
     ]
@@ -231,9 +232,11 @@ def _report_as_text(report: SegmentReport) -> str:
 def _report_of(text: str, producer_rows: bytes) -> SegmentReport:
     told = json.loads(text)
     told["findings"] = [_finding_of(one) for one in told["findings"]]
+    gaps = InnerGaps(**told.pop("gaps"))
+    gaps.first = None if gaps.first is None else (*gaps.first,)
     told["epochs"] = [(epoch, first, last) for epoch, first, last in told["epochs"]]
     columns = np.frombuffer(producer_rows, "<i8").astype(np.int64).reshape(len(_COLUMNS), -1)
-    return SegmentReport(**told, producer_rows=BatchTable(*columns))
+    return SegmentReport(**told, gaps=gaps, producer_rows=BatchTable(*columns))
 
 
 def _finding_as_json(finding: Finding) -> dict[str, Any]:

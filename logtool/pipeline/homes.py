@@ -1,11 +1,14 @@
-"""Which log dir, broker and partition a path belongs to, from its name and meta.properties."""
+"""Which log dir, broker and partition a path belongs to, from its name and meta.properties.
+
+The log dir of a partition of Redpanda is here what holds it: the folder of its topic.
+"""
 
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from logtool.checks.identity import node_of
-from logtool.disk import files
+from logtool.disk import files, redpanda_dir
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names
 from logtool.formats.names import FileKind, PartitionDirectory
@@ -16,9 +19,8 @@ def place_of_dir(path: Path) -> Place:
     """Return the place of what lies in a partition dir, whatever that is called."""
     if path.name in ("", ".."):
         path = path.resolve()  # a dot has no name of its own
-    directory = names.parse_directory(path.name)
-    topic = partition = None
-    if isinstance(directory, PartitionDirectory):
+    directory, topic, partition = _partition(path), None, None
+    if directory:
         topic, partition = text_of(directory.topic), directory.partition
     home = path.parent
     return Place(
@@ -36,9 +38,17 @@ def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
         return _of_root(path)
     # A log dir may have a name that a partition could have: broker-1.
     for one in (path,) if path.parent in log_dirs else (path.parent, path):
-        if isinstance(names.parse_directory(one.name), PartitionDirectory):
+        if _partition(one):
             return place_of_dir(one)
     return _of_root(path.parent)
+
+
+def _partition(path: Path) -> PartitionDirectory | None:
+    """Return which partition a folder is of by its name, Kafka's or Redpanda's."""
+    directory = names.parse_directory(path.name)
+    if isinstance(directory, PartitionDirectory):
+        return directory
+    return redpanda_dir.directory(path)
 
 
 def text_of(path: Path | str) -> str:

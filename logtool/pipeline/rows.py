@@ -23,6 +23,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.formats.redpanda.record_batch import type_name
 from logtool.pipeline import tables
 from logtool.pipeline.decoding import decoded
 from logtool.pipeline.tables import Payload
@@ -192,6 +193,13 @@ def _words(codes: Column, words: Sequence[str], missing: Column | None = None) -
     return pa.array(words).take(pa.array(codes))
 
 
+def _batch_types(table: BatchTable) -> Any:
+    """Return the names of the types that batches of Redpanda have, null of Kafka's."""
+    numbers, rows = np.unique(table.batch_type, return_inverse=True)
+    words = [None if number < 0 else type_name(number) for number in numbers.tolist()]
+    return pa.array(words, pa.string()).take(pa.array(rows))
+
+
 def _timestamp_type(table: BatchTable) -> Any:
     return _words(table.is_log_append_time.astype(np.int64), _TIMESTAMP_TYPES, table.magic == 0)
 
@@ -238,6 +246,8 @@ _OF_BATCHES: Final[Mapping[str, Callable[[BatchTable], Any]]] = {
     "coordinator_epoch": lambda table: _nullable(table.coordinator_epoch, np.int32),
     "attributes": lambda table: _narrow(table.attributes, np.int16),
     "crc": lambda table: _narrow(table.crc, np.uint32),
+    "term": lambda table: _nullable(table.leader_epoch, np.int64, table.batch_type < 0),
+    "batch_type": _batch_types,
 }  # fmt: skip
 
 

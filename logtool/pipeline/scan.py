@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logtool.disk import files, log_dir
+from logtool.disk import files, log_dir, redpanda_dir
 from logtool.disk.log_dir import Inputs, PathKind, Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import compression, names
@@ -272,7 +272,7 @@ def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
         if path.name == "..":
             path = path.resolve()
         try:
-            kinds[path] = kind = log_dir.classify(path)
+            kinds[path] = kind = log_dir.classify(path, redpanda=True)
         except UnreadableError:
             kinds[path] = None  # The pass says so.
             continue
@@ -284,7 +284,7 @@ def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
     for path, what in list(kinds.items()):
         if what is not PathKind.PARTITION_DIR:
             continue
-        directory = names.parse_directory(path.name)
+        directory = redpanda_dir.directory(path) or names.parse_directory(path.name)
         if not isinstance(directory, PartitionDirectory) or directory.kind is DirectoryKind.DELETE:
             odd.append(path)  # Of these a log dir tells no facts.
         if (

@@ -21,7 +21,7 @@ from logtool.schemas.columns import (
     timed,
 )
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of all tables together; stands in the metadata of every file and in the record of each run."""
 
 _NO_NAME = "the directory's name tells none"
@@ -74,6 +74,7 @@ def _offset(name: str, meaning: str, null: str | None = None) -> Column:
     return Column(name, Kind.INT64, meaning, "offset", null)
 
 
+_SCAN = frozenset({Way.SCAN})
 _BATCHES = Table("batches", "batch", (
     *_OF_FILE,
     Column("position", Kind.INT64, "byte in the file where it begins", "byte"),
@@ -103,6 +104,10 @@ _BATCHES = Table("batches", "batch", (
     Column("crc", Kind.UINT32, "as stored; CRC-32C for magic 2, CRC-32 before"),
     Column("crc_valid", Kind.BOOL, "whether the CRC matches; where not, the other columns may be "
            "wrong. The tables have no such batches", ways=DUMP),
+    Column("term", Kind.INT64, "of Redpanda: the term in the name of its segment",
+           null="it is Kafka's", ways=_SCAN),
+    Column("batch_type", Kind.STRING, "of Redpanda: what the batch is, such as raft_data",
+           null="it is Kafka's", ways=_SCAN),
 ), EVERY_WAY)  # fmt: skip
 
 _IN_CELLS = EVERY_WAY - JSON
@@ -172,7 +177,6 @@ _SEGMENTS = Table("segments", "segment", (
     Column("unused_bytes", Kind.INT64, "zeros at the end of an active segment", "bytes"),
 ), TABLES)  # fmt: skip
 
-_SCAN = frozenset({Way.SCAN})
 _NOT_LOOKED_AT: Final = "it could not be looked at"
 _GAPS = Table("gaps", "range of missing offsets between batches", (
     *_DIR,

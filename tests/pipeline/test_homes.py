@@ -19,6 +19,7 @@ HOME = Path("/data/broker-1")
         (HOME / "notes.txt", HOME, None, None, None),
         (Path("/copy/orders-3"), Path("/copy"), "orders", 3, "orders-3"),
         (Path("/copy/orders-3/1.log"), Path("/copy"), "orders", 3, "orders-3"),
+        (Path("/rp/kafka/orders/3_17/0-1-v1.log"), Path("/rp/kafka/orders"), "orders", 3, "3_17"),
     ],
 )
 def test_a_log_dir_with_the_name_of_a_partition_is_a_log_dir(

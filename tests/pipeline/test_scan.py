@@ -12,6 +12,7 @@ import duckdb
 import pandas
 import psutil
 import pytest
+import redpanda_files as rp
 from conftest import SCENARIOS
 from damage import flip
 from log_dir_damage import in_batch
@@ -81,11 +82,32 @@ def none(value):
     return None if pandas.isna(value) else int(value)
 
 
+def is_redpanda(batches: pandas.DataFrame, folder: Path, positions: list[int]) -> None:
+    """Hold the rows of Redpanda's batches among those of Kafka's against what was written."""
+    of_kafka = batches[batches.directory != folder.name]
+    assert of_kafka.term.isna().all() and of_kafka.batch_type.isna().all()
+    rows = batches[batches.directory == folder.name].sort_values(["segment", "position"])
+    assert set(zip(rows.log_dir, rows.topic, rows.partition, strict=True)) == {
+        (str(folder.parent), "orders", 0)
+    }
+    assert list(rows[rows.segment == 0].position) == positions
+    assert list(rows.term) == [1] * 41 + [2] * 3
+    types = ["raft_configuration", *["raft_data"] * 40, "raft_configuration", *["raft_data"] * 2]
+    assert list(rows.batch_type) == types
+    assert list(rows.last_offset)[-1] == 127
+
+
 def test_pandas_and_duckdb_read_the_same(spark, scenario, tmp_path):
-    scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("batches",))
+    first = rp.log(0, 40)
+    folder = rp.data_dir(
+        tmp_path, {"0-1-v1.log": first, "121-2-v1.log": rp.log(121, 2) + bytes(99)}
+    )
+    homes = scenario("4.3.1/clean"), folder.parents[2]
+    scan(spark, tmp_path / "out", *homes, wanted=("batches",))
     files = manifest.files(str(tmp_path / "out"), "batches")
     by_pandas = pandas.read_parquet(files)
     by_duckdb = table(tmp_path / "out", "batches")
+    is_redpanda(by_pandas, folder, rp.positions(first))
     by_spark = spark.read.parquet(*files).toPandas()
     for name in ("position", "base_offset", "crc", "max_timestamp_ms", "size"):
         assert by_pandas[name].sum() == by_duckdb[name].sum() == by_spark[name].sum()
