@@ -1,5 +1,7 @@
 """``logtool salvage``: every sound batch around damage, in new partition dirs."""
 
+from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +10,7 @@ import typer
 from logtool.commands import options
 from logtool.commands.program import saved
 from logtool.commands.program.spread import spread
+from logtool.errors import UsageError
 
 FillFrom = Annotated[
     list[Path] | None,
@@ -21,12 +24,40 @@ FillFrom = Annotated[
 ]
 
 
+class RecordsFormat(StrEnum):
+    """In which form the records of what is saved are written, too."""
+
+    NDJSON = "ndjson"
+    PARQUET = "parquet"
+    KCAT = "kcat"
+
+
+Records = Annotated[
+    RecordsFormat | None,
+    typer.Option(
+        "--records",
+        help="Write the records of each partition that is saved, too, to be produced again: into "
+        "DIR/records/TOPIC-N.FORMAT.",
+    ),
+]
+DecodeDamaged = Annotated[
+    bool,
+    typer.Option(
+        "--decode-damaged",
+        help="Write what decodes of damaged bytes, too, as NDJSON beside them in DIR/rejects; each "
+        "record says that it is damaged.",
+    ),
+]
+
+
 @spread
 def salvage(
     *,
     inputs: options.LocalInputs,
     output: saved.Output,
     fill_from: FillFrom = None,
+    records: Records = None,
+    decode_damaged: DecodeDamaged = False,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -56,6 +87,15 @@ def salvage(
     proved so is not taken, and the manifest says why. A first output may be a copy for a second
     run, with what a failing disk gives then.
 
+    With --records, the records of what is saved are written besides, to be produced again: as lines
+    of JSON or a Parquet table with the fields of 'logtool dump --records', or as lines for kcat,
+    with the command to run. Markers of transactions are left out, what was aborted is not, and
+    brokers' own topics are. A partition that kcat would produce wrongly gets no file, and the
+    reason is told (status 5).
+
+    With --decode-damaged, what decodes of damaged bytes is written beside them, up to where it does
+    not. A CRC does not tell which bit is wrong: no such record is known to be what was produced.
+
     Examples:
       logtool salvage --output /mnt/saved /var/lib/kafka/data/orders-0
       logtool salvage --output /mnt/saved --topic 'orders*' /var/lib/kafka/data
@@ -66,10 +106,14 @@ def salvage(
       1    something was rejected, or a broker would not start with what was saved
       2    the command line makes no sense
       4    incomplete: nothing matched, or some input could not be read, or DIR not be written
-      5    refused: DIR is not empty or lies in a log dir, or has too little room
+      5    refused: DIR is not empty or lies in a log dir, or has too little room, or the records
+           of a partition cannot be said for kcat; the rest is done
       6    --max-duration ran out; the partitions saved until then are whole
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    given = saved.Saved(inputs, output, fill_from or (), running, printing)
+    chosen = None if records is None else str(records)
+    if records is RecordsFormat.PARQUET and find_spec("pyarrow") is None:
+        raise UsageError("--records parquet needs pyarrow: pip install 'kafka-logtool[parquet]'")
+    given = saved.Saved(inputs, output, fill_from or (), running, printing, chosen, decode_damaged)
     raise typer.Exit(given.run(deleted=False))

@@ -31,6 +31,10 @@ class Saved:
     fill_from: "Sequence[Path]"
     running: options.Running
     printing: options.Printing
+    records: str | None = None
+    """The format in which the records of what is saved are written, too."""
+    damaged: bool = False
+    """Whether what decodes of rejected bytes is written, too."""
 
     def run(self, *, deleted: bool) -> int:
         """Save what can be saved and print it; returns the exit status."""
@@ -52,4 +56,9 @@ class Saved:
             run=self.running.run(report.show),
             summary=summary,
         )
-        return salvage.run(job, report, summary)
+        extras = None
+        if self.records is not None or self.damaged:
+            from logtool.commands.program.saved_records import Extras
+
+            extras = Extras(job.output, self.records, self.damaged)
+        return salvage.run(job, report, summary, extras)

@@ -1,15 +1,19 @@
 """How salvaged logs look: what was saved of each partition, and what was not."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
-from logtool.errors import UnreadableError
+from logtool.errors import LogtoolError, UnreadableError
 from logtool.exits import Exit
 from logtool.formats import wording
 from logtool.running.summary import ActionSummary
 from logtool.salvage import Salvage
+
+if TYPE_CHECKING:
+    from logtool.commands.program.saved_records import Extras
 
 SCHEMA = "logtool.salvage/1"
 _COLUMNS = columns(
@@ -17,10 +21,10 @@ _COLUMNS = columns(
     "segments", "batches", "records", "bytes", "filled_batches", "filled_bytes", "rejects",
     "rejected_bytes", "outcome", "position", "length", "kind", "first_offset", "last_offset",
     "filled_from", "proof", "crc32c", "sha256", "producer_id", "producer_epoch", "lost_from",
-    "reason",
+    "command", "reason",
 )  # fmt: skip
 _MARKDOWN = columns("type", "path", "batches", "records", "rejects", "reason")
-_ROWS = frozenset({"partition", "reject", "transaction"})
+_ROWS = frozenset({"partition", "reject", "transaction", "records", "decoded"})
 
 
 def make() -> View:
@@ -35,26 +39,36 @@ def make() -> View:
     )
 
 
-def run(job: Salvage, report: Report, summary: ActionSummary) -> Exit:
+def run(
+    job: Salvage, report: Report, summary: ActionSummary, extras: "Extras | None" = None
+) -> Exit:
     """Print what a run saves and what it does not; returns the exit status."""
     counts: Counter[str] = Counter()
     with report:
         for item in job:
-            if isinstance(item, dict):
-                counts[item["type"]] += 1
-                if item["type"] == "partition":
-                    counts["rejects"] += item["rejects"]
-                    counts["filled"] += item["filled_batches"]
-                report.item(item)
-            elif isinstance(item, UnreadableError):
-                summary.add(item)
-                report.unreadable(item)
-            else:
-                summary.refused = True
-                report.refused(item)
+            _take(item, report, summary, counts)
+            for more in extras.after(item) if extras and isinstance(item, dict) else ():
+                _take(more, report, summary, counts)
     status = report.exit_status()
     report.note(_last_line(job, counts), {0: "good", 1: "warning"}.get(int(status)))
     return status
+
+
+def _take(
+    item: Object | LogtoolError, report: Report, summary: ActionSummary, counts: Counter[str]
+) -> None:
+    if isinstance(item, UnreadableError):
+        summary.add(item)
+        report.unreadable(item)
+    elif isinstance(item, LogtoolError):
+        summary.refused = True
+        report.refused(item)
+    else:
+        counts[item["type"]] += 1
+        if item["type"] == "partition":
+            counts["rejects"] += item["rejects"]
+            counts["filled"] += item["filled_batches"]
+        report.item(item)
 
 
 def _last_line(job: Salvage, counts: Counter[str]) -> str:
@@ -75,6 +89,14 @@ def _line(obj: Object) -> str | None:
         return _partition(obj)
     if obj["type"] == "transaction":
         return f"  transaction  {text.escape(obj['reason'])}"
+    if obj["type"] == "records":
+        count, target = text.count(obj["records"], "record"), text.escape(obj["target"])
+        again = text.escape(f"; to produce them again: {obj['command']}") if obj["command"] else ""
+        return f"  records      {count} in {target}{again}"
+    if obj["type"] == "decoded":
+        count, target = text.count(obj["records"], "damaged record"), text.escape(obj["target"])
+        why = f": {text.escape(obj['reason'])}" if obj["reason"] else ""
+        return f"  decoded      {count} in {target}{why}"
     if obj["type"] != "reject":
         return None
     place = f"{text.escape(obj['path'])} @{obj['position']}, {text.size(obj['length'])}"

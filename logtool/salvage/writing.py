@@ -1,7 +1,9 @@
 """The directory that salvage makes: new partition dirs, rejects and a manifest.
 
     DIR/partitions/TOPIC-N/    logs, indexes, snapshots and epochs as a broker's recovery makes them
-    DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over
+    DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over; where it was asked
+                               for, what decodes of them, as .ndjson
+    DIR/records/               where it was asked for, the records of each partition
     DIR/manifest.ndjson        a line for each of them, and for each partition
 
 ``partitions`` has the form of a log dir, and nothing in it but partition dirs and a checkpoint. A
@@ -107,6 +109,10 @@ class Output:
         for file, content in beside.items():
             disk.write_new(home, folder / file, [content])
         return self.recovered(folder, start)
+
+    def folder(self, path: Path) -> None:
+        """Make a folder below the directory, if it is not there."""
+        self._home(path)
 
     def write(self, path: Path, blocks: Iterable[bytes]) -> None:
         """Write a new file; `path` is below the directory."""

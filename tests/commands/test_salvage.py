@@ -1,12 +1,17 @@
+import base64
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from bad_sectors import bad_sector
 from damage import cut, damage_file, flip, overwrite, remove_file, rename_file
 from salvage_campaign import batches
 from verification import small_log_dir, verify
+
+from logtool.dump import damaged
 
 LOG = f"{0:020d}.log"
 
@@ -182,3 +187,120 @@ def test_a_torn_end_is_left_behind(run, home):
     (reject,) = result.of_type("reject")
     assert (reject["first_offset"], reject["last_offset"], reject["length"]) == (358, None, 40)
     assert len(batches(saved / "partitions/codec-none-0" / LOG)) == len(sound) - 1
+
+
+def records_of(run, path):
+    """Return the records of a dump as JSON objects, without their places."""
+    told = run("dump", "-f", "ndjson", "--records", "--decode", "none", path).of_type("record")
+    return [without_place(obj) for obj in told if not obj["control"]]
+
+
+def content(shown):
+    """Return the bytes that a dump shows."""
+    if shown is None or "utf8" in shown:
+        return shown and shown["utf8"].encode()
+    return base64.b64decode(shown["base64"])
+
+
+def without_place(obj):
+    return {key: value for key, value in obj.items() if key not in ("path", "batch_position")}
+
+
+def test_the_records_of_what_is_saved_are_written_as_lines(run, home):
+    log = home / "codec-none-0" / LOG
+    sound = batches(log)
+    damage_file(log, flip, sound[9][0] + 70)
+    result, saved = salvage(run, home, "--records", "ndjson")
+    assert result.status == 1
+    told = {obj["topic"]: obj for obj in result.of_type("records")}
+    assert set(told) == {"codec-none", "tx.mixed", "small-segments"}
+    for topic, obj in told.items():
+        lines = Path(obj["target"]).read_text().splitlines()
+        assert Path(obj["target"]) == saved / f"records/{topic}-0.ndjson"
+        expected = records_of(run, saved / f"partitions/{topic}-0")
+        assert [without_place(json.loads(line)) for line in lines] == expected
+        assert obj["records"] == len(lines) > 100
+    manifest = (saved / "manifest.ndjson").read_text().splitlines()
+    assert sum(json.loads(line)["type"] == "records" for line in manifest) == 3
+
+
+def test_the_records_of_what_is_saved_are_written_as_parquet(run, home):
+    result, saved = salvage(run, home, "--topic", "tx.mixed", "--records", "parquet")
+    (obj,) = result.of_type("records")
+    table = pyarrow.parquet.read_table(obj["target"])
+    expected = records_of(run, home / "tx.mixed-0")
+    assert table["offset"].to_pylist() == [one["offset"] for one in expected]
+    assert table["value"].to_pylist() == [content(one["value"]) for one in expected]
+    assert list((saved / "records").iterdir()) == [Path(obj["target"])]
+
+
+def test_the_records_of_what_is_saved_are_lines_for_kcat_where_that_goes(run, scenario, tmp_path):
+    names = ("big-batches-0", "headers.and-nulls-0", "__consumer_offsets-0")
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", *names)
+    result, saved = salvage(run, home, "--records", "kcat")
+    assert result.status == 5
+    (obj,) = result.of_type("records")
+    asked = run("dump", "-f", "kcat", home / "big-batches-0")
+    assert Path(obj["target"]).read_bytes() == asked.stdout.encode()
+    assert obj["command"].startswith("kcat -P -b HOST:PORT -t big-batches -p 0 -K ")
+    assert obj["command"].endswith(f" < {obj['target']}")
+    assert f"{saved}/records/headers.and-nulls-0.kcat was not written" in result.stderr
+    assert [path.name for path in (saved / "records").iterdir()] == ["big-batches-0.kcat"]
+    assert len(result.of_type("partition")) == 3
+
+
+def test_what_decodes_of_damaged_bytes_is_written_and_marked(run, home):
+    log = home / "codec-none-0" / LOG
+    sound, data = batches(log), log.read_bytes()
+    position, batch = sound[9]
+    before = records_of(run, log)
+    # A byte in the last value, and the whole of the next batch but for its header.
+    spoilt = bytearray(data)
+    spoilt[position + len(batch) - 20] ^= 0x20
+    begin = sound[10][0] + 61
+    spoilt[begin : begin + 40] = bytes([0xFF]) * 40
+    damage_file(log, overwrite, 0, bytes(spoilt))
+    result, saved = salvage(run, home, "--decode-damaged")
+    (obj,) = result.of_type("decoded")
+    lines = [json.loads(line) for line in Path(obj["target"]).read_text().splitlines()]
+    assert Path(obj["target"]).parent == saved / "rejects/codec-none-0"
+    assert all(line["damaged"] for line in lines)
+    assert [line["type"] for line in lines if line["type"] != "record"] == [
+        "batch",
+        "batch",
+        "error",
+    ]
+    found = [line for line in lines if line["type"] == "record"]
+    assert obj["records"] == len(found)
+    assert {line["path"] for line in lines} == {str(log)}
+    first = [one for one in before if one["offset"] >= found[0]["offset"]][: len(found)]
+    same = [without_place(one | {"damaged": True}) == without_place(line) | {"damaged": True}
+            for one, line in zip(first, found, strict=True)]  # fmt: skip
+    assert same[:-1] == [True] * (len(found) - 1), "all but the record with the byte"
+    assert not same[-1]
+    assert obj["reason"] == lines[-1]["message"]
+    assert lines[-1]["position"] == sound[10][0]
+    assert not list(saved.rglob("records"))
+
+
+@pytest.mark.parametrize("scrap", [b"", b"\0" * 30, b"\xff" * 200, b"\0" * 16 + b"\2" + b"\7" * 90])
+def test_bytes_that_are_no_batch_give_no_records(scrap):
+    found = list(
+        damaged.decode(damaged.origin_of(Path("1.log"), "t", 0), memoryview(scrap), 7, 999)
+    )
+    assert not [obj for obj in found if obj["type"] == "record"]
+    assert all(obj["damaged"] for obj in found)
+    assert bool(found) == bool(scrap)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_releases_decode_too(magic):
+    stamp = b"" if magic == 0 else (5).to_bytes(8, "big")
+    body = bytes([magic, 0]) + stamp + (-1).to_bytes(4, "big", signed=True) + b"\0\0\0\2hi"
+    entry = (9).to_bytes(8, "big") + (len(body) + 4).to_bytes(4, "big") + b"\1\2\3\4" + body
+    found = list(
+        damaged.decode(damaged.origin_of(Path("x"), None, None), memoryview(entry * 2), 0, 99)
+    )
+    told = [obj for obj in found if obj["type"] == "record"]
+    assert [(obj["offset"], obj["value"]) for obj in told] == [(9, b"hi")] * 2
+    assert len(told) == 2

@@ -179,8 +179,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         ],
         "salvage": lambda: [
             [
-                "--output",
-                tmp_path / "saved",
+                *("--records", "kcat", "--decode-damaged", "--output", tmp_path / "saved"),
                 _torn(scenario("4.3.1/killed"), tmp_path / "torn"),
                 tmp_path / "missing",
             ],

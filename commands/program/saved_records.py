@@ -1,0 +1,173 @@
+"""The records of what `salvage` saves, and what decodes of what it rejects, as files beside it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logtool.disk import files
+from logtool.dump import damaged
+from logtool.dump.decoding import has_decoder
+from logtool.dump.log import Filter
+from logtool.dump.stream import Dump
+from logtool.dump.values import Values, show_record
+from logtool.errors import LogtoolError, RefusedError
+from logtool.formats import compression
+from logtool.salvage.parts import Kind
+
+if TYPE_CHECKING:
+    from logtool.commands.printing.dump_parquet import ParquetFile
+    from logtool.salvage.writing import Output
+
+Object = dict[str, Any]
+_TOGETHER = 256 * 1024
+_DECODED = (Kind.DAMAGE, Kind.UNREADABLE)
+_LARGEST = 2**31 - 1
+"""Bytes of a range that is decoded: more than a segment can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What is written besides, as soon as a partition or a rejected range is."""
+
+    output: "Output"
+    records: str | None = None
+    """`ndjson`, `parquet` or `kcat`; None for none."""
+    damaged: bool = False
+    """Whether rejected bytes are decoded as far as that goes."""
+
+    def after(self, obj: Object) -> Iterator[Object | LogtoolError]:
+        """Write what belongs to an object of `Salvage`; yields what is to be told of it.
+
+        Of brokers' own topics no records are written: nobody produces these again.
+        """
+        try:
+            if obj["type"] == "partition" and self.records and not has_decoder(obj["topic"]):
+                yield from self._records(obj)
+            elif obj["type"] == "reject" and self.damaged and obj["kind"] in _DECODED:
+                yield from self._decoded(obj)
+        except LogtoolError as error:
+            yield error
+
+    def _records(self, obj: Object) -> Iterator[Object]:
+        saved = Path(obj["target"])
+        kind = saved.parent.name.replace("partitions", "records")
+        target = self.output.path / kind / f"{saved.name}.{self.records}"
+        about = {"topic": obj["topic"], "partition": obj["partition"]}
+        made = {"type": "records", **about, "path": obj["path"], "target": str(target)}
+        if self.records == "kcat":
+            count, command = self._kcat(saved, target)
+            made |= {"records": count, "command": f"{command} < {target}"}
+        elif self.records == "parquet":
+            made |= {"records": self._parquet(saved, target), "command": None}
+        else:
+            lines = _Lines(saved)
+            self._write(target, lines.blocks())
+            made |= {"records": lines.count, "command": None}
+        self.output.note(made)
+        yield made
+
+    def _kcat(self, saved: Path, target: Path) -> tuple[int, str]:
+        from logtool.dump.export import Kcat
+
+        export = Kcat()
+        try:
+            for record in _of(saved):
+                export.look(record)
+            export.settle()
+        except RefusedError as error:
+            text = str(error).replace("nothing was written", f"{target} was not written")
+            raise RefusedError(text) from error
+        self._write(target, _together(export.line(record) for record in _of(saved)))
+        return export.records, export.command()
+
+    def _parquet(self, saved: Path, target: Path) -> int:
+        from logtool.commands.printing import dump_parquet
+
+        self.output.folder(target.parent)
+        table: ParquetFile = dump_parquet.ParquetFile(target, records=True)
+        count = 0
+        with table.open():
+            for record in _of(saved):
+                table.item(record)
+                count += 1
+        return count
+
+    def _decoded(self, obj: Object) -> Iterator[Object]:
+        if obj["target"] is None:
+            return
+        kept = Path(obj["target"])
+        target = kept.with_name(f"{kept.name}.ndjson")
+        origin = damaged.origin_of(Path(obj["path"]), obj["topic"], obj["partition"])
+        data = memoryview(files.read_small(kept, _LARGEST))
+        found = damaged.decode(origin, data, obj["position"], compression.DEFAULT_LIMIT)
+        counted = _Counted()
+        self._write(target, _together(counted.lines(found)))
+        made = {
+            "type": "decoded", "topic": obj["topic"], "partition": obj["partition"],
+            "path": obj["path"], "position": obj["position"], "length": obj["length"],
+            "target": str(target), "records": counted.records, "reason": counted.reason,
+        }  # fmt: skip
+        self.output.note(made)
+        yield made
+
+    def _write(self, target: Path, blocks: Iterator[bytes]) -> None:
+        self.output.write(target.relative_to(self.output.path), blocks)
+
+
+class _Lines:
+    """The records of a partition dir as lines of JSON."""
+
+    def __init__(self, saved: Path) -> None:
+        self._saved = saved
+        self.count = 0
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the lines, many at once."""
+        yield from _together(self._lines())
+
+    def _lines(self) -> Iterator[bytes]:
+        for record in _of(self._saved):
+            self.count += 1
+            yield _line(record)
+
+
+class _Counted:
+    """Notes what decodes while its lines are made."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.reason: str | None = None
+        """Why the last of it did not decode; None where all did."""
+
+    def lines(self, found: Iterator[Object]) -> Iterator[bytes]:
+        """Yield each object as a line."""
+        for obj in found:
+            self.records += obj["type"] == "record"
+            self.reason = obj["message"] if obj["type"] == "error" else self.reason
+            yield _line(obj)
+
+
+def _of(saved: Path) -> Iterator[Object]:
+    """Yield the records of a partition dir that a client wrote."""
+    for item in Dump([saved], chosen=Filter(records=True, decode=False)):
+        if isinstance(item, LogtoolError):
+            raise item
+        if isinstance(item, dict) and item["type"] == "record" and not item["control"]:
+            yield item
+
+
+def _line(obj: Object) -> bytes:
+    return json.dumps(show_record(obj, Values.UTF8)).encode() + b"\n"
+
+
+def _together(lines: Iterator[bytes]) -> Iterator[bytes]:
+    waiting = bytearray()
+    for line in lines:
+        waiting += line
+        if len(waiting) > _TOGETHER:
+            yield bytes(waiting)
+            waiting.clear()
+    if waiting:
+        yield bytes(waiting)

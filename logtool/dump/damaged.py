@@ -1,0 +1,70 @@
+"""What can still be decoded of bytes in which no sound batch is.
+
+Nothing here is held to be what a producer wrote: the CRC says that some bit is wrong, and not which
+one. So every object says ``"damaged": true``, and where decoding ends an ``error`` says why. A size
+field that the bytes contradict is not believed: the batch is then taken to reach to the end.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from logtool.dump.blocks import Origin
+from logtool.dump.log import batch_objects
+from logtool.dump.records import Object, error_object, read_records
+from logtool.errors import FormatError
+from logtool.formats import legacy_batch, record_batch
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
+
+_MAGIC_AT = 16
+_LEAST_LEGACY = 26
+"""Bytes of a message of magic 0 with neither key nor value."""
+
+
+def decode(origin: Origin, data: memoryview, position: int, limit: int) -> Iterator[Object]:
+    """Yield batches, their records and ``error`` objects, as a dump does, marked as damaged.
+
+    `data` stood at byte `position` of the log that `origin` tells. `limit` is how many bytes one
+    batch may decompress to.
+    """
+    at = 0
+    while at < len(data):
+        left = data[at:]
+        magic = left[_MAGIC_AT] if len(left) > _MAGIC_AT else -1
+        short = len(left) < (HEADER_SIZE if magic >= MAGIC else _LEAST_LEGACY)
+        if short or magic > MAGIC or not any(left[:HEADER_SIZE]):
+            text = f"nothing decodes in the last {len(left):,} bytes: no batch header begins here"
+            yield _marked(error_object(origin.path, "damaged", text, position + at, len(left)))
+            return
+        size = LOG_OVERHEAD + int.from_bytes(left[8:LOG_OVERHEAD], "big", signed=True)
+        believed = LOG_OVERHEAD < size <= len(left)
+        entry = left[:size] if believed else left
+        for obj in _batch(origin, entry, position + at, limit):
+            yield _marked(obj)
+        at += len(entry)
+
+
+def _batch(origin: Origin, entry: memoryview, position: int, limit: int) -> Iterator[Object]:
+    """Yield a batch that takes all of `entry`, and the records that decode."""
+    table = record_batch.parse(entry, [0], base=position)
+    table.size[0] = len(entry)
+    if entry[_MAGIC_AT] < MAGIC:
+        legacy_batch.fill(table, entry, np.zeros(1, np.int64))
+    (batch,) = batch_objects(origin, table)
+    yield batch | {"crc_valid": False}
+    try:
+        yield from read_records(batch, entry, limit)
+    except (FormatError, ValueError, OverflowError) as error:
+        text = f"the records decode no further: {error}"
+        yield error_object(origin.path, "damaged", text, position, len(entry))
+
+
+def _marked(obj: Object) -> Object:
+    return obj | {"damaged": True}
+
+
+def origin_of(path: Path, topic: str | None, partition: int | None) -> Origin:
+    """Return what a batch is said to be of, from the path of the log that it stood in."""
+    stem = path.name.partition(".")[0]
+    return Origin(path, topic, partition, int(stem) if stem.isdigit() else None)
