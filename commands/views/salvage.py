@@ -1,6 +1,7 @@
 """How salvaged logs look: what was saved of each partition, and what was not."""
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.commands.output import Report, View
@@ -90,11 +91,11 @@ def _line(obj: Object) -> str | None:
     if obj["type"] == "transaction":
         return f"  transaction  {text.escape(obj['reason'])}"
     if obj["type"] == "records":
-        count, target = text.count(obj["records"], "record"), text.escape(obj["target"])
+        count, target = text.count(obj["records"], "record"), _below_output(obj, 2)
         again = text.escape(f"; to produce them again: {obj['command']}") if obj["command"] else ""
         return f"  records      {count} in {target}{again}"
     if obj["type"] == "decoded":
-        count, target = text.count(obj["records"], "damaged record"), text.escape(obj["target"])
+        count, target = text.count(obj["records"], "damaged record"), _below_output(obj, 3)
         why = f": {text.escape(obj['reason'])}" if obj["reason"] else ""
         return f"  decoded      {count} in {target}{why}"
     if obj["type"] != "reject":
@@ -110,6 +111,11 @@ def _line(obj: Object) -> str | None:
     elif obj["proof"]:
         line += f"; {text.escape(obj['proof'])}"
     return line
+
+
+def _below_output(obj: Object, parts: int) -> str:
+    """Return where a file lies in the output, which the last line names."""
+    return text.escape("/".join(Path(obj["target"]).parts[-parts:]))
 
 
 def _partition(obj: Object) -> str:
