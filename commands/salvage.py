@@ -79,7 +79,8 @@ def salvage(
     is missing are told: they may have lost records, or their marker. No marker is made up.
 
     A partition that comes twice, as from two brokers, lies in DIR/partitions.2 the second time; the
-    metadata log lies in DIR/metadata.
+    metadata log lies in DIR/metadata. Of Redpanda, segments and base indexes of its own form lie in
+    DIR/partitions/NAMESPACE/TOPIC/PARTITION; a .cannotrecover file is read as a segment.
 
     With --fill-from, what is missing is taken from another copy of the partition. The batches
     before and behind it must be the same there, in offsets, leader epoch, CRC and size; behind the

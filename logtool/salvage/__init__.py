@@ -10,6 +10,7 @@ altered       sound batches of which another copy says that their offset or epoc
 replacing     a log that is repaired in its own place
 transactions  which of them lost a part
 writing       the output: partition dirs with indexes, the rejects, the manifest
+of_redpanda   the same of Redpanda's logs, in its own form
 run           one run over paths
 """
 

@@ -16,6 +16,8 @@ class Patient:
     def __init__(self, log: LogFile) -> None:
         self._log = log
         self.size = log.size
+        self.term = log.term
+        """Of a segment of Redpanda, None of Kafka's."""
         self.bad: dict[int, int] = {}
         """Bytes that cannot be read, by position."""
 

@@ -16,6 +16,8 @@ from logtool.salvage.patient import Patient
 from logtool.segment import walk
 from logtool.segment.damage import Damage
 
+_LARGEST_OFFSET = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -125,7 +127,8 @@ def take(table: BatchTable, rows: record_batch.Column) -> BatchTable:
 
 
 def _highest(piece: Piece) -> int:
-    most = piece.base_offset + MAX_RELATIVE_OFFSET
+    of_redpanda = piece.log.name.epoch is not None  # whose segments have no such limit
+    most = _LARGEST_OFFSET if of_redpanda else piece.base_offset + MAX_RELATIVE_OFFSET
     return most if piece.end_offset is None else min(most, piece.end_offset - 1)
 
 

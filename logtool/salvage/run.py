@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from logtool.disk.log_dir import PathKind, Selection, classify
-from logtool.errors import LogtoolError, RefusedError, UnreadableError
+from logtool.disk.partition import Partition
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
-from logtool.salvage import filling, reading, transactions
+from logtool.salvage import filling, of_redpanda, reading, transactions
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece, Reading
 from logtool.salvage.sources import Source, copies, sources
@@ -42,14 +43,27 @@ class Salvage:
 
     def __iter__(self) -> Iterator[Object | LogtoolError]:
         found: list[Source] = []
-        for one in sources(self.paths, self.selection, deleted=self.deleted):
+        whole = [] if self.deleted else [path for path in self.paths if of_redpanda.is_one(path)]
+        if whole and self.fill_from:
+            raise UsageError(f"--fill-from is for logs of Kafka; {whole[0]} is of Redpanda")
+        paths = [path for path in self.paths if path not in whole]
+        for one in sources(paths, self.selection, deleted=self.deleted):
             if isinstance(one, Source):
                 found.append(one)
             else:
                 yield one
+        listings: list[Partition] = []
+        for path in whole:
+            for listed in of_redpanda.partitions(path, self.selection):
+                if isinstance(listed, Partition):
+                    listings.append(listed)
+                else:
+                    yield listed
         yield from not_there(self.fill_from)
         size = sum(one.size for one in found)
+        size += sum(piece.log.size for one in listings for piece in of_redpanda.pieces(one))
         homes = {one.listed.path.resolve().parent for one in found}
+        homes |= {path.resolve() for path in whole}
         self.output.check([*homes, *(path.resolve() for path in self.fill_from)], size)
         self.run.bytes_total += size
         log_starts: dict[TopicPartition, int] = {}
@@ -61,8 +75,45 @@ class Salvage:
             except OutOfTimeError:
                 self.summary.out_of_budget = True
                 break
-        if found:
+        for listed in () if self.summary.out_of_budget else listings:
+            try:
+                yield from self._redpanda(listed)
+            except (UnreadableError, RefusedError) as error:
+                yield error
+            except OutOfTimeError:
+                self.summary.out_of_budget = True
+                break
+        if found or listings:
             self.output.finish(log_starts)
+
+    def _redpanda(self, listed: Partition) -> Iterator[Object | LogtoolError]:
+        """Save a partition of Redpanda in its own form."""
+        self.run.path = listed.path
+        parts: list[Part] = []
+        logs: list[tuple[Piece, list[Extent]]] = []
+        pieces = of_redpanda.pieces(listed)
+        with self.run.workers(reading.read, sum(piece.log.size for piece in pieces)) as workers:
+            for read in workers.run(pieces, lambda piece: -piece.log.size):
+                if isinstance(read, OutOfTimeError):
+                    raise read
+                if isinstance(read, UnreadableError):
+                    yield read
+                    continue
+                parts += read.found
+                extents = [part for part in read.found if isinstance(part, Extent)]
+                if extents:
+                    logs.append((read.piece, extents))
+        parts = list(bounded(parts))
+        saved, rejected = self.output.place(of_redpanda.place_of(listed))
+        self.output.redpanda(saved, logs)
+        made = of_redpanda.about(listed, parts, saved)
+        self.output.note(made)
+        yield made
+        rejects = [part for part in parts if isinstance(part, Reject)]
+        for one in rejects:
+            done = self.output.reject(rejected, one)
+            yield {**done, "topic": listed.topic, "partition": listed.number}
+        self._add(made, to_do=bool(rejects))
 
     def _partition(
         self, source: Source, log_starts: dict[TopicPartition, int]
@@ -141,14 +192,17 @@ class Salvage:
         yield from filling.fill(source.listed, found, replicas, epochs, source.bases)
 
     def _count(self, made: Object, rejects: Sequence[Reject], loaded: Loaded) -> None:
+        lost = any(one.filled_from is None for one in rejects)
+        self._add(made, to_do=lost or loaded.outcome is not Outcome.LOADS)
+
+    def _add(self, made: Object, *, to_do: bool) -> None:
         summary = self.summary
         summary.partitions += 1
         summary.segments += made["segments"]
         summary.batches += made["batches"]
         summary.records += made["records"]
         summary.bytes += made["bytes"]
-        lost = any(one.filled_from is None for one in rejects)
-        summary.to_do |= lost or loaded.outcome is not Outcome.LOADS
+        summary.to_do |= to_do
 
 
 def bounded(found: list[Part]) -> Iterator[Part]:

@@ -32,8 +32,10 @@ from logtool.formats import names, offset_checkpoint, wording
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading import loader
 from logtool.loading.loaded import Loaded, Start
+from logtool.salvage import of_redpanda
 from logtool.salvage.parts import Extent, Reject
 from logtool.salvage.patient import Patient
+from logtool.salvage.reading import Piece
 
 _BLOCK = 1024 * 1024
 _METADATA = f"{names.CLUSTER_METADATA}-0"
@@ -113,6 +115,13 @@ class Output:
     def folder(self, path: Path) -> None:
         """Make a folder below the directory, if it is not there."""
         self._home(path)
+
+    def redpanda(self, folder: Path, logs: Sequence[tuple[Piece, Sequence[Extent]]]) -> None:
+        """Write the segments of a partition of Redpanda, each with its base index."""
+        home = self._home(folder)
+        for piece, extents in logs:
+            of_redpanda.write(home, folder, piece, _batches(extents))
+        disk.sync_dir(home, folder)
 
     def write(self, path: Path, blocks: Iterable[bytes]) -> None:
         """Write a new file; `path` is below the directory."""

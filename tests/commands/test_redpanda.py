@@ -203,12 +203,45 @@ def test_a_large_segment_is_dumped_without_being_held(run, tmp_path):
     assert len(of("entry", result)) == 51
 
 
-@pytest.mark.parametrize("command", ["salvage", "groups"])
-def test_what_cannot_be_done_yet_is_refused(run, rfc, tmp_path, command):
-    more = ["--output", tmp_path / "saved"] if command == "salvage" else []
-    result = run(command, *more, rfc)
+def test_what_cannot_be_done_yet_is_refused(run, rfc):
+    result = run("groups", rfc)
     assert result.status == 4
     assert "it is of Redpanda, which this command does not read" in result.stderr
+
+
+def test_salvage_saves_sound_batches_in_segments_of_redpanda(run, tmp_path):
+    first, second = rp.log(0, 6), rp.log(19, 4)
+    at = rp.positions(first)
+    bad = bytearray(first)
+    bad[at[2] + 99] ^= 1
+    lost = bytearray(second)
+    lost[20] ^= 1
+    segments = {"0-1-v1.log": bytes(bad) + bytes(4096), "32-3-v1.log": rp.log(32, 2) + bytes(99)}
+    folder = rp.data_dir(tmp_path, segments)
+    (folder / "19-2-v1.log.cannotrecover").write_bytes(bytes(lost))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder.parents[2])
+
+    assert result.status == 1, result.stderr
+    (about,), rejects = of("partition", result), of("reject", result)
+    assert (about["batches"], about["rejects"]) == (6 + 4 + 3, 2)
+    assert [(Path(one["path"]).name, one["position"]) for one in rejects] == [
+        ("0-1-v1.log", at[2]), ("19-2-v1.log.cannotrecover", 0)]  # fmt: skip
+    assert [(one["first_offset"], one["last_offset"]) for one in rejects] == [(4, 6), (19, 19)]
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+    saved = tmp_path / "saved" / "partitions" / "kafka" / "orders" / "0_22"
+    assert about["target"] == str(saved)
+    assert (saved / "0-1-v1.log").read_bytes() == first[: at[2]] + first[at[3] :]
+    assert (saved / "19-2-v1.log").read_bytes() == second[rp.positions(second)[1] :]
+    assert (saved / "32-3-v1.log").read_bytes() == rp.log(32, 2)
+    codes = [f["code"] for f in of("finding", run("verify", "-f", "ndjson", saved))]
+    assert set(codes) == {"segment/missing"}
+    (start,) = of("partition", run("plan", "-f", "ndjson", saved))
+    assert (start["lost_records"], start["log_end_offset"]) == (0, 39)
+    refused = run("salvage", "--fill-from", folder, "--output", tmp_path / "more", folder)
+    assert refused.status == 2
+    assert run("salvage", "--output", folder / "x", folder).status == 5
 
 
 @pytest.fixture
