@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
+from logtool.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,9 @@ class Saved:
 
         settings, summary = self.printing.settings(), ActionSummary()
         given = self.inputs.resolved()
+        if given.flavour and (self.records is not None or self.damaged):
+            text = "--records and --decode-damaged are for logs of Kafka; PATH is of Redpanda"
+            raise UsageError(text)
         report = Report(settings=settings, view=salvage.make(), summary=summary, inputs=given)
         job = Salvage(
             paths=given.paths,
