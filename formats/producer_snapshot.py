@@ -27,11 +27,11 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import crc32c
 import numpy as np
 import numpy.typing as npt
 
 from logtool.findings import Finding
+from logtool.formats.crc import crc32c
 
 VERSION = 1
 HEADER = struct.Struct(">hIi")
@@ -135,7 +135,7 @@ def build(entries: npt.NDArray[np.void]) -> ProducerSnapshot:
     """Return a valid snapshot of `entries`, an array with the fields of `ENTRY`."""
     native = entries.astype(_NATIVE)
     native.setflags(write=False)
-    crc = crc32c.crc32c(_COUNT.pack(len(native)) + native.astype(ENTRY).tobytes())
+    crc = crc32c(_COUNT.pack(len(native)) + native.astype(ENTRY).tobytes())
     return ProducerSnapshot(
         version=VERSION, crc=crc, count=len(native), entries=native, trailing=b""
     )
@@ -159,8 +159,8 @@ def _check_short(snapshot: ProducerSnapshot) -> Iterator[Finding]:
 
 
 def _check_crc(snapshot: ProducerSnapshot) -> Iterator[Finding]:
-    without_tail = crc32c.crc32c(_COUNT.pack(len(snapshot)) + _body(snapshot))
-    actual = crc32c.crc32c(snapshot.trailing, without_tail)
+    without_tail = crc32c(_COUNT.pack(len(snapshot)) + _body(snapshot))
+    actual = crc32c(snapshot.trailing, without_tail)
     tail = len(snapshot.trailing)
     if tail:
         fits = "only without them" if snapshot.crc == without_tail else "with them"

@@ -28,10 +28,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
-from crc32c import crc32c
 from numpy.typing import NDArray
 
 from logtool.formats import compression
+from logtool.formats.crc import crc32c
 
 HEADER = np.dtype(
     [

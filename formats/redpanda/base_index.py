@@ -50,9 +50,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from crc32c import crc32c
 from numpy.typing import NDArray
 
+from logtool.formats.crc import crc32c
 from logtool.formats.redpanda._reader import (
     INT8,
     INT64,

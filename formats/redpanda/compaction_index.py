@@ -27,9 +27,8 @@ import struct
 from dataclasses import dataclass
 from enum import IntFlag
 
-from crc32c import crc32c
-
 from logtool.formats import _kernels
+from logtool.formats.crc import crc32c
 from logtool.formats.record import encode_varint
 from logtool.formats.redpanda._reader import INT8, UINT16
 

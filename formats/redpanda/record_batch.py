@@ -29,9 +29,8 @@ import struct
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from crc32c import crc32c
-
 from logtool.formats import record_batch as kafka_batch
+from logtool.formats.crc import crc32c
 
 HEADER = struct.Struct("<IiqbIhiqqqhii")
 HEADER_SIZE = HEADER.size

@@ -25,7 +25,7 @@ Source: ``storage/snapshot.h``, ``raft/types.cc`` (Redpanda 1c6cff34ea, 2024-12-
 import struct
 from dataclasses import dataclass
 
-from crc32c import crc32c
+from logtool.formats.crc import crc32c
 
 VERSION = 1
 FIRST_RAFT_VERSION = 64

@@ -13,12 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import crc32c
-
 from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look
 from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnwritableError
+from logtool.formats.crc import crc32c
 
 _PAGE = 1 << 12
 """Bytes of the smallest hole that is made."""
@@ -202,7 +201,7 @@ def _write(path: Path, fd: int, blocks: Iterable[bytes], position: int) -> tuple
         for start, end in _data(block):
             _write_at(path, fd, memoryview(block)[start:end], position + size + start)
         size += len(block)
-        crc = crc32c.crc32c(block, crc)
+        crc = crc32c(block, crc)
     return size, crc
 
 

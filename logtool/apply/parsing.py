@@ -11,12 +11,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import crc32c
-
 from logtool.actions import Kind
 from logtool.apply.held import MOST_MODE
 from logtool.apply.steps import Look, Step
 from logtool.disk.redpanda_dir import LEVELS
+from logtool.formats.crc import crc32c
 from logtool.formats.redpanda.names import parse_partition_directory
 
 SCHEMA = "logtool.journal/1"
@@ -56,7 +55,7 @@ def parse(data: bytes) -> Record:
     rows = data.splitlines(keepends=True)
     lines = [_object(json.loads(row)) for row in rows]
     at = next((i for i, line in enumerate(lines) if line.get("type") == "commit"), None)
-    if at is None or lines[at].get("crc32c") != crc32c.crc32c(b"".join(rows[:at])):
+    if at is None or lines[at].get("crc32c") != crc32c(b"".join(rows[:at])):
         raise ValueError("the commit does not match what stands before it")
     begin, middle, after = lines[0], lines[1:at], lines[at + 1 :]
     if begin.get("schema") != SCHEMA:

@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import crc32c
-
 from logtool import __version__
 from logtool.apply import disk, parsing
 from logtool.apply.held import HeldDir, OpenFile, check_trusted
 from logtool.apply.parsing import SCHEMA, Record, State
 from logtool.errors import LogtoolError, RefusedError
+from logtool.formats.crc import crc32c
 
 NAME = "journal.ndjson"
 DEFAULT_INFIX = ".logtool-undo-"
@@ -39,7 +38,7 @@ def write(undo: HeldDir, record: Record) -> None:
         *(step.as_json(home) for step in record.steps),
     ]
     body = b"".join(map(_line, lines))
-    commit = {"type": "commit", "steps": len(record.steps), "crc32c": crc32c.crc32c(body)}
+    commit = {"type": "commit", "steps": len(record.steps), "crc32c": crc32c(body)}
     temporary = undo.path / _TEMPORARY
     disk.remove(undo, temporary)
     disk.write_new(undo, temporary, [body + _line(commit)])

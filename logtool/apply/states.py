@@ -13,12 +13,11 @@ from enum import Enum
 from itertools import zip_longest
 from pathlib import Path
 
-import crc32c
-
 from logtool.actions import Kind
 from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look, Step
 from logtool.errors import RefusedError
+from logtool.formats.crc import crc32c
 
 
 class Content(Enum):
@@ -61,7 +60,7 @@ def checksum(blocks: Iterable[bytes]) -> int:
     """Return the CRC-32C of all blocks."""
     value = 0
     for block in blocks:
-        value = crc32c.crc32c(block, value)
+        value = crc32c(block, value)
     return value
 
 

@@ -21,6 +21,7 @@ from logtool.formats.names import (
 from logtool.formats.redpanda import names as redpanda_names
 
 LOG_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
+REDPANDA_KINDS = (FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX)
 """Files that hold batches."""
 
 

@@ -24,8 +24,6 @@ from logtool.segment.kafka_offsets import KafkaOffsets
 from logtool.segment.walk import Chunk
 from logtool.times import rfc3339
 
-KINDS = (FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX)
-
 _REASONS = {
     "short-header": "the file ends within the header of a batch",
     "header-crc": "the CRC of the header does not match",

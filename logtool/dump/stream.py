@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import Selection
-from logtool.dump import redpanda
 from logtool.dump.blocks import Block, Origin
 from logtool.dump.decoding import decode, has_decoder
 from logtool.dump.entries import read_index
-from logtool.dump.files import LOG_KINDS, Input, find_inputs
+from logtool.dump.files import LOG_KINDS, REDPANDA_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import LIMIT, Object, error_object
 from logtool.dump.selecting import ANY_CONTENT
@@ -30,8 +30,10 @@ from logtool.formats.names import FileKind
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment.damage import Damage, Reason
-from logtool.segment.kafka_offsets import KafkaOffsets
 from logtool.segment.walk import Chunk, scan
+
+if TYPE_CHECKING:
+    from logtool.segment.kafka_offsets import KafkaOffsets
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class Dump:
     """By topic and type: records of brokers' own topics that a newer release wrote."""
     unknown_tags: Counter[str] = field(default_factory=Counter)
     """By topic: tagged fields of their records that no table knows."""
-    _kafka_offsets: KafkaOffsets = field(default_factory=KafkaOffsets)
+    _kafka_offsets: "KafkaOffsets | None" = None
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
@@ -101,7 +103,7 @@ class Dump:
 
     def has_redpanda(self) -> bool:
         """Return whether files of Redpanda will be dumped."""
-        return any(kind in redpanda.KINDS for kind in self.kinds())
+        return any(kind in REDPANDA_KINDS for kind in self.kinds())
 
     def logs(self) -> list[Input]:
         """Return the files that hold batches and will be dumped."""
@@ -120,7 +122,7 @@ class Dump:
         if item.name.kind in LOG_KINDS:
             yield from self._log(item)
             return
-        if item.name.kind in redpanda.KINDS:
+        if item.name.kind in REDPANDA_KINDS:
             yield from self._redpanda(item)
             return
         if self.chosen.content != ANY_CONTENT:
@@ -135,6 +137,8 @@ class Dump:
         self._advance(item.path, len(data))
 
     def _redpanda(self, item: Input) -> Iterator[Object]:
+        from logtool.dump import redpanda  # where none of its files is dumped nothing needs it
+
         if self.chosen.records:
             text = "is a file of Redpanda, of which logtool prints batches and no records"
             raise UnreadableError(item.path, text)
@@ -150,6 +154,11 @@ class Dump:
         self._advance(item.path, len(data))
 
     def _redpanda_segment(self, item: Input) -> Iterator[Object]:
+        from logtool.dump import redpanda
+        from logtool.segment.kafka_offsets import KafkaOffsets
+
+        if self._kafka_offsets is None:
+            self._kafka_offsets = KafkaOffsets()
         base, term = item.name.offset or 0, item.name.epoch or 0
         self._kafka_offsets.begin(item.path, base)
         self.summary.segments += 1

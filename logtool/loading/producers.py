@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from crc32c import crc32c
 
 from logtool.formats import producer_snapshot
+from logtool.formats.crc import crc32c
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-from crc32c import crc32c
 
 from logtool.errors import FormatError
 from logtool.formats import control_record, record_batch
 from logtool.formats import transaction_index as txn_index
+from logtool.formats.crc import crc32c
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable
 from logtool.loading.epochs import EpochCache

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from crc32c import crc32c
 
 from logtool.dump import control
 from logtool.dump.blocks import Records
 from logtool.formats import compression, control_record, record
+from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import (
     CODEC_MASK,
     MAGIC,

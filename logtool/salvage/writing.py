@@ -20,8 +20,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from crc32c import crc32c
-
 from logtool.apply import disk, outside
 from logtool.apply.held import HeldDir
 from logtool.apply.steps import Look
@@ -29,6 +27,7 @@ from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
+from logtool.formats.crc import crc32c
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading import loader
 from logtool.loading.loaded import Loaded, Start

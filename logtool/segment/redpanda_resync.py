@@ -16,8 +16,8 @@ Kafka's logs (`logtool.segment.resync`):
 from collections.abc import Iterator
 
 import numpy as np
-from crc32c import crc32c
 
+from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import HEADER, HEADER_CRC_SIZE, HEADER_SIZE, Header

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from crc32c import crc32c
 
 from logtool.formats import compression
+from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import (
     CODEC_MASK,
     HEADER,
