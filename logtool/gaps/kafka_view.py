@@ -47,8 +47,10 @@ def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
 
     `ranges` are its batches that have no Kafka offset.
     """
-    folder = listed.path if listed.path.suffix == "" else listed.path.parent
-    if not listed.is_redpanda or not listed.segments or not kafka_start.in_kafka(folder):
+    if not listed.is_redpanda or not listed.segments:
+        return None
+    folder = listed.segments[0].log.path.parent
+    if not kafka_start.in_kafka(folder):
         return None
     first = listed.segments[0].base_offset
     start = kafka_start.known(folder, first, lambda: ranges)
