@@ -42,6 +42,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURE = "4.3.1/clean"
 SIZES = {"200 B": 200, "1 KiB": KIB, "16 KiB": 16 * KIB, "1 MiB": MIB}
 IMPORTS = "import typer, numpy, crc32c"
+LEAST = "import typer, numpy"
 TIMES = "times"
 
 KAFKA_OPTIONS = (
@@ -293,9 +294,12 @@ def memory(bench: Bench) -> Iterator[Row]:
 def start(bench: Bench) -> Iterator[Row]:
     """Time what is no work at all."""
     small = str(bench.fixture() / "codec-none-0")
+    dump = [logtool_path(), "dump", f"{small}/{'0' * 20}.log", "--limit", "1"]
     for title, ours, theirs, most in (
         ("logtool --help", [logtool_path(), "--help"], "import typer", 1.3),
         ("logtool verify of a small directory", [logtool_path(), "verify", small], IMPORTS, 2),
+        ("logtool explain batch/crc", [logtool_path(), "explain", "batch/crc"], LEAST, 1.5),
+        ("logtool dump FILE --limit 1", dump, LEAST, 1.5),
     ):
         other = [sys.executable, "-c", theirs]
         timing = pairs(partial(run, ours), partial(run, other), 4 * bench.count)

@@ -42,6 +42,20 @@ def test_help_and_version_import_no_engine(line, child_environment):
     assert (done.returncode, done.stderr.split()) == (0, [])
 
 
+def test_explain_imports_no_format_and_nothing_slow(child_environment):
+    slow = ("numpy", "crc32c", "tabulate", "javaproperties", "importlib.metadata", "email")
+    code = (
+        "import sys; from logtool import cli; status = cli.run(sys.argv[1:]);"
+        f"print(*[m for m in sys.modules if m in {slow!r}], file=sys.stderr);"
+        "sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "explain", "batch/crc"],
+        capture_output=True, text=True, check=False, env=child_environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.split()) == (0, [])
+
+
 @pytest.mark.parametrize("name", [None, *cli.COMMANDS])
 def test_only_the_module_of_the_command_is_imported(name, child_environment):
     code = (
