@@ -24,6 +24,18 @@ FillFrom = Annotated[
 ]
 
 
+Retry = Annotated[
+    Path | None,
+    typer.Option(
+        "--retry",
+        metavar="DIR",
+        parser=options.local_path,
+        help="Ask a failing disk only for what it did not give to an earlier run, whose output DIR "
+        "is.",
+    ),
+]
+
+
 class RecordsFormat(StrEnum):
     """In which form the records of what is saved are written, too."""
 
@@ -56,6 +68,7 @@ def salvage(
     inputs: options.LocalInputs,
     output: saved.Output,
     fill_from: FillFrom = None,
+    retry: Retry = None,
     records: Records = None,
     decode_damaged: DecodeDamaged = False,
     running: options.Running,
@@ -85,8 +98,12 @@ def salvage(
     With --fill-from, what is missing is taken from another copy of the partition. The batches
     before and behind it must be the same there, in offsets, leader epoch, CRC and size; behind the
     last batch the leader epochs must agree; or more than half of the damaged bytes. What is not
-    proved so is not taken, and the manifest says why. A first output may be a copy for a second
-    run, with what a failing disk gives then.
+    proved so is not taken, and the manifest says why.
+
+    Of a log on a failing disk all that can be read is kept as DIR/rejects/TOPIC-N/LOG.image, with
+    zeros in place of the rest, and LOG.map says which bytes these are, in the form of GNU ddrescue.
+    A second run with another --output and with --retry DIR asks the disk for these alone, in parts
+    of 512 bytes; 'ddrescue LOG LOG.image LOG.map' does that, too.
 
     With --records, the records of what is saved are written besides, to be produced again: as lines
     of JSON or a Parquet table with the fields of 'logtool dump --records', or as lines for kcat,
@@ -116,5 +133,7 @@ def salvage(
     chosen = None if records is None else str(records)
     if records is RecordsFormat.PARQUET and find_spec("pyarrow") is None:
         raise UsageError("--records parquet needs pyarrow: pip install 'kafka-logtool[parquet]'")
-    given = saved.Saved(inputs, output, fill_from or (), running, printing, chosen, decode_damaged)
+    given = saved.Saved(
+        inputs, output, fill_from or (), running, printing, retry, chosen, decode_damaged
+    )
     raise typer.Exit(given.run(deleted=False))

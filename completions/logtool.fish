@@ -279,6 +279,7 @@ complete -c logtool -n '__fish_seen_subcommand_from salvage' -l partition -x -d 
 complete -c logtool -n '__fish_seen_subcommand_from salvage' -l broker-config -r -F -d 'A broker\'s own file, such as server.properties: its log dirs where no PATH is given, and its settings where no option says otherwise. One line says what was taken.'
 complete -c logtool -n '__fish_seen_subcommand_from salvage' -l output -r -F -d 'Write what is saved into DIR, which must be new or empty and lie in no log dir.'
 complete -c logtool -n '__fish_seen_subcommand_from salvage' -l fill-from -r -F -d 'Take what is damaged or missing from another copy, in this log dir or partition dir, where it is proved to be the same log; repeatable.'
+complete -c logtool -n '__fish_seen_subcommand_from salvage' -l retry -r -F -d 'Ask a failing disk only for what it did not give to an earlier run, whose output DIR is.'
 complete -c logtool -n '__fish_seen_subcommand_from salvage' -l records -x -d 'Write the records of each partition that is saved, too, to be produced again: into DIR/records/TOPIC-N.FORMAT.'
 complete -c logtool -n '__fish_seen_subcommand_from salvage' -l decode-damaged -d 'Write what decodes of damaged bytes, too, as NDJSON beside them in DIR/rejects; each record says that it is damaged.'
 complete -c logtool -n '__fish_seen_subcommand_from salvage' -s j -l jobs -x -d 'Number of threads; by default one for each processor.'

@@ -32,6 +32,8 @@ class Saved:
     fill_from: "Sequence[Path]"
     running: options.Running
     printing: options.Printing
+    retry: Path | None = None
+    """The output of an earlier run on a failing disk."""
     records: str | None = None
     """The format in which the records of what is saved are written, too."""
     damaged: bool = False
@@ -55,6 +57,7 @@ class Saved:
             paths=given.paths,
             output=Output(self.output),
             fill_from=self.fill_from,
+            retry=self.retry,
             deleted=deleted,
             selection=given.selection,
             run=self.running.run(report.show),

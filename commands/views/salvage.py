@@ -22,10 +22,10 @@ _COLUMNS = columns(
     "segments", "batches", "records", "bytes", "filled_batches", "filled_bytes", "rejects",
     "rejected_bytes", "outcome", "position", "length", "kind", "first_offset", "last_offset",
     "filled_from", "proof", "crc32c", "sha256", "producer_id", "producer_epoch", "lost_from",
-    "command", "reason",
+    "command", "map", "unread", "reason",
 )  # fmt: skip
 _MARKDOWN = columns("type", "path", "batches", "records", "rejects", "reason")
-_ROWS = frozenset({"partition", "reject", "transaction", "records", "decoded"})
+_ROWS = frozenset({"partition", "reject", "transaction", "records", "decoded", "image"})
 
 
 def make() -> View:
@@ -98,6 +98,9 @@ def _line(obj: Object) -> str | None:
         count, target = text.count(obj["records"], "damaged record"), _below_output(obj, 3)
         why = f": {text.escape(obj['reason'])}" if obj["reason"] else ""
         return f"  decoded      {count} in {target}{why}"
+    if obj["type"] == "image":
+        what = f"{text.size(obj['unread'])} of {text.escape(obj['path'])} cannot be read"
+        return f"  image        {what}; {_below_output(obj, 3)} has the rest, and a map beside it"
     if obj["type"] != "reject":
         return None
     place = f"{text.escape(obj['path'])} @{obj['position']}, {text.size(obj['length'])}"

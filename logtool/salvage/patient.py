@@ -13,6 +13,9 @@ class Patient:
     No batch over such a sector passes its CRC, unless zeros are what was there.
     """
 
+    coarse = True
+    """Whether what is given up may hold smaller sectors that the disk would give."""
+
     def __init__(self, log: LogFile) -> None:
         self._log = log
         self.size = log.size

@@ -1,16 +1,19 @@
 """One segment read for what can be saved of it: extents and rejects, in the order of the file."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from logtool.disk.files import LogFile
 from logtool.disk.partition import File
 from logtool.errors import UnreadableError
 from logtool.formats import record_batch, wording
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import BatchTable
 from logtool.salvage import ordering, parts
+from logtool.salvage.imaging import Image, Refined
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.segment import walk
@@ -27,6 +30,8 @@ class Piece:
     base_offset: int
     end_offset: int | None
     """Base offset of the segment behind it, None of the last one."""
+    earlier: Image | None = None
+    """What an earlier run has of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,7 @@ class Reading:
 def read(piece: Piece, on_bytes: Callable[[int], None]) -> Reading | UnreadableError:
     """Read one segment; work for a thread of its own."""
     try:
-        with piece.log.open() as log:
-            source = Patient(log)
+        with opened(piece) as source:
             try:
                 found = list(_plainly(piece, source, on_bytes))
             except _DisorderError:
@@ -51,6 +55,17 @@ def read(piece: Piece, on_bytes: Callable[[int], None]) -> Reading | UnreadableE
             return Reading(piece, tuple(_explained(found, source)), source.bad)
     except UnreadableError as error:
         return error
+
+
+@contextmanager
+def opened(piece: Piece) -> Iterator[Patient]:
+    """Return what reads a segment, from the disk or from what an earlier run has of it."""
+    with piece.log.open() as log, ExitStack() as stack:
+        if piece.earlier is None:
+            yield Patient(log)
+            return
+        image = stack.enter_context(LogFile(piece.earlier.path))
+        yield Refined(log, image, piece.earlier.missing)
 
 
 class _DisorderError(Exception):

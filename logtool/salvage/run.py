@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from logtool.disk import files
 from logtool.disk.log_dir import PathKind, Selection, classify
 from logtool.disk.partition import Partition
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
@@ -16,7 +17,7 @@ from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
-from logtool.salvage import filling, of_redpanda, reading, transactions
+from logtool.salvage import filling, imaging, of_redpanda, reading, transactions
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece, Reading
 from logtool.salvage.sources import Source, copies, sources
@@ -35,6 +36,8 @@ class Salvage:
     output: Output
     fill_from: Sequence[Path] = ()
     """Log dirs or partition dirs of other copies; the first that helps is taken."""
+    retry: Path | None = None
+    """The output of an earlier run: what that has of a log is not asked for again."""
     deleted: bool = False
     """Whether what waits for its deletion is wanted, and nothing else."""
     selection: Selection = field(default_factory=Selection)
@@ -60,6 +63,8 @@ class Salvage:
                 else:
                     yield listed
         yield from not_there(self.fill_from)
+        if self.retry and not files.has_dir(self.retry / "rejects"):
+            yield UnreadableError(self.retry, "is no output of salvage with rejects")
         size = sum(one.size for one in found)
         size += sum(piece.log.size for one in listings for piece in of_redpanda.pieces(one))
         homes = {one.listed.path.resolve().parent for one in found}
@@ -121,7 +126,7 @@ class Salvage:
         self.run.path = source.listed.path
         found: list[Part] = []
         for item in self._found(source):
-            if isinstance(item, LogtoolError):
+            if isinstance(item, LogtoolError | dict):
                 yield item
             else:
                 found.append(item)
@@ -147,21 +152,28 @@ class Salvage:
         rejects = [part for part in parts if isinstance(part, Reject)]
         about = {"topic": source.key[0], "partition": source.key[1]}
         made = _about(source, parts, loaded, saved)
-        for obj in (made, *({**one.as_json(), **about} for one in transactions.torn(parts))):
+        torn = transactions.torn(parts, self.output.images)
+        for obj in (made, *({**one.as_json(), **about} for one in torn)):
             self.output.note(obj)
             yield obj
         for one in rejects:
             yield {**self.output.reject(rejected, one), **about}
         self._count(made, rejects, loaded)
 
-    def _found(self, source: Source) -> Iterator[Part | LogtoolError]:
+    def _found(self, source: Source) -> Iterator[Part | Object | LogtoolError]:
         """Yield the parts of all segments, in order."""
         zombies = source.zombies()
         logs = [(base, file) for base, file in source.logs if base not in zombies]
         ends = [*(base for base, _ in logs[1:]), None]
-        pieces = [
-            Piece(file, base, end) for (base, file), end in zip(logs, ends, strict=bool(logs))
-        ]
+        pieces = []
+        for (base, file), end in zip(logs, ends, strict=bool(logs)):
+            earlier = None
+            try:
+                if self.retry:
+                    earlier = imaging.find(self.retry, source.name, file.path, file.size)
+            except UnreadableError as error:
+                yield error
+            pieces.append(Piece(file, base, end, earlier))
         by_base: dict[int, list[Part]] = {}
         total = sum(piece.log.size for piece in pieces)
         with self.run.workers(reading.read, total) as workers:
@@ -170,6 +182,8 @@ class Salvage:
                     raise read
                 if isinstance(read, Reading):
                     by_base[read.piece.base_offset] = list(read.found)
+                    if read.bad or read.piece.earlier:
+                        yield from self._image(source, read.piece)
                 else:
                     yield read
         for base, file in source.logs:
@@ -182,6 +196,11 @@ class Salvage:
             text = "the log is gone, and an index of it is left"
             by_base.setdefault(base, []).append(Reject(path, 0, 0, Kind.MISSING, text))
         yield from bounded([part for base in sorted(by_base) for part in by_base[base]])
+
+    def _image(self, source: Source, piece: Piece) -> Iterator[Object]:
+        """Keep what the disk gives of a log that it does not give whole."""
+        with reading.opened(piece) as given:
+            yield self.output.image(source.name, piece.log.path, given)
 
     def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
         replicas = copies(source.name, self.fill_from)

@@ -1,7 +1,8 @@
 """Transactions of a log that has lost a part of what it held."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
 from logtool.segment import walk
 from logtool.segment.producer_state import NONE, ProducerState, significant
+
+_NO_IMAGES: Mapping[Path, Path] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,11 @@ class Torn:
         }
 
 
-def torn(parts: Sequence[Part]) -> Iterator[Torn]:
+def torn(parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES) -> Iterator[Torn]:
     """Yield the transactions that were open where something is missing.
 
-    Nothing is read where all is there. A transaction all of whose records are lost leaves nothing
+    `images` are where the bytes of a log are that its disk does not give whole. Nothing is read
+    where all is there. A transaction all of whose records are lost leaves nothing
     but perhaps its marker, and is not told.
     """
     lost = [one for one in parts if isinstance(one, Reject) and one.filled_from is None]
@@ -59,14 +63,14 @@ def torn(parts: Sequence[Part]) -> Iterator[Torn]:
                     told.add(key)
                     yield Torn(producer_id, producer.epoch, key[1], end)
         else:
-            _replay(part, state)
+            _replay(part, state, images.get(part.path, part.path))
             end = part.last.last_offset + 1
 
 
-def _replay(extent: Extent, state: ProducerState) -> None:
+def _replay(extent: Extent, state: ProducerState, path: Path) -> None:
     from logtool.disk.files import LogFile
 
-    with LogFile(extent.path) as log:
+    with LogFile(path) as log:
         base = extent.first.base_offset
         for chunk in walk.scan(
             Patient(log), base_offset=base, start=extent.position, stop=extent.end, payload=False

@@ -3,6 +3,8 @@
     DIR/partitions/TOPIC-N/    logs, indexes, snapshots and epochs as a broker's recovery makes them
     DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over; where it was asked
                                for, what decodes of them, as .ndjson
+                               of a log that its disk does not give whole, all that it gives, as
+                               .image, and what that is, as .map
     DIR/records/               where it was asked for, the records of each partition
     DIR/manifest.ndjson        a line for each of them, and for each partition
 
@@ -16,7 +18,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from logtool.formats.crc import crc32c
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading import loader
 from logtool.loading.loaded import Loaded, Start
-from logtool.salvage import of_redpanda
+from logtool.salvage import imaging, of_redpanda
 from logtool.salvage.parts import Extent, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import Piece
@@ -51,6 +53,8 @@ class Output:
         self._turns: Counter[str] = Counter()
         self._held: HeldDir | None = None
         self._lines: list[bytes] = []
+        self.images: dict[Path, Path] = {}
+        """Where the bytes of a log are that its disk does not give whole."""
 
     def check(self, log_dirs: Iterable[Path], size: int) -> None:
         """RefusedError where it is in use, lies in a log dir, or has no room for `size` bytes."""
@@ -90,7 +94,7 @@ class Output:
         if one.length:
             target = folder / f"{one.path.name}@{one.position}-{one.length}"
             digest = _Digest()
-            disk.write_new(self._home(folder), target, digest.of(_bytes(one)))
+            disk.write_new(self._home(folder), target, digest.of(_bytes(one, self.images)))
             obj |= {"crc32c": digest.crc, "sha256": digest.sha.hexdigest(), "target": str(target)}
         self.note(obj)
         return obj
@@ -106,10 +110,28 @@ class Output:
         home = self._home(folder)
         for base, extents in logs:
             target = folder / names.format_partition_file(base, FileKind.LOG)
-            disk.write_new(home, target, _batches(extents), _look(extents))
+            disk.write_new(home, target, _batches(extents, self.images), _look(extents))
         for file, content in beside.items():
             disk.write_new(home, folder / file, [content])
         return self.recovered(folder, start)
+
+    def image(self, name: str, log: Path, given: Patient) -> dict[str, Any]:
+        """Keep all that a disk gives of a log, and a map of it; returns its JSON object.
+
+        What is saved of the log is then read from there.
+        """
+        turn = f".{self._turns[name] + 1}" if self._turns[name] else ""
+        folder = self.path / f"rejects{turn}" / name
+        home = self._home(folder)
+        target, ranges = (folder / f"{log.name}{end}" for end in (imaging.IMAGE, imaging.MAP))
+        disk.write_new(home, target, imaging.blocks(given))
+        content = imaging.encode(given.bad, given.size, coarse=given.coarse)
+        disk.write_new(home, ranges, [content])
+        self.images[log] = target
+        obj = {"type": "image", "path": str(log), "target": str(target), "map": str(ranges),
+               "length": given.size, "unread": sum(given.bad.values())}  # fmt: skip
+        self.note(obj)
+        return obj
 
     def folder(self, path: Path) -> None:
         """Make a folder below the directory, if it is not there."""
@@ -119,7 +141,7 @@ class Output:
         """Write the segments of a partition of Redpanda, each with its base index."""
         home = self._home(folder)
         for piece, extents in logs:
-            of_redpanda.write(home, folder, piece, _batches(extents))
+            of_redpanda.write(home, folder, piece, _batches(extents, self.images))
         disk.sync_dir(home, folder)
 
     def write(self, path: Path, blocks: Iterable[bytes]) -> None:
@@ -167,9 +189,9 @@ class _Digest:
             yield block
 
 
-def _bytes(one: Reject) -> Iterator[bytes]:
+def _bytes(one: Reject, images: Mapping[Path, Path]) -> Iterator[bytes]:
     """Yield the bytes of a reject; zeros for those that the disk does not give."""
-    with LogFile(one.path) as log:
+    with LogFile(images.get(one.path, one.path)) as log:
         source, done = Patient(log), 0
         while done < one.length:
             data = bytearray(min(_BLOCK, one.length - done))
@@ -180,9 +202,9 @@ def _bytes(one: Reject) -> Iterator[bytes]:
             done += count
 
 
-def _batches(extents: Sequence[Extent]) -> Iterator[bytes]:
+def _batches(extents: Sequence[Extent], images: Mapping[Path, Path]) -> Iterator[bytes]:
     for extent in extents:
-        with LogFile(extent.path) as log:
+        with LogFile(images.get(extent.path, extent.path)) as log:
             for start in range(extent.position, extent.end, _BLOCK):
                 data = bytearray(min(_BLOCK, extent.end - start))
                 if log.read_into(memoryview(data), start) < len(data):

@@ -1,6 +1,8 @@
 import base64
+import errno
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from salvage_campaign import batches
 from verification import small_log_dir, verify
 
 from logtool.dump import damaged
+from logtool.errors import UnreadableError
+from logtool.salvage import imaging
 
 LOG = f"{0:020d}.log"
 
@@ -304,3 +308,98 @@ def test_messages_of_old_releases_decode_too(magic):
     told = [obj for obj in found if obj["type"] == "record"]
     assert [(obj["offset"], obj["value"]) for obj in told] == [(9, b"hi")] * 2
     assert len(told) == 2
+
+
+def disk_of(path, bad):
+    """Return a patch of reads of a file: those that touch a byte of `bad` fail; all are noted."""
+    status, honest, asked = path.stat(), os.preadv, []
+
+    def preadv(fd, buffers, offset):
+        found, (buffer,) = os.fstat(fd), buffers
+        if (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino):
+            asked.append(range(offset, offset + len(buffer)))
+            if any(offset <= at < offset + len(buffer) for at in bad):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return honest(fd, buffers, offset)
+
+    return preadv, asked
+
+
+def test_a_second_run_asks_a_failing_disk_for_the_rest_alone(run, home, monkeypatch):
+    log = home / "codec-none-0" / LOG
+    sound, size = log.read_bytes(), log.stat().st_size
+    with bad_sector(log, 8192):
+        result, first = salvage(run, home, "--topic", "codec-none")
+    (image,) = result.of_type("image")
+    assert Path(image["target"]) == first / f"rejects/codec-none-0/{LOG}.image"
+    zeros = sound[:8192] + bytes(4096) + sound[12288:]
+    assert Path(image["target"]).read_bytes() == zeros
+    assert (image["length"], image["unread"]) == (size, 4096)
+    assert imaging.parse(log, Path(image["map"]).read_bytes(), size) == ((8192, 4096),)
+
+    # One of the eight sectors of 512 bytes stays bad.
+    preadv, asked = disk_of(log, {9000})
+    monkeypatch.setattr(os, "preadv", preadv)
+    result, second = salvage(run, home, "--topic", "codec-none", "--retry", first, output="second")
+    (image,) = result.of_type("image")
+    assert image["unread"] == 512
+    assert {one.start for one in asked} == {*range(8192, 12288, 512)}
+    assert {len(one) for one in asked} == {512}
+    assert imaging.parse(log, Path(image["map"]).read_bytes(), size) == ((8704, 512),)
+    assert result.status == 1
+    assert "-" in Path(image["map"]).read_text().splitlines()[-2]
+
+    # In the end the disk gives it.
+    preadv, asked = disk_of(log, set())
+    monkeypatch.setattr(os, "preadv", preadv)
+    result, third = salvage(run, home, "--topic", "codec-none", "--retry", second, output="third")
+    assert result.status == 0
+    assert {one.start for one in asked} == {8704}
+    assert (third / "partitions/codec-none-0" / LOG).read_bytes() == sound
+    assert result.of_type("image")[0]["unread"] == 0
+    manifest = [json.loads(line) for line in (third / "manifest.ndjson").read_text().splitlines()]
+    assert [line["type"] for line in manifest] == ["image", "partition"]
+
+
+def test_an_image_of_another_log_is_not_taken(run, home, tmp_path):
+    log = home / "codec-none-0" / LOG
+    with bad_sector(log, 8192):
+        result, first = salvage(run, home, "--topic", "codec-none")
+    (image,) = result.of_type("image")
+    with Path(image["target"]).open("ab") as file:
+        file.write(b"x")
+    result, second = salvage(run, home, "--topic", "codec-none", "--retry", first, output="b")
+    assert result.status == 4
+    assert f"{image['target']}: has" in result.stderr
+    assert (second / "partitions/codec-none-0" / LOG).read_bytes() == log.read_bytes()
+    result, _ = salvage(run, home, "--retry", tmp_path / "nothing", output="c")
+    assert result.status == 4
+    assert "is no output of salvage" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0 + 1\n0 10 +\n", "0 + 1\n0x0 0x40 +\n0x50 0x14 -\n", "0 + 1\n0 100 x\n",
+     "0 + 1\n0 101 +\n", "0 + 1\nwhat\n"],
+)  # fmt: skip
+def test_a_map_that_does_not_fit_is_refused(text):
+    with pytest.raises(UnreadableError):
+        imaging.parse(Path("map"), text.encode(), 100)
+
+
+def test_maps_are_those_of_ddrescue():
+    """The form is that of the manual; ddrescuelog 1.27 takes these bytes and says the same."""
+    assert imaging.encode({512: 512, 1024: 100}, 4096, coarse=False) == (
+        b"# Mapfile. Created by logtool salvage\n"
+        b"# current_pos  current_status  current_pass\n"
+        b"0x00000000     +               1\n"
+        b"#      pos        size  status\n"
+        b"0x00000000  0x00000200  +\n"
+        b"0x00000200  0x00000264  -\n"
+        b"0x00000464  0x00000b9c  +\n"
+    )
+    theirs = (
+        b"# Mapfile. Created by GNU ddrescue version 1.27\n0x00120000     *               1\n"
+        b"#      pos        size  status\n0x0  0x10  +\n0x10 0x20 ?\n0x30 48 *\n0x60  0x4  /\n"
+    )
+    assert imaging.parse(Path("map"), theirs, 100) == ((16, 32), (48, 48), (96, 4))
