@@ -105,9 +105,9 @@ _BATCHES = Table("batches", "batch", (
     Column("crc_valid", Kind.BOOL, "whether the CRC matches; where not, the other columns may be "
            "wrong. The tables have no such batches", ways=DUMP),
     Column("term", Kind.INT64, "of Redpanda: the term in the name of its segment",
-           null="it is Kafka's", ways=_SCAN),
+           null="it is Kafka's", ways=_SCAN | {Way.SOURCE}),
     Column("batch_type", Kind.STRING, "of Redpanda: what the batch is, such as raft_data",
-           null="it is Kafka's", ways=_SCAN),
+           null="it is Kafka's", ways=_SCAN | {Way.SOURCE}),
 ), EVERY_WAY)  # fmt: skip
 
 _IN_CELLS = EVERY_WAY - JSON
