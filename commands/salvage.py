@@ -107,10 +107,8 @@ def salvage(
 
     With --records, the records of what is saved are written besides, to be produced again: as lines
     of JSON or a Parquet table with the fields of 'logtool dump --records', or as lines for kcat,
-    with the command to run. Markers of transactions are left out, what was aborted is not, and
-    brokers' own topics are. A partition that kcat would produce wrongly gets no file, and the
-    reason is told (status 5).
-
+    with the command to run. Markers of transactions and brokers' own topics are left out; what was
+    aborted is not. A partition that kcat would produce wrongly gets no file: the reason is told.
     With --decode-damaged, what decodes of damaged bytes is written beside them, up to where it does
     not. A CRC does not tell which bit is wrong: no such record is known to be what was produced.
 
@@ -124,8 +122,7 @@ def salvage(
       1    something was rejected, or a broker would not start with what was saved
       2    the command line makes no sense
       4    incomplete: nothing matched, or some input could not be read, or DIR not be written
-      5    refused: DIR is not empty or lies in a log dir, or has too little room, or the records
-           of a partition cannot be said for kcat; the rest is done
+      5    refused: DIR is not empty, lies in a log dir or lacks room; or records are none for kcat
       6    --max-duration ran out; the partitions saved until then are whole
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
