@@ -127,10 +127,8 @@ def salvage(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    chosen = None if records is None else str(records)
     if records is RecordsFormat.PARQUET and find_spec("pyarrow") is None:
         raise UsageError("--records parquet needs pyarrow: pip install 'kafka-logtool[parquet]'")
-    given = saved.Saved(
-        inputs, output, fill_from or (), running, printing, retry, chosen, decode_damaged
-    )
+    extra = retry, records and str(records), decode_damaged
+    given = saved.Saved(inputs, output, fill_from or (), running, printing, *extra)
     raise typer.Exit(given.run(deleted=False))
