@@ -2,6 +2,7 @@
 
 parts         stretches of sound batches, and ranges that are left behind
 patient       a file with sectors that the disk does not give
+imaging       what the disk gave of such a file, with a map, for a second run
 ordering      which batches stay where offsets or epochs contradict each other
 reading       one segment: its parts
 sources       which logs are salvaged together: the partition dirs of a log dir, or what was deleted
