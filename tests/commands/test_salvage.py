@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from bad_sectors import bad_sector
 from damage import cut, damage_file, flip, overwrite, remove_file, rename_file
+from log_dir_damage import new_batch
 from salvage_campaign import batches
 from verification import small_log_dir, verify
 
@@ -404,3 +405,70 @@ def test_maps_are_those_of_ddrescue():
         b"#      pos        size  status\n0x0  0x10  +\n0x10 0x20 ?\n0x30 48 *\n0x60  0x4  /\n"
     )
     assert imaging.parse(Path("map"), theirs, 100) == ((16, 32), (48, 48), (96, 4))
+
+
+def write(home, name, segments, epochs):
+    """Write a partition dir of logs by base offset, with (leader epoch, start offset) rows."""
+    folder = home / name
+    folder.mkdir(parents=True)
+    for base, parts in segments.items():
+        (folder / f"{base:020d}.log").write_bytes(b"".join(parts))
+    rows = "".join(f"{epoch} {start}\n" for epoch, start in epochs)
+    (folder / "leader-epoch-checkpoint").write_text(f"0\n{len(epochs)}\n{rows}")
+    return folder
+
+
+def saved_batches(saved, name):
+    """Return the bytes of the batches of a saved partition, in the order of its logs."""
+    return [data for path in sorted((saved / "partitions" / name).glob("*.log"))
+            for _, data in batches(path)]  # fmt: skip
+
+
+def test_batches_that_the_next_segment_holds_too_are_saved_once(run, tmp_path):
+    first, second, third = (new_batch(at, b"v", epoch=0) for at in range(3))
+    folder = write(tmp_path / "home", "t-0", {0: [first, second], 1: [second, third]}, [(0, 0)])
+    result, saved = salvage(run, folder, output="../saved")
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["position"], reject["length"]) == (
+        "overlap",
+        len(first),
+        len(second),
+    )
+    assert Path(reject["target"]).read_bytes() == second
+    assert saved_batches(saved, "t-0") == [first, second, third]
+
+
+def test_a_segment_that_a_truncation_had_removed_is_put_aside(run, tmp_path):
+    """Offset 2 was truncated and written anew in epoch 2; the segment of epoch 0 came back."""
+    past = [new_batch(at, b"past", epoch=0) for at in range(4)]
+    now = [new_batch(at, b"now", epoch=2) for at in (2, 3, 4)]
+    segments = {0: [*past[:2], now[0]], 3: [past[3]], 4: [now[2]]}
+    folder = write(tmp_path / "home", "t-0", segments, [(0, 0), (2, 2)])
+    result, saved = salvage(run, folder, output="../saved")
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], Path(reject["path"]).name) == ("zombie", f"{3:020d}.log")
+    assert Path(reject["target"]).read_bytes() == past[3]
+    assert saved_batches(saved, "t-0") == [*past[:2], now[0], now[2]]
+
+
+@pytest.mark.parametrize("damaged_byte", [17, 30, -1])
+@pytest.mark.parametrize("inner", [1, 2, 40])
+def test_a_batch_in_the_value_of_a_damaged_record_is_not_saved(run, tmp_path, inner, damaged_byte):
+    """The value holds two whole sound batches, of offsets that would fit here or further on."""
+    value = new_batch(inner, b"in", epoch=0) + new_batch(inner + 1, b"in", epoch=0)
+    outer = bytearray(new_batch(1, b"x" * 50 + value + b"y" * 50, epoch=0))
+    outer[damaged_byte] ^= 1
+    before, after = new_batch(0, b"a", epoch=0), new_batch(2, b"b", epoch=0)
+    folder = write(tmp_path / "home", "t-0", {0: [before, bytes(outer), after]}, [(0, 0)])
+    result, saved = salvage(run, folder, output="../saved")
+    assert saved_batches(saved, "t-0") == [before, after]
+    (reject,) = result.of_type("reject")
+    assert (reject["position"], reject["length"]) == (len(before), len(outer))
+
+
+def test_a_second_run_into_the_same_output_is_refused(run, home):
+    result, saved = salvage(run, home, "--topic", "codec-none")
+    manifest = (saved / "manifest.ndjson").read_bytes()
+    result, _ = salvage(run, home, "--topic", "codec-none")
+    assert result.status == 5
+    assert (saved / "manifest.ndjson").read_bytes() == manifest
