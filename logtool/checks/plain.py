@@ -35,6 +35,8 @@ LARGEST = 256 * 1024
 _MOST_BATCHES = LARGEST // 512
 _MOST_KNOWN = 4096
 """Contents of small files that are kept, for other partitions have the same ones."""
+_LARGEST_KNOWN = 1024
+"""Bytes of the largest of them."""
 _DIGITS = 20
 _LAST_OFFSET = 2**63 - 1
 _LOG, _INDEX, _TIMES = (f".{kind}" for kind in ("log", "index", "timeindex"))
@@ -78,6 +80,11 @@ class PlainPartitions:
 
     def _look(self, path: Path, log_start: int, ahead_ms: int | None) -> PartitionFacts:
         home, bases, snapshots = _listed(path)
+        # The active segment is mostly the largest, and of a broker that runs its index is.
+        active = f"{home}{bases[-1]:020d}"
+        sizes = (os.stat(active + kind).st_size for kind in (_LOG, _INDEX))  # noqa: PTH116
+        if max(sizes) > LARGEST:
+            raise _NotPlainError
         facts = PartitionFacts(segments=len(bases), first_base_offset=bases[0])
         metadata, status = files.glance(home + _METADATA, LARGEST)
         facts.made_ns, facts.topic_id = status.st_mtime_ns, self._topic_id(metadata)
@@ -240,7 +247,8 @@ def _hold_epochs(
 
 
 def _keep(known: dict[bytes, T], data: bytes, value: T) -> None:
-    """Remember what a content says; all is forgotten once that is much."""
+    """Remember what a small content says; all is forgotten once that is much."""
     if len(known) >= _MOST_KNOWN:
         known.clear()
-    known[data] = value
+    if len(data) <= _LARGEST_KNOWN:
+        known[data] = value
