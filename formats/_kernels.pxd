@@ -125,6 +125,15 @@ cdef int64_t _plain_times(
     const unsigned char[::1] times, int64_t base, const int64_t[:, ::1] rows, Py_ssize_t count
 ) noexcept
 
+@cython.locals(
+    offset_count=Py_ssize_t, time_count=Py_ssize_t, indexed=int64_t, newest=int64_t,
+    entered=int64_t, at=int64_t, row=Py_ssize_t
+)
+cpdef (Py_ssize_t, Py_ssize_t) due_entries(
+    const int64_t[:, ::1] rows, Py_ssize_t count, int64_t base, int64_t interval,
+    int64_t[:, ::1] offsets, int64_t[:, ::1] times
+) noexcept
+
 @cython.locals(base_offset=int64_t)
 cdef void _write_header(
     const unsigned char[::1] data, Py_ssize_t position, int64_t[:, ::1] rows, Py_ssize_t row

@@ -372,6 +372,42 @@ def _plain_times(times: memoryview, base: int, rows: Any, count: int) -> int:
     return last
 
 
+def due_entries(
+    rows: Any, count: int, base: int, interval: int, offsets: Any, times: Any
+) -> tuple[int, int]:
+    """Find the index entries that a recovery writes for the first `count` batches of a segment.
+
+    The batches are plain (`plain_facts`), `base` is the segment's base offset and `interval` is
+    ``index.interval.bytes``. Writes to `offsets`, int64, the relative offset and the position of
+    each entry of the offset index, and to `times` the timestamp and the relative offset of each of
+    the time index: two rows each, and room for one entry more than there are batches. Returns how
+    many entries there are of each. Source: ``LogSegment.recover`` (Kafka 3.9 and 4.3).
+    """
+    offset_count = time_count = 0
+    indexed = 0
+    newest = entered = -1
+    at = base
+    for row in range(count):
+        if rows[9, row] > newest:
+            newest = rows[9, row]
+            at = rows[3, row]
+        if rows[0, row] - indexed > interval:
+            offsets[0, offset_count] = rows[3, row] - base
+            offsets[1, offset_count] = rows[0, row]
+            offset_count += 1
+            if newest > entered:
+                times[0, time_count] = newest
+                times[1, time_count] = at - base
+                time_count += 1
+                entered = newest
+            indexed = rows[0, row]
+    if newest > entered:
+        times[0, time_count] = newest
+        times[1, time_count] = at - base
+        time_count += 1
+    return offset_count, time_count
+
+
 def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:
     """Write the fields of a magic 2 header."""
     base_offset = int64(data, position)

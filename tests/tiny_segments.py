@@ -10,6 +10,7 @@ from logtool.formats import producer_snapshot, record, record_batch
 FIRST_TIME = 1_700_000_000_000
 SMALLEST = 73
 """Bytes of a segment with a record that has a key and an empty value, or a few more."""
+_NOBODY = producer_snapshot.encode(producer_snapshot.build(np.zeros(0, producer_snapshot.ENTRY)))
 
 
 def write_log_dir(home: Path, partitions: int, segments: int, size: int) -> None:
@@ -17,7 +18,9 @@ def write_log_dir(home: Path, partitions: int, segments: int, size: int) -> None
     keys = [(f"bench.{number // 100}", number % 100) for number in range(partitions)]
     value = bytes(size - SMALLEST)
     for topic, number in keys:
-        write(home / f"{topic}-{number}", range(segments), value)
+        path = home / f"{topic}-{number}"
+        write(path, range(segments), value)
+        (path / f"{segments:020d}.snapshot").write_bytes(_NOBODY)
     for name, offset in (
         ("recovery-point-offset-checkpoint", segments),
         ("replication-offset-checkpoint", segments),
@@ -36,7 +39,6 @@ def write(partition: Path, bases: Iterable[int], value: bytes = b"value") -> Non
     """Write a segment at each base offset; all but the first have a producer snapshot."""
     partition.mkdir(parents=True, exist_ok=True)
     payload = record.encode([record.Record(0, 0, b"key", value)])
-    nobody = producer_snapshot.encode(producer_snapshot.build(np.zeros(0, producer_snapshot.ENTRY)))
     for base in bases:
         stem, stamp = partition / f"{base:020d}", FIRST_TIME + base
         data = record_batch.encode(
@@ -47,6 +49,6 @@ def write(partition: Path, bases: Iterable[int], value: bytes = b"value") -> Non
         stem.with_suffix(".index").touch()
         stem.with_suffix(".timeindex").write_bytes(stamp.to_bytes(8, "big") + bytes(4))
         if base:
-            stem.with_suffix(".snapshot").write_bytes(nobody)
+            stem.with_suffix(".snapshot").write_bytes(_NOBODY)
     (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
     (partition / "partition.metadata").write_text("version: 0\ntopic_id: J8aAPcfLQt2bqs1JT_rMgQ")

@@ -101,6 +101,7 @@ class Journal:
             self._times.setdefault(self.log_dir, os.fstat(self._log_dir.fd).st_mtime_ns)
             drafts = merge(map(_resolved, changes))
             freed = {draft.before for draft in drafts if draft.after is None}
+            staged: set[Path] = set()
             at = 0 if first else len(self.steps)
             for number, draft in enumerate(drafts, len(self.steps) + 1):
                 if earlier := self._replaced(draft):
@@ -110,10 +111,11 @@ class Journal:
                     if not self._paths.isdisjoint(step.paths):
                         raise ValueError(f"{step.path} is changed by two calls of stage")
                 self.steps.insert(at, step)
+                staged.update(step.paths)
                 at += 1
                 for path in step.paths:
                     self._times.setdefault(path.parent, _mtime(self._log_dir, path))
-            self._paths.update(path for step in self.steps for path in step.paths)
+            self._paths.update(staged)
 
     def _replaced(self, draft: Draft) -> Step | None:
         """Return the last step that replaces the file that a draft replaces once more."""

@@ -214,8 +214,13 @@ def missing(segment: Segment, *, clean: bool) -> Iterator[Finding]:
         if kind in segment.indexes:
             continue
         if not _is_there_now(segment, kind):
-            text = f"segment {segment.base_offset} has no {kind} file"
+            text = missing_text(segment.base_offset, kind)
             yield Finding(f"{area}/{code}", text, path=segment.log.path)
+
+
+def missing_text(base_offset: int, kind: FileKind) -> str:
+    """Return what is said of an index that a segment lacks."""
+    return f"segment {base_offset} has no {kind} file"
 
 
 def _is_there_now(segment: Segment, kind: FileKind) -> bool:

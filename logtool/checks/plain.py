@@ -10,7 +10,10 @@ tests know.
 """
 
 import os
+import struct
 from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,6 +44,7 @@ _DIGITS = 20
 _LAST_OFFSET = 2**63 - 1
 _LOG, _INDEX, _TIMES = (f".{kind}" for kind in ("log", "index", "timeindex"))
 _SNAPSHOT = ".snapshot"
+_KINDS = FileKind.OFFSET_INDEX, FileKind.TIME_INDEX
 _EPOCHS, _METADATA = (
     kind.value for kind in (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 )
@@ -57,32 +61,68 @@ class _NotPlainError(Exception):
     """Something is out of the ordinary."""
 
 
+@dataclass(frozen=True, slots=True)
+class OtherFile:
+    """An index that a plain segment lacks, or that is not what a recovery would write."""
+
+    offset: int
+    """In its name."""
+    kind: FileKind
+    content: bytes
+    """What a recovery writes."""
+    seen: os.stat_result | None
+    """Of what is there; None where nothing is."""
+
+
+@dataclass(slots=True)
+class DueIndexes:
+    """What the indexes of one partition are held against besides, which may then be missing."""
+
+    interval: int
+    """Bytes, ``index.interval.bytes``."""
+    max_size: int
+    """Bytes, ``segment.index.bytes``."""
+    others: list[OtherFile] = field(default_factory=list)
+    """By base offset: filled by a look, and of use only if that finds the partition plain."""
+    bases: list[int] = field(default_factory=list)
+    snapshots: list[int] = field(default_factory=list)
+    """Offsets of segments and of producer snapshots, filled too."""
+    has_producers: bool = False
+    """Whether a batch or a snapshot tells of one."""
+
+
 class PlainPartitions:
     """Looks at one partition dir after the other, in one thread."""
 
     def __init__(self) -> None:
         self._rows = np.empty((kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
         self._found = np.empty(kernels.SEGMENT_FACTS, np.int64)
+        self._entries = np.empty((4, _MOST_BATCHES + 1), np.int64)
         self._epochs: dict[bytes, Epochs] = {}
         self._ids: dict[bytes, str] = {}
         self._snapshots: dict[bytes, Producers] = {}
 
-    def look(self, path: Path, log_start: int, ahead_ms: int | None) -> PartitionFacts | None:
+    def look(
+        self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None = None
+    ) -> PartitionFacts | None:
         """Return the facts of a partition dir of which no rule has anything to say, else None.
 
         `log_start` is the offset in log-start-offset-checkpoint, 0 without one, and `ahead_ms` how
-        far ahead its timestamps may be, as far as that is known.
+        far ahead its timestamps may be, as far as that is known. With `due` the rules may have to
+        say of indexes that they are not there.
         """
         try:
-            return self._look(path, log_start, ahead_ms)
+            return self._look(path, log_start, ahead_ms, due)
         except (_NotPlainError, OSError):
             return None
 
-    def _look(self, path: Path, log_start: int, ahead_ms: int | None) -> PartitionFacts:
-        home, bases, snapshots = _listed(path)
+    def _look(
+        self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None
+    ) -> PartitionFacts:
+        home, bases, snapshots = _listed(path, due)
         # The active segment is mostly the largest, and of a broker that runs its index is.
-        active = f"{home}{bases[-1]:020d}"
-        sizes = (os.stat(active + kind).st_size for kind in (_LOG, _INDEX))  # noqa: PTH116
+        last = f"{home}{bases[-1]:020d}"
+        sizes = (os.stat(last + kind).st_size for kind in ((_LOG,) if due else (_LOG, _INDEX)))  # noqa: PTH116
         if max(sizes) > LARGEST:
             raise _NotPlainError
         facts = PartitionFacts(segments=len(bases), first_base_offset=bases[0])
@@ -104,7 +144,9 @@ class PlainPartitions:
             if status.st_mtime_ns > facts.newest_log_mtime_ns:
                 facts.newest_log_mtime_ns, newest = status.st_mtime_ns, stem + _LOG
                 size = status.st_size
-            end = self._segment(stem, log, status.st_mtime_ns, base, base == bases[-1], ahead_ms)
+            indexes = self._due(due, stem, log, base) if due else _indexes(stem)
+            active = base == bases[-1]
+            end = self._segment(log, indexes, status.st_mtime_ns, base, active, ahead_ms)
             if end > base:
                 self._add(facts, runs, producers)
             facts.bytes += len(log)
@@ -113,6 +155,8 @@ class PlainPartitions:
         if not set(snapshots).issubset((*bases, end)):
             raise _NotPlainError
         _hold_epochs(epochs, runs, max(log_start, bases[0]), end)
+        if due:
+            due.has_producers = bool(producers) or any(self._read(home, at) for at in snapshots)
         facts.log_end_offset = end
         log_path = Path(newest)
         name = names.parse_partition_file(log_path.name)
@@ -120,11 +164,16 @@ class PlainPartitions:
         return facts
 
     def _segment(
-        self, stem: str, log: bytes, mtime_ns: int, base: int, active: bool, ahead_ms: int | None
+        self,
+        log: bytes,
+        indexes: tuple[bytes, bytes],
+        mtime_ns: int,
+        base: int,
+        active: bool,
+        ahead_ms: int | None,
     ) -> int:
         """Return the offset behind a segment."""
-        index = files.glance(stem + _INDEX, LARGEST)[0]
-        times = files.glance(stem + _TIMES, LARGEST)[0]
+        index, times = indexes
         if not log and active:
             if index or times:
                 raise _NotPlainError
@@ -139,6 +188,37 @@ class PlainPartitions:
         if indexed < newest and not active:
             raise _NotPlainError
         return int(last) + 1
+
+    def _due(self, due: DueIndexes, stem: str, log: bytes, base: int) -> tuple[bytes, bytes]:
+        """Return the indexes of a segment, for those that are not there what a recovery writes.
+
+        Notes those that are not there or not the same.
+        """
+        nothing, count = memoryview(b""), 0
+        if log:
+            if not kernels.plain_segment(
+                memoryview(log), nothing, nothing, base, self._rows, self._found
+            ):
+                raise _NotPlainError
+            count = int(self._found[5])
+        offsets, times = self._entries[:2], self._entries[2:]
+        counts = kernels.due_entries(self._rows, count, base, due.interval, offsets, times)
+        if due.max_size // 12 - 1 <= max(counts):
+            raise _NotPlainError
+        found = []
+        for kind, packed, entries, many in zip(
+            _KINDS, (">ii", ">qi"), (offsets, times), counts, strict=True
+        ):
+            rows = entries[:, :many].T.tolist()
+            content = b"".join(struct.pack(packed, *row) for row in rows)
+            try:
+                there, seen = files.glance(stem + kind, LARGEST)
+            except FileNotFoundError:
+                there, seen = content, None
+            if seen is None or there != content:
+                due.others.append(OtherFile(base, kind, content, seen))
+            found.append(there)
+        return found[0], found[1]
 
     def _add(
         self, facts: PartitionFacts, runs: list[tuple[int, int, int]], producers: Producers
@@ -164,6 +244,16 @@ class PlainPartitions:
 
     def _compare(self, home: str, offset: int, replayed: Producers) -> None:
         """Hold the producer snapshot at an offset against the producers before it."""
+        known = self._read(home, offset)
+        for last in known.values():
+            if last[2] >= offset:
+                raise _NotPlainError
+        for producer, state in replayed.items():
+            if known.get(producer) != state:
+                raise _NotPlainError
+
+    def _read(self, home: str, offset: int) -> Producers:
+        """Return the producers of the snapshot at an offset, with no transaction of theirs open."""
         data = files.glance(f"{home}{offset:020d}{_SNAPSHOT}", LARGEST)[0]
         known = self._snapshots.get(data)
         if known is None:
@@ -178,12 +268,7 @@ class PlainPartitions:
             ids = entries["producer_id"].tolist()
             known = dict(zip(ids, zip(*columns, strict=True), strict=True))
             _keep(self._snapshots, data, known)
-        for last in known.values():
-            if last[2] >= offset:
-                raise _NotPlainError
-        for producer, state in replayed.items():
-            if known.get(producer) != state:
-                raise _NotPlainError
+        return known
 
     def _rows_of(self, data: bytes) -> Epochs:
         """Return the entries of leader-epoch-checkpoint."""
@@ -207,8 +292,16 @@ class PlainPartitions:
         return known
 
 
-def _listed(path: Path) -> tuple[str, list[int], list[int]]:
-    """Return the directory with a slash, and the offsets of its logs and snapshots, by offset."""
+def _indexes(stem: str) -> tuple[bytes, bytes]:
+    """Return the offset index and the time index of a segment."""
+    return files.glance(stem + _INDEX, LARGEST)[0], files.glance(stem + _TIMES, LARGEST)[0]
+
+
+def _listed(path: Path, due: DueIndexes | None) -> tuple[str, list[int], list[int]]:
+    """Return the directory with a slash, and the offsets of its logs and snapshots, by offset.
+
+    With `due` not all indexes have to be there.
+    """
     home = f"{path}/"
     of: dict[str, list[int]] = {_LOG: [], _INDEX: [], _TIMES: [], _SNAPSHOT: []}
     with os.scandir(home) as entries:
@@ -225,7 +318,13 @@ def _listed(path: Path) -> tuple[str, list[int], list[int]]:
     for offsets in of.values():
         offsets.sort()
     bases = of[_LOG]
-    if not bases or of[_INDEX] != bases or of[_TIMES] != bases or bases[-1] > _LAST_OFFSET:
+    if not bases or bases[-1] > _LAST_OFFSET:
+        raise _NotPlainError
+    if due:
+        if not set(bases).issuperset(chain(of[_INDEX], of[_TIMES])):
+            raise _NotPlainError
+        due.bases, due.snapshots = bases, of[_SNAPSHOT]
+    elif of[_INDEX] != bases or of[_TIMES] != bases:
         raise _NotPlainError
     return home, bases, of[_SNAPSHOT]
 

@@ -13,9 +13,10 @@ from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
 from logtool.loading.segments import NEWEST
-from logtool.rebuild import building, redpanda
+from logtool.rebuild import building, quick, redpanda
 from logtool.rebuild import scope as scopes
 from logtool.rebuild.building import Built, Piece
+from logtool.rebuild.quick import PlainPartition, QuickLook
 from logtool.rebuild.scope import Indexing, Scope
 from logtool.rebuild.subject import PartitionToRebuild
 from logtool.rebuild.targets import FileChoice
@@ -49,6 +50,7 @@ class Rebuild:
     summary: Summary = field(default_factory=Summary)
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
+    _quick: QuickLook | None = None
 
     def __iter__(self) -> Iterator[Item]:
         given: dict[Path, tuple[Path, list[Scope | None]]] = {}
@@ -128,16 +130,19 @@ class Rebuild:
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
             text = f"nothing was changed: what is to be built depends on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
+        self._quick = quick.looks(self.wanted, self.run.budget)
         with self.run.schedule() as schedule:
             jobs = (self._job(home, scope) for scope in scopes.scopes(home, given, self.selection))
             for job, reports in schedule.run(jobs):
                 if isinstance(job.subject, UnreadableError):
                     yield [job.subject]
                     continue
-                subject: PartitionToRebuild = job.subject
+                subject: PartitionToRebuild | PlainPartition = job.subject
                 known = list(reports)
                 if schedule.out_of_time:
                     break
+                if isinstance(subject, PlainPartition):
+                    schedule.spend(subject.facts.bytes, job.path)
                 try:
                     yield from _some(subject.actions(known, partial(self._build, path=job.path)))
                 except OutOfTimeError:
@@ -149,7 +154,13 @@ class Rebuild:
 
     def _job(self, home: Home, scope: Scope) -> Job:
         try:
-            settings = scopes.partition_settings(home, scope.path, self.indexing)
+            directory = scopes.directory_of(scope)
+            settings = scopes.partition_settings(home, directory, self.indexing)
+            if self._quick and scope.only is None:
+                plain = self._quick.look(scope.path, directory, settings)
+                if plain:
+                    self.run.bytes_total += plain.facts.bytes
+                    return Job(scope.path, (), plain)
             listed = scopes.read(scope, settings.log_start)
         except UnreadableError as error:
             return Job(scope.path, [], error)

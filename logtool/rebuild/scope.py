@@ -10,7 +10,14 @@ from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
-from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
+from logtool.formats.names import (
+    BadDirectory,
+    DirectoryKind,
+    FileKind,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.rebuild import states
 from logtool.rebuild.targets import FileKey
@@ -34,6 +41,8 @@ class Scope:
 
     path: Path
     only: frozenset[FileKey] | None = None
+    directory: PartitionDirectory | BadDirectory | None = None
+    """What the name of the directory says; None: it was not asked for yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +57,16 @@ class Indexing:
     """What the broker's own file sets, where the metadata log says nothing."""
 
 
-def partition_settings(home: Home, path: Path, indexing: Indexing) -> PartitionSettings:
+def directory_of(scope: Scope) -> PartitionDirectory | BadDirectory:
+    """Return what the name of a partition dir says."""
+    return scope.directory or names.parse_directory(scope.path.resolve().name)
+
+
+def partition_settings(
+    home: Home, directory: PartitionDirectory | BadDirectory, indexing: Indexing
+) -> PartitionSettings:
     """Return the settings of a partition; `indexing` goes before that of the topic."""
     interval, size = indexing.interval, indexing.max_size
-    directory = names.parse_directory(path.resolve().name)
     if not isinstance(directory, PartitionDirectory):
         return PartitionSettings(
             clean=home.clean,
@@ -117,7 +132,7 @@ def scopes(home: Home, given: list[Scope | None], selection: Selection) -> list[
 def _chosen(home: Home, selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are selected, without those being deleted."""
     return [
-        Scope(path)
+        Scope(path, directory=directory)
         for path, directory in home.root.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]

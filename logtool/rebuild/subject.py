@@ -70,7 +70,7 @@ class PartitionToRebuild:
         items = partition_checks.check_partition(partition, self.request, self.facts, reports)
         judged = targets.sort_findings(items, clean=self.settings.clean)
         needed = targets.needed_snapshots(
-            partition,
+            [segment.base_offset for segment in partition.segments],
             clean=self.settings.clean,
             log_start=self.settings.log_start,
             log_end=self.facts.log_end_offset,

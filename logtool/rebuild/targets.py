@@ -1,6 +1,6 @@
 """What has to be built anew in one partition: what `verify` finds bad, or everything."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,8 @@ _AREAS = {
     "transaction-index": FileKind.TRANSACTION_INDEX,
     "producer-snapshot": FileKind.PRODUCER_SNAPSHOT,
 }
+OTHERWISE = "recovery of the log writes it otherwise"
+"""Why a sound file is built."""
 _PADDED = "/preallocated"
 _BEHIND = "transaction-index/behind"
 """Normal after a kill, and yet not what recovery writes."""
@@ -110,11 +112,10 @@ def select(
     there = {file.name.offset for file in partition.snapshots}
     for offset in needed_snapshots:
         if offset not in there:
-            text = f"there is no producer snapshot at offset {offset}"
-            chosen[FileKind.PRODUCER_SNAPSHOT, offset] = text
+            chosen[FileKind.PRODUCER_SNAPSHOT, offset] = no_snapshot_text(offset)
     if wanted.everything:
         for key in _all(partition):
-            chosen.setdefault(key, "recovery of the log writes it otherwise")
+            chosen.setdefault(key, OTHERWISE)
     return {
         key: why
         for key, why in sorted(chosen.items(), key=lambda item: (item[0][1], item[0][0]))
@@ -122,18 +123,24 @@ def select(
     }
 
 
+def no_snapshot_text(offset: int) -> str:
+    """Return why a producer snapshot is built where there is none."""
+    return f"there is no producer snapshot at offset {offset}"
+
+
 def needed_snapshots(
-    partition: Partition, *, clean: bool, log_start: int, log_end: int | None
+    bases: Sequence[int], *, clean: bool, log_start: int, log_end: int | None
 ) -> list[int]:
     """Return where a broker has producer snapshots: those it would write itself.
 
     These are the bases of the last two segments, and the end of a log that was stopped in order
     (``UnifiedLog.rebuildProducerState``, Kafka 3.9 and 4.3). At the start of the log none is kept.
+    `bases` are the base offsets of the segments, by offset.
     """
-    if not partition.segments:
+    if not bases:
         return []
-    start = max(log_start, partition.segments[0].base_offset)
-    offsets = [segment.base_offset for segment in partition.segments[-2:]]
+    start = max(log_start, bases[0])
+    offsets = list(bases[-2:])
     if clean and log_end is not None:
         offsets.append(log_end)
     return [offset for offset in dict.fromkeys(offsets) if offset > start]

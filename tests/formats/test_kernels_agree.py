@@ -1,7 +1,9 @@
 """The compiled kernels and their plain text are one program: the same results on any bytes."""
 
 import importlib.util
+import struct
 import types
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from logtool.formats import _kernels as compiled
 from logtool.formats import record, record_batch
+from logtool.loading.indexing import Indexes
 
 FORMATS = Path(__file__).parents[2] / "formats"
 SLICE = 200_000
@@ -140,6 +143,26 @@ def segment(kernels, files):
     facts = np.zeros(kernels.SEGMENT_FACTS, np.int64)
     said = bool(kernels.plain_segment(*[memoryview(file) for file in files], 7, rows, facts))
     return said, facts.tolist() if said else None
+
+
+@given(
+    st.lists(st.tuples(st.integers(61, 300), st.integers(-1, 9)), max_size=9), st.integers(0, 400)
+)
+def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(sizes, interval):
+    rows = np.zeros((compiled.BATCH_COLUMNS, max(len(sizes), 1)), np.int64)
+    for row, (size, stamp) in enumerate(sizes):
+        rows[[1, 2, 3, 9], row] = size, 7 + 2 * row, 8 + 2 * row, stamp
+    rows[0, 1:] = np.cumsum(rows[1])[:-1]
+    built = Indexes(7, interval)
+    if sizes:
+        built.feed(record_batch.BatchTable(*rows[: len(fields(record_batch.BatchTable))]))
+    expected = built.finish(0)
+    for kernels in (compiled, plain):
+        entries = np.zeros((4, len(sizes) + 1), np.int64)
+        counts = kernels.due_entries(rows, len(sizes), 7, interval, entries[:2], entries[2:])
+        offsets = [struct.pack(">ii", *row) for row in entries[:2, : counts[0]].T.tolist()]
+        times = [struct.pack(">qi", *row) for row in entries[2:, : counts[1]].T.tolist()]
+        assert (b"".join(offsets), b"".join(times)) == expected
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 30), min_size=1, max_size=4))

@@ -1,0 +1,117 @@
+"""Small partitions with which nothing is wrong but that indexes are missing, dealt with quickly.
+
+The look that `verify` takes at small partitions is taken here too. Where it says that no rule has
+anything to say, what a recovery would write is known from the same read, and neither a rule nor a
+recovery is asked. Whatever it does not answer for goes the long way (`logtool.rebuild.subject`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from logtool.actions import Action, Change, Kind, Stamp
+from logtool.checks import root
+from logtool.checks.indexes import missing_text
+from logtool.checks.partition import PartitionFacts
+from logtool.checks.plain import DueIndexes, OtherFile, PlainPartitions
+from logtool.checks.report import SegmentReport
+from logtool.disk import flavour
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import BadDirectory, DirectoryKind, FileKind, PartitionDirectory
+from logtool.loading.producers import encode
+from logtool.rebuild import targets
+from logtool.rebuild.scope import PartitionSettings
+from logtool.rebuild.subject import Build
+from logtool.rebuild.targets import FileChoice
+from logtool.running.schedule import Budget
+from logtool.segment.producer_state import ProducerState
+
+_SNAPSHOT = FileKind.PRODUCER_SNAPSHOT
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPartition:
+    """What a quick look has found; it stands where a `PartitionToRebuild` does."""
+
+    path: Path
+    directory: PartitionDirectory
+    facts: PartitionFacts
+    others: Sequence[tuple[OtherFile, str]]
+    """The files to be built, each with the reason."""
+
+    def actions(
+        self, _reports: Sequence[SegmentReport], _build: Build
+    ) -> Iterator[Action | UnreadableError]:
+        """Yield what is to be done: all of it was built already."""
+        for file, why in self.others:
+            path, seen = self.path / names.format_partition_file(file.offset, file.kind), file.seen
+            change = Change(
+                kind=Kind.REPLACE if seen else Kind.CREATE,
+                path=path,
+                seen=Stamp(seen.st_size, seen.st_mtime_ns) if seen else None,
+                content=file.content,
+            )
+            yield Action(
+                action=change.kind,
+                path=path,
+                reason=why,
+                topic=self.directory.topic,
+                partition=self.directory.partition,
+                segment=None if file.kind is _SNAPSHOT else file.offset,
+                length=len(file.content),
+                change=change,
+            )
+
+
+class QuickLook:
+    """Looks at one partition dir after the other, in one thread."""
+
+    def __init__(self, wanted: FileChoice) -> None:
+        self._wanted = wanted
+        self._plain = PlainPartitions()
+
+    def look(
+        self, path: Path, directory: PartitionDirectory | BadDirectory, settings: PartitionSettings
+    ) -> PlainPartition | None:
+        """Return what is to be done in a partition; None where that takes a longer look."""
+        if not isinstance(directory, PartitionDirectory) or root.key_of(directory) is None:
+            return None
+        if directory.kind is not DirectoryKind.LIVE:
+            return None
+        due = DueIndexes(settings.index_interval, settings.max_index_size)
+        facts = self._plain.look(path, settings.log_start, None, due)
+        if facts is None:
+            return None
+        others = [
+            (file, targets.OTHERWISE if file.seen else missing_text(file.offset, file.kind))
+            for file in due.others
+            if file.kind in self._wanted.kinds and (self._wanted.everything or not file.seen)
+        ]
+        lacking = self._lacking(due, settings, facts.log_end_offset)
+        if lacking and due.has_producers:
+            return None
+        for offset in lacking:
+            empty = OtherFile(offset, _SNAPSHOT, encode(ProducerState()), None)
+            others.append((empty, targets.no_snapshot_text(offset)))
+        return PlainPartition(path, directory, facts, others)
+
+    def _lacking(
+        self, due: DueIndexes, settings: PartitionSettings, log_end: int | None
+    ) -> list[int]:
+        """Return the offsets at which a producer snapshot is to be built, in ascending order."""
+        if _SNAPSHOT not in self._wanted.kinds:
+            return []
+        needed = targets.needed_snapshots(
+            due.bases, clean=settings.clean, log_start=settings.log_start, log_end=log_end
+        )
+        return sorted(set(needed).difference(due.snapshots))
+
+
+def looks(wanted: FileChoice, budget: Budget) -> QuickLook | None:
+    """Return what takes a quick look first; None where a run is to keep to a budget."""
+    pace = budget.pace
+    paced = pace.bytes_per_second is not None or pace.deadline is not None
+    if paced or budget.drop_cache or wanted.snapshot_every is not None or flavour.forced():
+        return None
+    return QuickLook(wanted)
