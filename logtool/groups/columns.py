@@ -14,14 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from logtool.formats.offset_commits import fill_table, intern_keys
+from logtool.dump.columns import NONE, Keys, lengthened
 
 Column = NDArray[Any]
-NONE = -1
-_FIRST_ROOM, _FIRST_BYTES, _FIRST_TABLE = 1024, 64 * 1024, 4096
-_GROWTH = 1.5
 _DTYPES = {
-    "key_end": np.int64,
     "records": np.int32,
     "size": np.int64,
     "last_size": np.int32,
@@ -76,11 +72,9 @@ def concat(parts: Sequence[CommitRows]) -> CommitRows:
     return CommitRows(**joined, metadata=[text for part in parts for text in part.metadata])
 
 
-class Slots:
+class Slots(Keys):
     """The keys of one partition's records, and what the last of them committed."""
 
-    key_end: Column
-    """Where the key of each slot ends in `keys`; it begins where that before ends."""
     records: Column
     """Records with that key."""
     size: Column
@@ -99,9 +93,6 @@ class Slots:
     topic_id: Column
 
     def __init__(self) -> None:
-        self.count = 0
-        self.keys = np.empty(_FIRST_BYTES, np.uint8)
-        """The keys of all slots, one behind the other; behind them there is room for more."""
         self.expire_timestamps: dict[int, int] = {}
         """Milliseconds by slot, where a commit has its own (value version 1)."""
         self.metadata: dict[int, bytes] = {}
@@ -109,38 +100,10 @@ class Slots:
         self.topic_ids: list[str] = []
         """As Kafka prints them."""
         self._id_numbers: dict[str, int] = {}
-        self._table = np.full(_FIRST_TABLE, NONE, np.int32)
-        """Finds the slot of a key by its hash; see `intern_keys`."""
         self._last_row = np.empty(0, np.int32)
-        self._lengthen(_FIRST_ROOM)
-
-    def __len__(self) -> int:
-        return self.count
-
-    def key(self, slot: int) -> bytes:
-        """Return the bytes of a key."""
-        start = int(self.key_end[slot - 1]) if slot else 0
-        return self.keys[start : int(self.key_end[slot])].tobytes()
-
-    def intern(self, data: memoryview, position: Column, length: Column) -> Column:
-        """Return the slot of each key in `data`, a new one where it was not there."""
-        found = np.empty(len(position), np.int64)
-        row = 0
-        while True:
-            row, self.count = intern_keys(
-                data,
-                position,
-                length,
-                row,
-                self.keys.data,
-                self.key_end,
-                self.count,
-                self._table,
-                found,
-            )
-            if row == len(found):
-                return found
-            self._make_room(int(length[row]))
+        for name, dtype in _DTYPES.items():
+            setattr(self, name, np.empty(0, dtype))
+        super().__init__()
 
     def number_of(self, topic_id: str) -> int:
         """Return the number of a topic id, a new one where it was not there."""
@@ -185,27 +148,11 @@ class Slots:
                 else:
                     self.expire_timestamps.pop(number, None)
 
-    def _make_room(self, key_size: int) -> None:
-        """Make room for one more key of so many bytes, and for many more."""
-        count = self.count
-        used = int(self.key_end[count - 1]) if count else 0
-        if count == len(self.key_end):
-            self._lengthen(int(count * _GROWTH))
-        if used + key_size > len(self.keys):
-            keys = np.empty(int(used * _GROWTH) + key_size, np.uint8)
-            keys[:used] = self.keys[:used]
-            self.keys = keys
-        if 2 * count + 2 > len(self._table):
-            self._table = np.full(4 * len(self._table), NONE, np.int32)
-            fill_table(self.keys.data, self.key_end, count, self._table)
-
     def _lengthen(self, room: int) -> None:
-        for name, dtype in _DTYPES.items():
+        super()._lengthen(room)
+        for name in _DTYPES:
             empty = NONE if name in ("seen", "record_offset", "topic_id") else 0
-            column = np.full(room, empty, dtype)
-            if self.count:
-                column[: self.count] = getattr(self, name)[: self.count]
-            setattr(self, name, column)
+            setattr(self, name, lengthened(getattr(self, name), self.count, room, empty))
         self._last_row = np.empty(room, np.int32)
 
 

@@ -4,15 +4,15 @@ A commit is a record of key type 1, or 0 before Kafka 0.9; its value has the ver
 ``OffsetCommitValue`` (Kafka 4.3: 0 to 4). All other types go to whoever replays groups.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from logtool.dump.blocks import NOWHERE, Block, cut
+from logtool.dump.columns import NONE, RecordColumns
 from logtool.errors import FormatError
-from logtool.formats import compression, java_text, legacy_batch, record
+from logtool.formats import java_text
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CONSUMER_OFFSETS
@@ -22,55 +22,11 @@ from logtool.formats.offset_commits import (
     COMMIT_VALUE,
     decode_commits,
 )
-from logtool.formats.record_batch import HEADER_SIZE, MAGIC
-from logtool.groups.columns import NONE, NUMBERS, Column, CommitRows, Slots, concat
-from logtool.segment.walk import Chunk
+from logtool.groups.columns import NUMBERS, Column, CommitRows, Slots, concat
 
 COMMIT_TYPES = (0, 1)
 _KEY_HEAD = 2
 _ID_SIZE = 16
-
-
-@dataclass(frozen=True, slots=True)
-class RecordColumns:
-    """Records of batches that hold data as int64 columns, and the bytes of their positions."""
-
-    data: memoryview
-    offset: Column
-    timestamp: Column
-    """Milliseconds; -1 none."""
-    producer_id: Column
-    """-1 for what is in no transaction."""
-    size: Column
-    key_position: Column
-    key_length: Column
-    """-1 is null."""
-    value_position: Column
-    value_length: Column
-    """-1 is null."""
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
-    def key(self, row: int) -> bytes | None:
-        """Return the key of a record."""
-        return _content(self.data, self.key_position[row], self.key_length[row])
-
-    def value(self, row: int) -> bytes | None:
-        """Return the value of a record."""
-        return _content(self.data, self.value_position[row], self.value_length[row])
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A batch, or a record in it, that cannot be read, and why."""
-
-    position: int
-    """Byte of the batch in the log."""
-    size: int
-    first_offset: int
-    last_offset: int
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +51,6 @@ class Taken:
     """Row and reason of each record that a coordinator could not read."""
     unknown: int = 0
     """Records of types or versions that are not known."""
-
-
-def read_records(chunk: Chunk, limit: int) -> Iterator[RecordColumns | Unread]:
-    """Yield the records of the data batches of a chunk, in order; `limit` as of `compression`."""
-    rows = np.flatnonzero(~chunk.table.is_control)
-    for some, block in cut(NOWHERE, chunk, rows, records=True, unpack_limit=limit):
-        if block is not None:
-            yield _of_block(block)
-            continue
-        for row in some.tolist():
-            yield from _of_batch(chunk, row, limit)
 
 
 def take(records: RecordColumns, slots: Slots) -> Taken:
@@ -242,78 +187,3 @@ def _commit(value: Value | None, slots: Slots) -> tuple[tuple[int, ...], bytes]:
         number,
     )
     return numbers, value["metadata"].encode()
-
-
-def _of_block(block: Block) -> RecordColumns:
-    records = block.records
-    assert records
-    table = records.table
-    return RecordColumns(
-        data=records.data,
-        offset=records.offset,
-        timestamp=records.timestamp,
-        producer_id=np.repeat(block.batches.producer_id, records.counts),
-        size=table.size,
-        key_position=table.key_position,
-        key_length=table.key_length,
-        value_position=table.value_position,
-        value_length=table.value_length,
-    )
-
-
-def _of_batch(chunk: Chunk, row: int, limit: int) -> Iterator[RecordColumns | Unread]:
-    """Yield the records of a batch that is in no block."""
-    table, batch = chunk.table, chunk.batch(row)
-    place = (
-        int(table.position[row]), int(table.size[row]),
-        int(table.base_offset[row]), int(table.last_offset[row]),
-    )  # fmt: skip
-    if len(batch) < table.size[row]:
-        yield Unread(*place, reason="the batch is too large to be read")
-        return
-    try:
-        if table.magic[row] < MAGIC:
-            yield _of_messages(list(legacy_batch.parse_messages(batch, limit)))
-            return
-        payload = compression.decompress(int(table.codec[row]), batch[HEADER_SIZE:], limit)
-        for found, damage in record.parse_slices(payload, int(table.record_count[row])):
-            count = len(found)
-            yield RecordColumns(
-                data=payload,
-                offset=table.base_offset[row] + found.offset_delta,
-                timestamp=table.base_timestamp[row] + found.timestamp_delta,
-                producer_id=np.full(count, table.producer_id[row]),
-                size=found.size,
-                key_position=found.key_position,
-                key_length=found.key_length,
-                value_position=found.value_position,
-                value_length=found.value_length,
-            )
-            if damage:
-                raise damage
-    except FormatError as error:
-        yield Unread(*place, reason=error.reason)
-
-
-def _of_messages(messages: Sequence[legacy_batch.Message]) -> RecordColumns:
-    """Return messages of magic 0 and 1 in the same columns."""
-    contents = [text for one in messages for text in (one.key, one.value)]
-    lengths = np.array([NONE if text is None else len(text) for text in contents], np.int64)
-    ends = np.cumsum(np.maximum(lengths, 0))
-    starts = (ends - np.maximum(lengths, 0)).reshape(-1, 2)
-    pairs = lengths.reshape(-1, 2)
-    return RecordColumns(
-        data=memoryview(b"".join(text or b"" for text in contents)),
-        offset=np.array([one.offset for one in messages], np.int64),
-        timestamp=np.array([one.timestamp for one in messages], np.int64),
-        producer_id=np.full(len(messages), NONE, np.int64),
-        size=np.maximum(pairs, 0).sum(axis=1),
-        key_position=starts[:, 0],
-        key_length=pairs[:, 0],
-        value_position=starts[:, 1],
-        value_length=pairs[:, 1],
-    )
-
-
-def _content(data: memoryview, position: int, length: int) -> bytes | None:
-    return None if length < 0 else bytes(data[position : position + length])

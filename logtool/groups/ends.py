@@ -13,10 +13,10 @@ from logtool.checks import root, small_files
 from logtool.disk import files, partition
 from logtool.disk.log_dir import DataDir
 from logtool.disk.partition import Partition
+from logtool.dump.columns import NONE
 from logtool.errors import UnreadableError
 from logtool.formats import partition_metadata
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
-from logtool.groups.columns import NONE
 from logtool.loading.producers import decode
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage

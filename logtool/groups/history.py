@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from logtool.disk.partition import Partition
+from logtool.dump.columns import NONE, RecordColumns, Unread, markers, read_records
 from logtool.errors import FormatError
 from logtool.formats import compression
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CONSUMER_OFFSETS
-from logtool.groups.columns import NONE
-from logtool.groups.commits import COMMIT_TYPES, RecordColumns, Unread, read_records
-from logtool.groups.loading import markers
+from logtool.groups.commits import COMMIT_TYPES
 from logtool.groups.membership import Memberships
 from logtool.segment.walk import scan
 

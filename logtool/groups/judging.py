@@ -14,8 +14,9 @@ import numpy as np
 
 from logtool.checks import committed_offsets
 from logtool.disk import shell
+from logtool.dump.columns import NONE
 from logtool.findings import Finding
-from logtool.groups.columns import NONE, Column, CommitRows, Slots
+from logtool.groups.columns import Column, CommitRows, Slots
 from logtool.groups.commits import COMMIT_TYPES
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import Loaded

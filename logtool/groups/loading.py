@@ -8,19 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from logtool.disk.partition import Partition
-from logtool.formats import compression, control_record
-from logtool.formats.record_batch import BatchTable
-from logtool.groups.columns import NONE, Pending, Slots
-from logtool.groups.commits import RecordColumns, Taken, Unread, read_records, take
+from logtool.dump.columns import NONE, RecordColumns, Unread, markers, read_records
+from logtool.formats import compression
+from logtool.groups.columns import Pending, Slots
+from logtool.groups.commits import Taken, take
 from logtool.groups.membership import Memberships
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk, scan
 
-Marker = tuple[int, int, bool]
-"""Record offset, producer id, and whether the transaction is committed."""
 _MOST_TOLD = 20
 """Records that cannot be read which are told one by one."""
 
@@ -90,18 +86,6 @@ def load(
 def is_torn(damage: Damage) -> bool:
     """Return whether the end of an active segment is merely not written whole."""
     return damage.reason in (Reason.INCOMPLETE, Reason.ZEROS) and not damage.resynchronised
-
-
-def markers(table: BatchTable) -> list[Marker]:
-    """Return the markers of transactions among batches, in order."""
-    ends = (control_record.ABORT, control_record.COMMIT)
-    rows = np.flatnonzero(table.is_control & np.isin(table.control_type, ends))
-    columns = (table.last_offset[rows], table.producer_id[rows], table.control_type[rows])
-    commit = control_record.COMMIT
-    return [
-        (offset, producer_id, kind == commit)
-        for offset, producer_id, kind in zip(*(one.tolist() for one in columns), strict=True)
-    ]
 
 
 def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from logtool.dump.columns import NONE
 from logtool.errors import FormatError
 from logtool.formats.messages import codec, schema
 from logtool.formats.messages.codec import Value
-from logtool.groups.columns import NONE
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CONSUMER_PROTOCOL = "consumer"
