@@ -48,8 +48,8 @@ def dirs(
     (-future), with how far they are behind the live copy, whether they hold everything that it has,
     and whether it is gone (abandoned); and strays, both -stray directories and partitions that the
     metadata log does not assign to their broker, each with the proof that live copies in the other
-    log dirs hold every batch of it, or with what only the stray has. 'logtool may-delete' asks that
-    of any partition dir. Never delete a stray without that proof.
+    log dirs hold every batch of it, or replaced it by compaction, or with what only the stray has.
+    'logtool may-delete' asks that of any partition dir. Never delete a stray without that proof.
 
     Examples:
       logtool dirs /data/1 /data/2

@@ -46,8 +46,14 @@ def may_delete(
     A batch is held elsewhere where a live copy of the same topic id has one of the same offsets,
     leader epoch, CRC and size. What a broker deletes or puts aside by itself (-delete, -stray,
     -future) proves nothing, nor does a copy that is damaged or cannot be read, nor one without
-    topic id, nor copies that diverge. Of a copy that was compacted it is not proven that later
-    records replaced what it lacks, so the answer is no.
+    topic id, nor copies that diverge.
+
+    Where no copy holds a batch and one was compacted, the records decide: of each key the last one
+    here must be there at its offset with its value, or a later one of the key. If the last one
+    deletes the key, it is enough that the key is gone below the offset that cleaner-offset-
+    checkpoint has. Aborted transactions count for nothing. Records without a key, open transactions
+    and batches that cannot be read are not proven, and nothing is that a topic got which the
+    metadata log in one of the log dirs calls compacted no more. The logs are read a second time.
 
     With the answer yes it prints which copy holds which offsets, and the SHA-256 of the batches
     (base offset, last offset, leader epoch, CRC and size of each as big-endian int64). It speaks of
@@ -59,7 +65,7 @@ def may_delete(
       logtool may-delete /data/1/orders-0 --among /mnt/b2/orders-0 && rm -r /data/1/orders-0
 
     Exit status:
-      0    yes: every batch is held by a live copy
+      0    yes: live copies hold every batch, or have a later record of each key of it
       1    no: some batches are nowhere else, or it is not proven
       2    the command line makes no sense
       4    incomplete: some input could not be read; nothing is proven

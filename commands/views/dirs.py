@@ -134,6 +134,8 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
         more = ", ..." if len(held["ranges"]) > _MOST_RANGES else ""
         count = text.count(held["batches"], "batch", "batches")
         lines.append(f"  {text.escape(held['path'])} holds {count}: {', '.join(spans)}{more}")
+    if obj["replaced"] and obj["replaced"]["batches"]:
+        lines += _replaced(obj["replaced"])
     for only in obj["only_here"]:
         last = "the end" if only["last_offset"] is None else only["last_offset"]
         count = text.count(only["batches"], "batch", "batches")
@@ -143,4 +145,20 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
         lines.append(f"  no proof: {text.escape(other['path'])}: {text.escape(other['reason'])}")
     if yes:
         lines.append(f"  SHA-256 of the batches: {obj['digest']}")
+    return lines
+
+
+def _replaced(obj: Object) -> list[str]:
+    ranges = obj["ranges"]
+    spans = [text.through(*span) for span in ranges[:_MOST_RANGES]]
+    more = ", ..." if len(ranges) > _MOST_RANGES else ""
+    count = text.count(obj["batches"], "batch", "batches")
+    found = {"held": "held", "later": "replaced by a later one", "deleted": "a deletion done there"}
+    parts = [f"{obj[name]:,} {words}" for name, words in found.items() if obj[name]]
+    lines = [
+        f"  compacted elsewhere, {count}: {', '.join(spans)}{more}; of the last records of "
+        f"{text.count(obj['keys'], 'key')}: {', '.join(parts) or 'none'}"
+    ]
+    for one in obj["by"]:
+        lines.append(f"    by {text.escape(one['path'])}: {text.escape(one['evidence'])}")
     return lines

@@ -73,9 +73,14 @@ class Cleaning:
         return None if self.policy is None else "compact" in self.policy
 
     @property
+    def is_always_compacted(self) -> bool:
+        """Return whether a broker compacts the topic whatever its policy is."""
+        return self.topic in _ALWAYS_COMPACTED
+
+    @property
     def is_compacted(self) -> bool:
         """Return whether the log is known to be compacted, without a look at its batches."""
-        return bool(self.offset is not None or self.topic in _ALWAYS_COMPACTED or self.by_policy)
+        return bool(self.offset is not None or self.is_always_compacted or self.by_policy)
 
     def spared(self, offset: int) -> bool:
         """Return whether this broker's cleaner has not touched the batch that ends at an offset."""
@@ -101,7 +106,7 @@ class Cleaning:
         past = self.past
         if self.by_policy:
             return Judgement(True, policy)
-        if self.topic in _ALWAYS_COMPACTED:
+        if self.is_always_compacted:
             return Judgement(True, f"a broker compacts {self.topic} whatever its policy is")
         if marked:
             return Judgement(True, f"the partition has {' and '.join(marked)}")

@@ -22,6 +22,7 @@ from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats.java_text import uuid_bytes
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
 from logtool.metadata.image import MetadataImage
+from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 
 _RESERVED = {0: "migrating", 1: "unassigned", 2: "lost"}
@@ -167,9 +168,11 @@ class Cluster:
         for one in members:
             groups.setdefault(one.node, []).append(one)
         self.brokers = [Ensemble(group, None) for group in groups.values()]
-        images = [broker.image for broker in self.brokers if broker.image]
-        self.image = max(images, key=lambda one: (one.epoch, one.offset), default=None)
+        holders = [broker for broker in self.brokers if broker.image]
+        newest = max(holders, key=_age_of_image, default=None)
+        self.image = newest.image if newest else None
         """None where no log dir has a metadata log."""
+        self._metadata_log = newest.metadata_log if newest else None
         self._nodes = {
             one.path: broker.node_id for broker in self.brokers for one in broker.members
         }
@@ -181,11 +184,15 @@ class Cluster:
             return False
         return image.is_stray(*copy.key, topic_id_of(copy.path), node)
 
+    def _settings(self, copy: ListedCopy) -> Settings:
+        holder, node = self._metadata_log, self._nodes.get(copy.path.parent)
+        return Settings(self.image, node, metadata_dir=holder.path if holder else None)
+
     def others(self, target: ListedCopy, copies: Sequence[ListedCopy]) -> list[Other]:
         """Return what may be copies of a partition (by topic id, or by name), and their worth."""
         topic_id = topic_id_of(target.path)
         return [
-            Other(one, self.is_stray(one))
+            Other(one, self.is_stray(one), self._settings(one))
             for one in copies
             if not _is_same(one.path, target.path)
             and one.key[1] == target.key[1]
@@ -315,6 +322,11 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
         except UnreadableError as error:
             yield error
     yield from Cluster(members).others(target, copies)
+
+
+def _age_of_image(broker: Ensemble) -> tuple[int, int]:
+    image = broker.image
+    return (image.epoch, image.offset) if image else (-1, -1)
 
 
 def _is_same(one: Path, other: Path) -> bool:

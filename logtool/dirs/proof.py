@@ -3,12 +3,11 @@
 A batch counts as held where another copy has one of the same offsets, leader epoch, CRC and size.
 Counts as another copy what is a live one of the same topic id: what a broker deletes or puts aside
 by itself is no proof, and neither is damage, nor a copy that cannot be read to its end. What
-compaction rewrote is another batch; whether each record of the old one was replaced by a later one
-is not looked at, so that it is not proven.
+compaction rewrote is another batch: of what no copy holds, `replaced` looks at the records.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -18,10 +17,14 @@ import numpy as np
 from logtool.diff.copy import Batches, Copy
 from logtool.diff.pair import compare
 from logtool.diff.run import ListedCopy, read_groups
+from logtool.dirs import replaced
+from logtool.dirs.outcomes import Source
+from logtool.dirs.replaced import Replaced
 from logtool.errors import UnreadableError
 from logtool.formats.columns import runs
 from logtool.formats.names import DirectoryKind
 from logtool.formats.record_batch import Column
+from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 
 _IDENTITY = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
@@ -80,10 +83,12 @@ class Proof:
     """SHA-256 of its batches; see `_IDENTITY`."""
     no_proof: tuple[tuple[str, str], ...] = field(default=())
     """Other directories and why they prove nothing."""
+    replaced: Replaced | None = None
+    """What compaction took from the other copies and replaced."""
 
     @property
     def may_delete(self) -> bool:
-        """Return whether every batch is held by another copy."""
+        """Return whether other copies hold every batch, or have replaced it by compaction."""
         return not self.only
 
     def as_json(self) -> dict[str, Any]:
@@ -104,6 +109,7 @@ class Proof:
             "bytes": copy.bytes,
             "digest": self.digest,
             "held_by": [held.as_json() for held in self.held],
+            "replaced": self.replaced.as_json() if self.replaced else None,
             "only_here": [only.as_json() for only in self.only],
             "no_proof": [{"path": path, "reason": reason} for path, reason in self.no_proof],
         }
@@ -116,6 +122,8 @@ class Other:
     listed: ListedCopy
     is_stray: bool
     """Whether the metadata log does not give it to its broker."""
+    settings: Settings = field(default_factory=Settings)
+    """What is known of its topic."""
 
 
 def kind_of(listed: ListedCopy) -> DirectoryKind | None:
@@ -131,13 +139,14 @@ def prove(
     No proof comes where the copy itself cannot be read. OutOfTimeError once time is over.
     """
     no_proof: list[tuple[str, str]] = []
-    chosen = []
+    fit = {}
     for other in others:
         why = _unfit(other)
         if why:
             no_proof.append((str(other.listed.path), why))
         else:
-            chosen.append(other.listed)
+            fit[str(other.listed.path)] = other
+    chosen = [other.listed for other in fit.values()]
     run.bytes_total = sum(one.log.size for copy in (target, *chosen) for one in copy.segments)
     for item in read_groups([[target, *chosen]], run):
         if not isinstance(item, list):
@@ -147,7 +156,13 @@ def prove(
         own = by_path.pop(str(target.path), None)
         if own is not None:
             kind = kind_of(target) or DirectoryKind.LIVE
-            yield _judge(own, kind, list(by_path.values()), no_proof)
+            sources = [
+                Source(copy, fit[path].listed, fit[path].settings) for path, copy in by_path.items()
+            ]
+            try:
+                yield _judge(Source(own, target), kind, sources, no_proof, run)
+            except UnreadableError as error:
+                yield error
 
 
 def _unfit(other: Other) -> str | None:
@@ -165,14 +180,15 @@ def _unfit(other: Other) -> str | None:
 
 
 def _judge(
-    copy: Copy,
+    own: Source,
     kind: DirectoryKind,
-    others: Sequence[Copy],
+    sources: Sequence[Source],
     no_proof: list[tuple[str, str]],
+    run: Run,
 ) -> Proof:
-    table = copy.batches
+    copy, table = own.copy, own.copy.batches
     missing = np.ones(len(table), np.bool_)
-    fit = [other for other in others if _is_fit(copy, other, no_proof)]
+    fit = [one.copy for one in sources if _is_fit(copy, one.copy, no_proof)]
     for left, right in combinations(tuple(fit), 2):
         at = compare(left, right).diverges_at
         for one, two in ((left, right), (right, left)) if at is not None else ():
@@ -186,11 +202,9 @@ def _judge(
             spans = tuple(_spans(table, has))
             held.append(Held(other, spans, int(has.sum())))
             missing &= ~has
-    only = [
-        Only(first, last, count, _reason(first, last, fit))
-        for first, last, count in _counted(table, missing)
-    ]
-    only += _damaged(copy, fit)
+    whole = [one for one in sources if any(one.copy is other for other in fit)]
+    answer = replaced.prove(own, missing, whole, run)
+    only = [*_only(table, missing, fit, answer), *_damaged(copy, fit)]
     return Proof(
         copy=copy,
         kind=kind,
@@ -198,7 +212,24 @@ def _judge(
         only=tuple(only),
         digest=digest(table),
         no_proof=tuple(no_proof),
+        replaced=answer.replaced,
     )
+
+
+def _only(
+    table: Batches, missing: Column, fit: Sequence[Copy], answer: replaced.Answer
+) -> Iterator[Only]:
+    """Yield what is missing elsewhere, and what of it no later record has replaced."""
+    if answer.replaced is None:
+        for first, last, count in _counted(table, missing):
+            yield Only(first, last, count, _reason(first, last, fit, answer.notes))
+        return
+    used = {path for path, _ in answer.replaced.by}
+    others = [other for other in fit if other.path not in used]
+    for first_row, last_row, why in sorted(answer.stretches):
+        first, last = int(table.base_offset[first_row]), int(table.last_offset[last_row])
+        more = [_reason(first, last, others, answer.notes)] if others else []
+        yield Only(first, last, last_row - first_row + 1, "; ".join([why, *more]))
 
 
 def _is_fit(copy: Copy, other: Copy, no_proof: list[tuple[str, str]]) -> bool:
@@ -240,7 +271,7 @@ def _spans(table: Batches, rows: Column) -> Iterator[tuple[int, int]]:
     return ((first, last) for first, last, _ in _counted(table, rows))
 
 
-def _reason(first: int, last: int, others: Sequence[Copy]) -> str:
+def _reason(first: int, last: int, others: Sequence[Copy], notes: Mapping[str, str]) -> str:
     """Return why no other copy holds a stretch of batches."""
     if not others:
         return "no other copy is there"
@@ -252,11 +283,8 @@ def _reason(first: int, last: int, others: Sequence[Copy]) -> str:
             text = f"begins at offset {other.log_start}"
         elif first >= other.log_end:
             text = f"ends at offset {other.log_end}"
-        elif other.compaction_hints:
-            text = (
-                "was compacted: whether a later record replaced each of these is not proven by "
-                "batches"
-            )
+        elif other.path in notes:
+            text = notes[other.path]
         elif inside.any():
             text = "has other batches there"
         else:

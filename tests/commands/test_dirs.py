@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from damage import damage_file, flip
+from group_records import OffsetsLog
 from metadata_logs import CLUSTER, data, directory_id, log_dir, voters_batch
-from metadata_records import batch, topic, varint
+from metadata_records import batch, config, topic, varint
 
 from logtool.formats.messages import codec, schema
 
@@ -343,7 +344,7 @@ def test_real_replicas_prove_each_other(run, scenario):
             assert proven.status == 0, proven.stdout
 
 
-def test_a_compacted_copy_proves_nothing_of_what_it_lacks(run, scenario, tmp_path):
+def test_records_without_a_key_are_not_replaced_by_a_compacted_copy(run, scenario, tmp_path):
     home = scenario("4.3.1/clean")
     whole = replica(
         tmp_path / "mine", "compacted-0", *BATCHES,
@@ -351,5 +352,48 @@ def test_a_compacted_copy_proves_nothing_of_what_it_lacks(run, scenario, tmp_pat
     )  # fmt: skip
     result = run("may-delete", "--json", whole, "--among", home / "compacted-tx-0")
     assert result.status == 1
-    reasons = " ".join(only["reason"] for only in only_proof(result)["only_here"])
-    assert "has other batches there" in reasons or "compacted" in reasons
+    reasons = {only["reason"] for only in only_proof(result)["only_here"]}
+    assert reasons == {"holds records without a key, which no other can replace"}
+
+
+def test_a_compacted_topic_is_shown_with_what_was_replaced(run, tmp_path):
+    log = OffsetsLog()
+    for value in (b"1", b"2", None):
+        log.raw(b"a", value)
+    log.raw(b"b", b"1")
+    path, other = pair(tmp_path, log.batches, log.batches[3:])
+    cleaned = other / "cleaner-offset-checkpoint"
+    cleaned.write_text("0\n1\norders 0 3\n")
+    result = run("may-delete", path, "--among", other)
+    assert result.status == 0, result.stdout
+    assert "compacted elsewhere, 3 batches: 0 through 2; of the last records of 1 key: " in (
+        result.stdout
+    )
+    assert "1 a deletion done there" in result.stdout
+    assert f"by {other / 'orders-0'}: cleaner-offset-checkpoint names the partition" in (
+        result.stdout
+    )
+    replaced = only_proof(asked(run, path, other))["replaced"]
+    assert (replaced["ranges"], replaced["deleted"]) == ([[0, 2]], 1)
+    cleaned.write_text("0\n1\norders 0 2\n")
+    result = run("may-delete", path, "--among", other)
+    assert result.status == 1
+    assert "only here: offset 2, 1 batch: has the last record of 1 key" in result.stdout
+
+
+def test_what_came_after_a_topic_was_compacted_must_all_be_there(run, brokers):
+    log = OffsetsLog()
+    for number in range(6):
+        log.raw(b"key", b"%d" % number)
+    where = (1, directory_id(4)), (2, directory_id(5))
+    today = config(2, "orders", "cleanup.policy", "delete")
+    first, second, third = brokers(*KNOWN, today, placed(ORDERS, 0, *where))
+    path = replica(second, "orders-0", *log.batches)
+    replica(third, "orders-0", log.batches[2], log.batches[5])
+    (third / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 3\n")
+    result = asked(run, path, first, third)
+    assert [
+        (one["first_offset"], one["last_offset"]) for one in only_proof(result)["only_here"]
+    ] == [(3, 4)]
+    assert "not compacted today" in only_proof(result)["only_here"][0]["reason"]
+    assert asked(run, path, third).status == 0  # no metadata log says what it is today

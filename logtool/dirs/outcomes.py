@@ -1,0 +1,105 @@
+"""How the transactions of a copy ended, batch by batch: its own markers decide."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from logtool.diff.copy import Batches, Copy
+from logtool.diff.run import ListedCopy
+from logtool.dump.columns import Marker, markers
+from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
+from logtool.metadata.settings import Settings
+from logtool.running.run import Run
+from logtool.segment.walk import scan
+
+_DATA, _MARKER, _QUESTION = range(3)
+
+
+class Fate(IntEnum):
+    """What became of the transaction of a batch."""
+
+    COUNTS = 0
+    """It is in none, or in one that was committed."""
+    ABORTED = 1
+    OPEN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A copy, its segments, and what is known of its topic."""
+
+    copy: Copy
+    listed: ListedCopy
+    settings: Settings = field(default_factory=Settings)
+
+
+def markers_of(source: Source, run: Run) -> list[Marker]:
+    """Return the markers of a copy in order, from the segments that hold any."""
+    table = source.copy.batches
+    holders = set(table.segment[table.attributes & CONTROL != 0].tolist())
+    found = []
+    for segment in source.listed.segments:
+        if segment.base_offset in holders:
+            with segment.log.open() as log:
+                for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+                    run.budget.pace.spend(int(chunk.table.size.sum()))
+                    found += markers(chunk.table)
+    return found
+
+
+def _is_data_of_transaction(table: Batches) -> Column:
+    mask: Column = (table.magic >= MAGIC) & (
+        table.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
+    )
+    return mask
+
+
+def fates_of(table: Batches, ends: Sequence[Marker]) -> Column:
+    """Return the `Fate` of each batch: the next marker of its producer decides."""
+    fates = np.zeros(len(table), np.int8)
+    rows = np.flatnonzero(_is_data_of_transaction(table))
+    if not len(rows):
+        return fates
+    offsets, producers, commits = (np.array(list(one), np.int64) for one in _columns(ends))
+    producer = np.concatenate([table.producer_id[rows], producers])
+    offset = np.concatenate([table.base_offset[rows], offsets])
+    fate = np.where(commits == 1, Fate.COUNTS, Fate.ABORTED)
+    fate = np.concatenate([np.full(len(rows), Fate.OPEN), fate])
+    order = np.lexsort((offset, producer))
+    count = len(order)
+    is_marker = order >= len(rows)
+    at = np.where(is_marker, np.arange(count), count)
+    following = np.minimum.accumulate(at[::-1])[::-1]
+    has_end = following < count
+    following = np.minimum(following, count - 1)
+    has_end &= producer[order][following] == producer[order]
+    result = np.empty(count, np.int8)
+    result[order] = np.where(has_end, fate[order][following], Fate.OPEN)
+    fates[rows] = result[: len(rows)]
+    return fates
+
+
+def left_open(table: Batches, ends: Sequence[Marker], asked: Batches) -> Column:
+    """Return of which markers a transaction of their producer is open in another copy, a bool each.
+
+    `asked` are batches of markers, `table` and `ends` those of the other copy.
+    """
+    data = np.flatnonzero(_is_data_of_transaction(table))
+    offsets, producers, _ = (np.array(list(one), np.int64) for one in _columns(ends))
+    producer = np.concatenate([table.producer_id[data], producers, asked.producer_id])
+    offset = np.concatenate([table.base_offset[data], offsets, asked.base_offset])
+    kind = np.repeat([_DATA, _MARKER, _QUESTION], [len(data), len(ends), len(asked)])
+    order = np.lexsort((kind, offset, producer))
+    at = np.where(kind[order] != _QUESTION, np.arange(len(order)), -1)
+    before = np.maximum.accumulate(at)
+    is_open = (before >= 0) & (producer[order][before] == producer[order])
+    is_open &= kind[order][before] == _DATA
+    result = np.empty(len(order), np.bool_)
+    result[order] = is_open
+    return result[len(data) + len(ends) :]
+
+
+def _columns(ends: Sequence[Marker]) -> Iterator[tuple[int, ...]]:
+    return iter(zip(*ends, strict=True)) if ends else iter(((), (), ()))

@@ -1,0 +1,376 @@
+"""Whether what compaction took from other copies of a log was replaced there, key by key.
+
+Of each key whose last record lies in batches that no other copy holds, another copy must hold that
+record at its offset with its value, or a later record of the key. Where the last record deletes the
+key, it is enough that no record of the key is there and that the cleaner has come by: it drops such
+records in time. What aborted transactions wrote counts for nothing, and what belongs to an open one
+proves nothing. A marker may be gone where no transaction of its producer is open without it.
+Source: ``Cleaner``, ``CleanedTransactionMetadata`` (Kafka 3.9 and 4.3).
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from logtool.checks.compaction import Cleaning, Judgement, Traces
+from logtool.diff.copy import Batches
+from logtool.diff.pair import compare
+from logtool.dirs.outcomes import Fate, Source, fates_of, left_open, markers_of
+from logtool.dump.columns import (
+    NONE,
+    Keys,
+    RecordColumns,
+    Unread,
+    lengthened,
+    read_records,
+)
+from logtool.formats import compression, wording
+from logtool.formats.columns import runs
+from logtool.formats.record_batch import (
+    CONTROL,
+    DELETE_HORIZON,
+    MAGIC,
+    Column,
+)
+from logtool.running.run import Run
+from logtool.segment.walk import scan
+
+_DIGEST = np.dtype("V16")
+_OFFSETS, _FLAGS = ("last", "row", "later"), ("wanted", "deletes", "proven", "seen", "held")
+"""The columns of `_Slots`: int64, -1 where there is none, and int8."""
+
+
+class Why(IntEnum):
+    """Why a batch must be held as it is; the greater goes before."""
+
+    REPLACED = 0
+    LAST_OF_KEY = 1
+    TODAY = 2
+    MARKER = 3
+    OPEN = 4
+    NO_KEY = 5
+    UNREADABLE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The batches that need not be held: of each key of theirs the last record is elsewhere."""
+
+    batches: int
+    ranges: tuple[tuple[int, int], ...]
+    """First and last offset of each stretch."""
+    keys: int
+    """Those whose last record is in batches that no other copy holds."""
+    held: int
+    """Keys of which that record is held."""
+    later: int
+    """Keys of which a later one is there."""
+    deleted: int
+    """Keys that the record deletes, and that are gone."""
+    by: tuple[tuple[str, str], ...]
+    """Copies and what shows that they were compacted."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON of the contract."""
+        return {
+            "batches": self.batches,
+            "ranges": [list(span) for span in self.ranges],
+            "keys": self.keys,
+            "held": self.held,
+            "later": self.later,
+            "deleted": self.deleted,
+            "by": [{"path": path, "evidence": evidence} for path, evidence in self.by],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the keys prove."""
+
+    stretches: tuple[tuple[int, int, str], ...]
+    """First and last row of batches that must be held as they are, and why."""
+    replaced: Replaced | None
+    """None where the keys prove nothing."""
+    notes: dict[str, str]
+    """Why a copy that was compacted proves nothing, by its path."""
+
+
+class _Slots(Keys):
+    """The keys of both copies: columns with a row for each."""
+
+    last: Column
+    """Offset of the last record in the copy that may be deleted; -1 none."""
+    row: Column
+    """Batch of that record."""
+    wanted: Column
+    """1 where no other copy holds that batch."""
+    deletes: Column
+    """1 where that record has no value."""
+    proven: Column
+    """1 held, 2 replaced by a later one, 3 gone; 0 not proven."""
+    later: Column
+    """Offset of the last record in the copy that is looked at; -1 none."""
+    seen: Column
+    """1 where that copy has a record of the key."""
+    held: Column
+    """1 where that copy holds the last record."""
+
+    def __init__(self) -> None:
+        for name in _OFFSETS:
+            setattr(self, name, np.empty(0, np.int64))
+        for name in _FLAGS:
+            setattr(self, name, np.empty(0, np.int8))
+        self.digests: Column = np.empty(0, _DIGEST)
+        """Of the value of that record, where it is wanted."""
+        super().__init__()
+
+    def _lengthen(self, room: int) -> None:
+        super()._lengthen(room)
+        for name in (*_OFFSETS, *_FLAGS):
+            empty = NONE if name in _OFFSETS else 0
+            setattr(self, name, lengthened(getattr(self, name), self.count, room, empty))
+        digests = np.empty(room, _DIGEST)
+        digests[: self.count] = self.digests[: self.count]
+        self.digests = digests
+
+    def forget_other(self) -> None:
+        """Begin with another copy."""
+        self.later[:] = NONE
+        self.seen[:] = self.held[:] = 0
+
+    def of(self, records: RecordColumns, rows: Column) -> Column:
+        """Return the slots of the keys of some records."""
+        return self.intern(records.data, records.key_position[rows], records.key_length[rows])
+
+
+def prove(own: Source, missing: Column, others: Sequence[Source], run: Run) -> Answer:
+    """Say which of the `missing` batches (a bool each) other copies have replaced.
+
+    `others` are sound copies of the same topic. Reads the logs once more; OutOfTimeError once time
+    is over, UnreadableError for what cannot be read.
+    """
+    usable: list[tuple[Source, int | None, str]] = []
+    notes: dict[str, str] = {}
+    for other in others:
+        judged, limit = _compacted(other)
+        if not judged.is_compacted:
+            continue
+        why = _unfit(own, other, limit)
+        if why:
+            notes[other.copy.path] = f"was compacted, and {why}"
+        else:
+            usable.append((other, limit, judged.evidence))
+    if not usable or not missing.any():
+        return Answer((), None, notes)
+    proof = _Proof(own, missing, run)
+    by = []
+    for other, limit, evidence in usable:
+        problem = proof.take(other, limit)
+        if problem:
+            notes[other.copy.path] = f"was compacted, and {problem}"
+        else:
+            by.append((other.copy.path, evidence))
+    if not by:
+        return Answer((), None, notes)
+    limits = [limit for other, limit, _ in usable if other.copy.path not in notes]
+    proof.end(others, None if None in limits else max(one or 0 for one in limits))
+    paths = " or ".join(path for path, _ in by)
+    return Answer(tuple(proof.stretches(paths)), proof.replaced(tuple(by)), notes)
+
+
+def _compacted(other: Source) -> tuple[Judgement, int | None]:
+    """Return whether a copy was compacted, and the offset below which alone that counts.
+
+    There is one where the topic is not compacted any more: what came since must all be there.
+    """
+    copy, table = other.copy, other.copy.batches
+    modern = table.magic >= MAGIC
+    gaps = (table.base_offset[1:] > table.last_offset[:-1] + 1) & (
+        table.segment[1:] == table.segment[:-1]
+    )
+    spans = table.last_offset - table.base_offset + 1
+    traces = Traces(
+        horizons=int((modern & (table.attributes & DELETE_HORIZON != 0)).sum()),
+        with_holes=int((modern & (table.record_count < spans)).sum()),
+        inner_gaps=int(gaps.sum()),
+    )
+    cleaning = Cleaning(copy.topic, copy.cleaner_offset)
+    cleaning = cleaning.with_policy(other.settings, copy.topic_id)
+    judged = cleaning.judge(traces)
+    today = cleaning.by_policy is not False or cleaning.is_always_compacted
+    return judged, None if today else copy.cleaner_offset or 0
+
+
+def _unfit(own: Source, other: Source, limit: int | None) -> str | None:
+    """Return why the keys of a compacted copy prove nothing; None where they may."""
+    if other.listed.listed and other.listed.listed.is_redpanda:
+        return "what Redpanda's compaction leaves proves nothing"
+    if own.copy.real_damages:
+        return "as this copy is damaged, the last record of a key is not known"
+    if limit == 0:
+        return "since its cleanup.policy is not compact today, it is not known up to where"
+    at = compare(own.copy, other.copy).diverges_at
+    return None if at is None else f"diverges at offset {at}"
+
+
+class _Proof:
+    """The keys of the copy that may be deleted, and what others have of them."""
+
+    def __init__(self, own: Source, missing: Column, run: Run) -> None:
+        self._own, self._missing, self._run = own, missing, run
+        self._table = own.copy.batches
+        self._why = np.zeros(len(missing), np.int8)
+        self._problems: dict[int, str] = {}
+        self._keys = _Slots()
+        self._markers = markers_of(own, run)
+        self._limit: int | None = None
+        fates = fates_of(self._table, self._markers)
+        self._why[missing & (fates == Fate.OPEN)] = Why.OPEN
+        for part in _read(own, run):
+            if isinstance(part, Unread):
+                row = int(_rows(self._table, np.array([part.last_offset]))[0])
+                if missing[row]:
+                    self._why[row] = Why.UNREADABLE
+                    self._problems[row] = part.reason
+            else:
+                self._note(part, fates)
+
+    def _note(self, records: RecordColumns, fates: Column) -> None:
+        keys = self._keys
+        row = _rows(self._table, records.offset)
+        counts = fates[row] == Fate.COUNTS
+        nameless = counts & (records.key_length < 0) & self._missing[row]
+        self._why[row[nameless]] = Why.NO_KEY
+        rows = np.flatnonzero(counts & (records.key_length >= 0))
+        slot = keys.of(records, rows)
+        keys.last[slot] = records.offset[rows]  # of equal slots the last counts
+        keys.row[slot] = row[rows]
+        keys.wanted[slot] = self._missing[row[rows]]
+        keys.deletes[slot] = records.value_length[rows] < 0
+        last = (keys.last[slot] == records.offset[rows]) & (keys.wanted[slot] == 1)
+        keys.digests[slot[last]] = _digests(records, rows[last])
+
+    def take(self, other: Source, limit: int | None) -> str | None:
+        """Look for the keys in another copy; returns why it proves nothing, or None."""
+        keys, copy = self._keys, other.copy
+        keys.forget_other()
+        fates = fates_of(copy.batches, markers_of(other, self._run))
+        for part in _read(other, self._run):
+            if isinstance(part, Unread):
+                return f"cannot be read at offset {part.first_offset}: {part.reason}"
+            batch = _rows(copy.batches, part.offset)
+            there = (part.key_length >= 0) & (part.offset >= copy.log_start)
+            rows = np.flatnonzero(there & (fates[batch] != Fate.ABORTED))
+            slot = keys.of(part, rows)
+            keys.seen[slot] = 1
+            ended = fates[batch[rows]] == Fate.COUNTS
+            rows, slot = rows[ended], slot[ended]
+            keys.later[slot] = part.offset[rows]
+            same = (keys.last[slot] == part.offset[rows]) & (keys.wanted[slot] == 1)
+            rows, slot = rows[same], slot[same]
+            alike = keys.digests[slot] == _digests(part, rows)
+            keys.held[slot] = alike & ((part.value_length[rows] < 0) == keys.deletes[slot])
+        self._apply(copy.cleaner_offset or 0, limit)
+        return None
+
+    def _apply(self, cleaned: int, limit: int | None) -> None:
+        keys = self._keys
+        asked = (keys.wanted == 1) & (keys.proven == 0)
+        if limit is not None:
+            asked &= keys.last < limit
+        gone = (keys.deletes == 1) & (keys.seen == 0) & (keys.last < cleaned)
+        for number, true in enumerate((keys.held == 1, keys.later > keys.last, gone), 1):
+            keys.proven[asked & true & (keys.proven == 0)] = number
+
+    def end(self, others: Sequence[Source], limit: int | None) -> None:
+        """Say which batches are not proven, once all copies were looked at."""
+        keys, table, why = self._keys, self._table, self._why
+        lost = keys.row[: keys.count][self._lost()]
+        why[lost] = np.maximum(why[lost], Why.LAST_OF_KEY)
+        if limit is not None:
+            behind = self._missing & (table.last_offset >= limit)
+            why[behind] = np.maximum(why[behind], Why.TODAY)
+            self._limit = limit
+        rows = np.flatnonzero(self._missing & (table.attributes & CONTROL != 0))
+        known = np.isin(table.last_offset[rows], [offset for offset, _, _ in self._markers])
+        why[rows[~known]] = Why.MARKER
+        for other in others if len(rows) else ():
+            ends = markers_of(other, self._run)
+            why[rows[left_open(other.copy.batches, ends, table[rows])]] = Why.MARKER
+
+    def _lost(self) -> Column:
+        """Return which keys are not proven, a bool for each slot."""
+        keys, count = self._keys, self._keys.count
+        lost: Column = (keys.wanted[:count] == 1) & (keys.proven[:count] == 0)
+        return lost
+
+    def stretches(self, paths: str) -> Iterator[tuple[int, int, str]]:
+        """Yield first and last row of batches that are not proven, and why."""
+        keys = self._keys
+        lost = self._lost()
+        at = np.sort(keys.last[: keys.count][lost])
+        texts = {
+            Why.TODAY: f"its topic is not compacted today, and {paths} was below offset "
+            f"{self._limit} only",
+            Why.MARKER: f"without this marker a transaction stays open in {paths}",
+            Why.OPEN: "belongs to a transaction that has no marker in this copy",
+            Why.NO_KEY: "holds records without a key, which no other can replace",
+        }
+        for why in set(self._why.tolist()) - {0}:
+            for first, last in runs(self._why == why):
+                text = texts.get(Why(why), self._problems.get(first, ""))
+                if why == Why.UNREADABLE:
+                    text = f"its records cannot be read: {text}"
+                if why == Why.LAST_OF_KEY:
+                    begin, end = self._table.base_offset[first], self._table.last_offset[last]
+                    here = at[np.searchsorted(at, begin) : np.searchsorted(at, end, "right")]
+                    count = wording.count(len(here), "key")
+                    text = (
+                        f"has the last record of {count}, the first at offset {here[0]}, and "
+                        f"{paths} has neither that record nor a later one of the key"
+                    )
+                yield first, last, text
+
+    def replaced(self, by: tuple[tuple[str, str], ...]) -> Replaced:
+        """Return what is proven."""
+        keys, table = self._keys, self._table
+        proven = self._missing & (self._why == Why.REPLACED)
+        wanted = keys.wanted[: keys.count] == 1
+        counts = [int((keys.proven[: keys.count][wanted] == kind).sum()) for kind in (1, 2, 3)]
+        spans = [
+            (int(table.base_offset[first]), int(table.last_offset[last]))
+            for first, last in runs(proven)
+        ]
+        held, later, deleted = counts
+        return Replaced(
+            int(proven.sum()), tuple(spans), int(wanted.sum()), held, later, deleted, by
+        )
+
+
+def _read(source: Source, run: Run) -> Iterator[RecordColumns | Unread]:
+    for segment in source.listed.segments:
+        with segment.log.open() as log:
+            for chunk in scan(log, base_offset=segment.base_offset):
+                if chunk.damage is None:
+                    run.budget.pace.spend(int(chunk.table.size.sum()))
+                    yield from read_records(chunk, compression.DEFAULT_LIMIT)
+
+
+def _rows(table: Batches, offset: Column) -> Column:
+    """Return the batches in which offsets lie."""
+    at: Column = np.minimum(np.searchsorted(table.last_offset, offset), len(table) - 1)
+    return at
+
+
+def _digests(records: RecordColumns, rows: Column) -> Column:
+    """Return a digest of the value of each of some records; of no value as of an empty one."""
+    size = _DIGEST.itemsize
+    made = (
+        hashlib.blake2b(records.value(row) or b"", digest_size=size).digest()
+        for row in rows.tolist()
+    )
+    return np.frombuffer(b"".join(made), _DIGEST)
