@@ -305,8 +305,7 @@ def _run(asked: _Asked, output_file: str | None) -> None:
 def _view(job: "Dump", asked: _Asked, table: "ParquetFile | None") -> "View":
     from logtool.commands import output
     from logtool.commands.output import View
-    from logtool.commands.printing import kafka_text
-    from logtool.commands.views import dump, dump_count, dump_export
+    from logtool.commands.views import dump
 
     settings, shown = asked.settings, asked.shown
     if asked.selectors.count:
@@ -314,11 +313,19 @@ def _view(job: "Dump", asked: _Asked, table: "ParquetFile | None") -> "View":
             raise UsageError(f"--count and --format {settings.format} contradict each other")
         if shown.limit is not None:
             raise UsageError("--count and --limit contradict each other")
+        from logtool.commands.views import dump_count
+
         return dump_count.make(SCHEMA, verbose=settings.verbose)
     layouts = dump.Layouts(records=shown.records)
-    lines: dict[str, Callable[[Object], str | None]]
-    lines = {"kafka": kafka_text.render_safely if output.is_terminal() else kafka_text.render}
-    lines |= dict.fromkeys(EXPORTS, dump_export.render)
+    lines: dict[str, Callable[[Object], str | None]] = {}
+    if settings.format == "kafka":
+        from logtool.commands.printing import kafka_text
+
+        lines["kafka"] = kafka_text.render_safely if output.is_terminal() else kafka_text.render
+    elif asked.is_export:
+        from logtool.commands.views import dump_export
+
+        lines = dict.fromkeys(EXPORTS, dump_export.render)
     if table:
         lines["parquet"] = table.item
     return View(

@@ -4,7 +4,6 @@ A writer gets JSON-ready objects one by one and at last the summary, and calls `
 Every text is made from the same object as the JSON.
 """
 
-import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -133,6 +132,8 @@ class DelimitedWriter:
             self._emit("\t".join(escaped) + "\n")
             return
         line = io.StringIO()
+        import csv
+
         csv.writer(line, lineterminator="\n").writerow(escaped)
         self._emit(line.getvalue())
 
@@ -230,6 +231,9 @@ class TableWriter:
         return self._table([titles[i] for i in chosen.shown], cells)
 
     def _table(self, titles: list[str], rows: list[list[str]]) -> list[str]:
+        right = [_is_numeric(rows, i) for i in range(len(titles))]
+        if not self._markdown and all(map(_is_plain, (titles, *rows))):
+            return fitting.table(titles, rows, right)
         import tabulate
 
         # Its documented switch for columns as narrow as their content.
@@ -240,7 +244,7 @@ class TableWriter:
             tablefmt="github" if self._markdown else "simple",
             disable_numparse=True,
             preserve_whitespace=True,
-            colalign=["right" if _is_numeric(rows, i) else "left" for i in range(len(titles))],
+            colalign=["right" if one else "left" for one in right],
         )
         return [line.rstrip() for line in table.split("\n")]
 
@@ -278,6 +282,11 @@ class LineWriter:
 
 def _getter(key: str) -> Callable[[Object], object]:
     return lambda obj: obj.get(key)
+
+
+def _is_plain(cells: list[str]) -> bool:
+    """Return whether each cell is one line of characters that are one column wide."""
+    return all(cell.isascii() and cell.isprintable() for cell in cells)
 
 
 def _is_numeric(rows: list[list[str]], index: int) -> bool:

@@ -27,7 +27,6 @@ a test compares them with the jars of 3.9 and 4.x.
 from collections import deque
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 
 ANY = 2**15 - 1
 """The last version where a range is open."""
@@ -130,6 +129,8 @@ def parse(text: str) -> Table:
 @cache
 def table(name: str) -> Table:
     """Return a table that ships, such as ``consumer_offsets``."""
+    from importlib.resources import files  # which takes longer to import than this module
+
     from logtool.formats.messages import tables
 
     return parse((files(tables) / f"{name}.txt").read_text("utf-8"))

@@ -4,10 +4,13 @@ The value is an int16 version and a message of the table ``control_records``. So
 ``ControlRecordUtils``, ``EndTransactionMarker`` (Kafka 4.3).
 """
 
+from typing import TYPE_CHECKING
+
 from logtool.errors import FormatError
 from logtool.formats import control_record
-from logtool.formats.messages import codec, schema
-from logtool.formats.messages.codec import Value
+
+if TYPE_CHECKING:
+    from logtool.formats.messages.codec import Value
 
 _MESSAGES = {
     control_record.LEADER_CHANGE: "LeaderChangeMessage",
@@ -18,7 +21,7 @@ _MESSAGES = {
 }
 
 
-def decode(key: bytes | None, value: bytes | None) -> Value:
+def decode(key: bytes | None, value: bytes | None) -> "Value":
     """Return ``version``, ``type``, ``name`` and, where they are known, the fields in ``data``.
 
     FormatError when a broker could not read it. An unknown type has no data.
@@ -35,8 +38,10 @@ def decode(key: bytes | None, value: bytes | None) -> Value:
     return {"version": control.version, "type": control.type, "name": control.name, "data": data}
 
 
-def _decode(name: str, value: bytes) -> Value:
+def _decode(name: str, value: bytes) -> "Value":
     """Return the fields of one of KRaft's messages; its version is the first of them."""
+    from logtool.formats.messages import codec, schema
+
     message = schema.table("control_records").named(name)
     version = int.from_bytes(value[:2], "big", signed=True)
     # A newer version is read as the newest that is known; where it is another, bytes are left over.

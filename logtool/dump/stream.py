@@ -16,13 +16,11 @@ from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import Selection
 from logtool.dump.blocks import Block, Origin
-from logtool.dump.decoding import decode, has_decoder
-from logtool.dump.entries import read_index
 from logtool.dump.files import LOG_KINDS, REDPANDA_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import LIMIT, Object, error_object
 from logtool.dump.selecting import ANY_CONTENT
-from logtool.dump.state import Content, entry, kind_name, problems, read_state
+from logtool.dump.state import Content, entry, kind_name, problems
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names
@@ -206,6 +204,8 @@ class Dump:
         if obj["type"] != "record" or obj["control"]:
             yield obj
             return
+        from logtool.dump.decoding import decode
+
         decoded = decode(topic, obj["key"], obj["value"], secrets=self.chosen.secrets)
         yield {**obj, "decoded": decoded}
         if decoded.unknown_type is not None:
@@ -237,6 +237,8 @@ def _topic(item: Input) -> str | None:
     """Return the topic by which the records of a log or snapshot are decoded, None for no such."""
     if item.name.kind is not FileKind.LOG:
         return names.CLUSTER_METADATA
+    from logtool.dump.decoding import has_decoder
+
     return item.topic if has_decoder(item.topic) else None
 
 
@@ -260,7 +262,11 @@ def file_object(item: Input, size: int, content: Content | None) -> Object:
 def read_content(item: Input, data: bytes) -> Content:
     """Decode a file that holds entries."""
     if item.name.kind in names.INDEX_KINDS:
+        from logtool.dump.entries import read_index
+
         return read_index(item.name.kind, data, item.name.offset or 0)
+    from logtool.dump.small_files import read_state
+
     return read_state(item.name.kind, data, item.name.offset)
 
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from logtool.formats import kernels, record_batch
 from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable
-from logtool.formats.redpanda.record_batch import HEADER_SIZE, RAFT_DATA
-from logtool.segment import damage, redpanda_damage
+from logtool.segment import damage
 from logtool.segment.damage import LONGEST_STUB, Reason
-from logtool.segment.redpanda_resync import RedpandaResync
 from logtool.segment.resync import Offsets, Resync, Source
 
 _TERMS = range(2**31)
@@ -75,6 +73,10 @@ def form_of(term: int | None) -> Form:
 
 def redpanda(term: int) -> Form:
     """Return the form of Redpanda's segments of a term, which their names tell."""
+    from logtool.formats.redpanda.record_batch import HEADER_SIZE
+    from logtool.segment import redpanda_damage
+    from logtool.segment.redpanda_resync import RedpandaResync
+
     epoch = term if term in _TERMS else record_batch.NO_EPOCH
 
     def walk(
@@ -110,6 +112,8 @@ def _kafka_header(head: memoryview) -> BatchTable:
 
 
 def _is_data(table: BatchTable) -> bool:
+    from logtool.formats.redpanda.record_batch import RAFT_DATA
+
     return bool((table.batch_type == RAFT_DATA).all())
 
 

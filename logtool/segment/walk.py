@@ -28,7 +28,6 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.segment.damage import Damage, Reason, reason_of
 from logtool.segment.forms import form_of
 from logtool.segment.resync import WIDEST_WINDOW, Offsets
@@ -354,9 +353,13 @@ def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[i
     `base` is the file position of ``data[0]``; the errors come with the number of their row.
     """
     errors = []
-    # Of Redpanda's batches others have that flag, too, and hold no control record of Kafka.
-    of_kafka = (table.batch_type < 0) | (table.batch_type == RAFT_DATA)
-    for row in np.flatnonzero(table.is_control & (table.record_count > 0) & of_kafka):
+    marked = table.is_control & (table.record_count > 0)
+    if marked.any() and (table.batch_type >= 0).any():
+        # Of Redpanda's batches others have that flag, too, and hold no control record of Kafka.
+        from logtool.formats.redpanda.record_batch import RAFT_DATA
+
+        marked &= (table.batch_type < 0) | (table.batch_type == RAFT_DATA)
+    for row in np.flatnonzero(marked):
         start = int(table.position[row]) - base
         try:
             control = control_record.parse_batch(data[start : start + int(table.size[row])])

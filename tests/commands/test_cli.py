@@ -56,6 +56,25 @@ def test_explain_imports_no_format_and_nothing_slow(child_environment):
     assert (done.returncode, done.stderr.split()) == (0, [])
 
 
+def test_dump_of_a_log_imports_no_other_format_and_nothing_slow(child_environment, scenario):
+    log = scenario("4.3.1/clean") / "codec-none-0" / f"{0:020d}.log"
+    slow = (
+        "crc32c", "tabulate", "javaproperties", "importlib.metadata", "importlib.resources",
+        "email", "csv", "logtool.formats.messages", "logtool.formats.producer_snapshot",
+        "logtool.formats.redpanda.record_batch", "logtool.formats.time_index",
+    )  # fmt: skip
+    code = (
+        "import sys; from logtool import cli; status = cli.run(sys.argv[1:]);"
+        f"print(*[m for m in sys.modules if m in {slow!r}], file=sys.stderr);"
+        "sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "dump", str(log), "--limit", "1"],
+        capture_output=True, text=True, check=False, env=child_environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.split()) == (0, [])
+
+
 @pytest.mark.parametrize("name", [None, *cli.COMMANDS])
 def test_only_the_module_of_the_command_is_imported(name, child_environment):
     code = (

@@ -4,6 +4,7 @@ import re
 import sys
 
 import pytest
+import tabulate
 from damage import overwrite
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,3 +169,20 @@ def test_what_fits_is_within_the_width_and_loses_no_character(table, width):
             assert max(map(len, lines)) <= room
             numbers = set(NUMBER.findall(row[place])) if len(row[place]) <= 20 else set()
             assert all(any(number in line for line in lines) for number in numbers)
+
+
+CELLS = st.text(" ab-09.,|", max_size=9)
+
+
+@given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n),
+                                                    min_size=1, max_size=4)))  # fmt: skip
+def test_a_table_of_plain_cells_is_as_tabulate_lays_it_out(lines):
+    titles, *rows = lines
+    titles = [title.strip() or "title" for title in titles]
+    right = [writers._is_numeric(rows, i) for i in range(len(titles))]
+    tabulate.MIN_PADDING = 0
+    table = tabulate.tabulate(
+        rows, titles, tablefmt="simple", disable_numparse=True, preserve_whitespace=True,
+        colalign=["right" if one else "left" for one in right],
+    )  # fmt: skip
+    assert fitting.table(titles, rows, right) == [line.rstrip() for line in table.split("\n")]
