@@ -73,6 +73,8 @@ class _Trusting:
         loader.loaded.supplemented = loader.loaded.trusted = True
         self._marks: Marks
         self._manager: ProducerManager
+        self._end: int | None = None
+        """Behind the last batch of the segment that was played back last."""
 
     def needs_recovery(self, segment: LoadedSegment) -> Why | None:
         """Return None: what is missing is added when all segments are known."""
@@ -139,8 +141,12 @@ class _Trusting:
     def _enter(self, base: int) -> None:
         """Come to the base of a segment that is played back."""
         if base > self._manager.map_end:
+            unflushed = base > self._loader.start.recovery_point
+            if unflushed and self._end is not None and self._end < base:
+                # It took a snapshot at the end of the segment in front, and began anew with that.
+                self._manager.forget_expired()
             self._take_snapshot(base)
-            if base > self._loader.start.recovery_point:
+            if unflushed:
                 # A broker that recovers the segment in front begins anew with its snapshot.
                 self._manager.forget_expired()
 
@@ -173,6 +179,7 @@ class _Trusting:
         loader.loaded.bytes_scanned += headers.bytes_read
         loader.loaded.bytes_applied += size
         recovered = one.recovered(headers.end, from_byte, end)
+        self._end = recovered.next_offset
         if end is not None and recovered.next_offset > end:
             raise ContradictionError(f"{segment.name(FileKind.LOG)} reaches into the next segment")
         self._write(segment, one, recovered, aborted if played else None)

@@ -1,0 +1,87 @@
+"""Salvage of a log, whole and damaged: rows for `__main__.ROWS`.
+
+What salvage writes has to be on the disk when it ends, and verify writes nothing. So it is held
+against verify and a plain copy of the same bytes, made durable; the note has the ratio to verify
+alone, which is that of the disk more than of salvage.
+"""
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.generate import MIB, Spec
+from bench.measure import Timing, spread, timed
+from bench.rows import SIZES, Bar, Bench, Row, seconds
+
+from logtool.errors import LogtoolError
+from logtool.salvage import Salvage
+from logtool.salvage.writing import Output
+from logtool.verify import Verification
+
+_PLACES = 8
+"""Damaged places."""
+
+
+def salvage(bench: Bench) -> Iterator[Row]:
+    """Time salvage against verify and a durable copy."""
+    for name, size in SIZES.items():
+        for damaged in (False, True):
+            yield _row(bench, name, size, damaged=damaged)
+
+
+def _row(bench: Bench, name: str, size: int, *, damaged: bool) -> Row:
+    work = bench.home / "salvage"
+    shutil.rmtree(work, ignore_errors=True)
+    source = work / "home" / "bench-0"
+    shutil.copytree(bench.directory(Spec(size, bench.total // 4)), source)
+    if damaged:
+        _damage(source)
+    ours: list[float] = []
+    alone: list[float] = []
+    copied: list[float] = []
+    for number in range(bench.count + 1):
+        took = (
+            timed(lambda: _salvage(source, work / "saved")),
+            timed(lambda: list(Verification([source]))),
+            timed(lambda: _copy(source, work / "copy")),
+        )
+        for values, value in zip((ours, alone, copied), took, strict=True):
+            values += [value] if number else []  # the first makes the page cache warm
+        shutil.rmtree(work / "saved")
+        shutil.rmtree(work / "copy")
+    shutil.rmtree(work)
+    both = [one + other for one, other in zip(alone, copied, strict=True)]
+    timing = Timing(ours, both)
+    ratio = spread(Timing(ours, alone).ratios)[0]
+    note = f"{seconds(timing)}, {bench.total / 4 / MIB:.0f} MiB; against verify alone {ratio:.2f}"
+    what = f"{_PLACES} damaged places, " if damaged else ""
+    title = f"salvage, {what}batches of {name}, against verify and a copy made durable"
+    return Row(title, timing.ratios, Bar(0.5), note=note, timing=timing)
+
+
+def _damage(source: Path) -> None:
+    rng = random.Random(3)
+    for log in source.glob("*.log"):
+        with log.open("r+b") as file:
+            for _ in range(_PLACES):
+                file.seek(rng.randrange(log.stat().st_size - 3))
+                file.write(b"\x55\xaa\x12")
+
+
+def _salvage(source: Path, output: Path) -> None:
+    for one in Salvage(paths=[source], output=Output(output)):
+        if isinstance(one, LogtoolError):
+            raise one
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copytree(source, target)
+    for path in target.iterdir():
+        fd = os.open(path, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
+
+
+ROWS = {"salvage": salvage}
