@@ -127,6 +127,9 @@ class Action:
     length: int | None = None
     """Bytes that go, or that are written."""
     target: Path | None = None
+    offsets: tuple[int | None, int | None] = (None, None)
+    """The first and the last of a range that is filled, or cannot be; of what is lost, see `loss`.
+    """
     loss: Loss = field(default_factory=Loss)
     change: Change | None = None
     """None for what is no operation on a file, and where nothing is to be carried out."""
@@ -139,7 +142,7 @@ class Action:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract; every key is there, unknown ones null."""
-        loss = self.loss
+        loss, (first, last) = self.loss, self.offsets
         return {
             "type": "action",
             "action": str(self.action),
@@ -150,8 +153,8 @@ class Action:
             "segment": self.segment,
             "position": self.position,
             "length": self.length,
-            "first_offset": loss.first_offset,
-            "last_offset": loss.last_offset,
+            "first_offset": first if loss.first_offset is None else loss.first_offset,
+            "last_offset": last if loss.last_offset is None else loss.last_offset,
             "lost_bytes": loss.bytes,
             "lost_batches": loss.batches,
             "lost_records": loss.records,

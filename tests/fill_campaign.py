@@ -4,13 +4,9 @@ The log comes back byte for byte, nothing is cut, and undo takes the repair back
 it and writes the report.
 """
 
-import argparse
 import os
 import random
-import shutil
 import sys
-import tarfile
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +14,7 @@ from pathlib import Path
 import pytest
 from changes import everything
 from damage import flip
-from salvage_campaign import DATA, SCENARIOS, WAYS, partitions
+from salvage_campaign import WAYS, campaign
 from verification import batches, set_offsets, small_log_dir
 
 from logtool.apply import Journal
@@ -162,31 +158,10 @@ def report(cases: Sequence[Case]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the campaign and write the report."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--report", type=Path, default=REPORT)
-    options = parser.parse_args(arguments)
-    cases: list[Case] = []
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda fd: None)
-        homes = []
-        for name in SCENARIOS:
-            target = Path(folder) / name.replace("/", "-")
-            with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-                archive.extractall(target, filter="data")
-            (only,) = target.iterdir()
-            home = only.rename(only.with_name(name.replace("/", " ")))
-            homes.append([path for path in partitions(home) if path.name != METADATA])
-        for number in range(options.cases):
-            seed = options.seed * 1_000_000 + number
-            source = random.Random(seed).choice(homes[number % len(homes)])
-            work = Path(folder) / f"case-{number}"
-            cases.append(try_one(source, work, seed))
-            if not cases[-1].is_good:
-                print(f"seed {seed}: {cases[-1]}", flush=True)
-            shutil.rmtree(work)
-    options.report.write_text(report(cases))
+        cases, target = campaign(arguments, REPORT, try_one, leave_out=METADATA)
+    target.write_text(report(cases))
     return 0 if all(case.is_good for case in cases) else 1
 
 

@@ -22,12 +22,11 @@ from typing import Protocol
 
 import numpy as np
 
+from logtool.checks.identity import topic_id_of
 from logtool.disk import partition
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
-from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable
-from logtool.loading.shadow import ShadowFile
 from logtool.salvage import parts as made
 from logtool.salvage.parts import FILLABLE, Edge, Extent, Part, Reject
 from logtool.salvage.patient import Patient
@@ -110,7 +109,7 @@ def fill(
         hole = Hole(before, behind, rejects)
         wanted = any(one.kind in FILLABLE for one in rejects) or part is None
         if wanted and hole.has_room:
-            yield from _filled(hole, replicas, epochs, bases, topic_id(ours), held)
+            yield from _filled(hole, replicas, epochs, bases, topic_id_of(ours.path), held)
         else:
             yield from rejects
         pending = []
@@ -119,21 +118,12 @@ def fill(
             before = part.last
 
 
-def topic_id(listed: Partition) -> bytes | None:
-    """Return what is in ``partition.metadata``, None where that cannot be read."""
-    file = listed.fixed.get(FileKind.PARTITION_METADATA)
-    try:
-        return ShadowFile(file, file.size).read() if file else None
-    except UnreadableError:
-        return None
-
-
 def _filled(
     hole: Hole,
     replicas: Sequence[Path],
     epochs: Rows,
     bases: Sequence[int],
-    own_id: bytes | None,
+    own_id: str | None,
     held: Held | None,
 ) -> Iterator[Part | UnreadableError]:
     why = NO_COPY
@@ -144,7 +134,7 @@ def _filled(
         except UnreadableError as error:
             yield error
             continue
-        known = epochs if hole.before or topic_id(copy) == own_id is not None else ()
+        known = epochs if hole.before or topic_id_of(copy.path) == own_id is not None else ()
         chosen, reason = _proved(hole, stretches, known, held.end(copy) if held else None)
         refusal = held.refusal(hole, copy, chosen) if held and chosen else None
         if refusal:
@@ -154,14 +144,27 @@ def _filled(
                 one.length for one in hole.rejects if one.kind in FILLABLE
             )
             for one in hole.rejects:
-                taken = path if one.kind in FILLABLE and (whole or hole.behind) else None
-                yield replace(one, filled_from=taken, proof=reason)
+                if one.kind in FILLABLE and (whole or hole.behind):
+                    one = _with_offsets(one, chosen)
+                    yield replace(one, filled_from=path, proof=reason)
+                else:
+                    yield replace(one, filled_from=None, proof=reason)
             for stretch in chosen:
                 yield from _divided(stretch, bases)
             return
         why = reason or _begins_behind(copy, hole) or why
     for one in hole.rejects:
         yield replace(one, proof=f"nothing was taken from another copy: {why}")
+
+
+def _with_offsets(one: Reject, chosen: Sequence[Stretch]) -> Reject:
+    """Return a reject with the offsets of what takes its place, where it has none of its own."""
+    first, last = chosen[0].table.base_offset[0], chosen[-1].table.last_offset[-1]
+    return replace(
+        one,
+        first_offset=int(first) if one.first_offset is None else one.first_offset,
+        last_offset=int(last) if one.last_offset is None else one.last_offset,
+    )
 
 
 def _begins_behind(copy: Partition, hole: Hole) -> str | None:

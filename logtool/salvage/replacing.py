@@ -21,17 +21,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from logtool.checks.identity import topic_id_of
 from logtool.disk import cluster, files, partition
 from logtool.disk import joined as made
 from logtool.disk.joined import Joined, Piece
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.formats import (
-    names,
-    offset_checkpoint,
-    offset_index,
-    partition_metadata,
-)
+from logtool.formats import names, offset_checkpoint, offset_index
 from logtool.formats.names import FileKind
 from logtool.loading.shadow import ShadowFile
 from logtool.salvage import altered, filling, reading
@@ -205,7 +201,7 @@ def _not_of_this(ours: Partition, path: Path) -> str | None:
         return "is the damaged log itself"
     try:
         copy = partition.read(path)
-        ids = [_topic_id(one) for one in (ours, copy)]
+        ids = [topic_id_of(one.path) for one in (ours, copy)]
         clusters = [cluster.read_id(one.path.resolve().parent) for one in (ours, copy)]
     except UnreadableError as error:
         return f"cannot be read: {error.reason}"
@@ -213,11 +209,6 @@ def _not_of_this(ours: Partition, path: Path) -> str | None:
         if own and other and own != other:
             return f"is of another {what}: {other}, where this log is of {own}"
     return None
-
-
-def _topic_id(listed: Partition) -> str | None:
-    content = filling.topic_id(listed)
-    return partition_metadata.parse(content).topic_id if content else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -276,9 +277,10 @@ def _beside(source: Source, end: int) -> dict[str, bytes]:
     rows = [(epoch, start) for epoch, start in source.epochs() if start < end]
     content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(rows))
     found = {FileKind.LEADER_EPOCH_CHECKPOINT.value: content}
-    topic_id = filling.topic_id(source.listed)
-    if topic_id:
-        found[FileKind.PARTITION_METADATA.value] = topic_id
+    file = source.listed.fixed.get(FileKind.PARTITION_METADATA)
+    with suppress(UnreadableError):
+        if file and file.size:
+            found[FileKind.PARTITION_METADATA.value] = files.read_small(file.path)
     return found
 
 

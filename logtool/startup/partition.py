@@ -290,6 +290,7 @@ def _told(one: "Reject") -> Action:
         position=one.position,
         length=one.length,
         target=one.filled_from,
+        offsets=(one.first_offset, one.last_offset),
     )
 
 

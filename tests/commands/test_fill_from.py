@@ -88,6 +88,7 @@ def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home
     assert {obj["target"] for obj in actions(result, "fill")} == {
         str(copy / name) for name in (NAME, "small-segments-0", "tx.mixed-0")
     }
+    assert all(obj["first_offset"] <= obj["last_offset"] for obj in actions(result, "fill"))
     assert not actions(result, "truncate", "unfilled", "lacks")
     assert logs(home) == logs(copy)
     assert everything(copy) == theirs

@@ -1,8 +1,8 @@
 import random
 
 import pytest
-from fill_campaign import METADATA, SCENARIOS, try_one
-from salvage_campaign import partitions
+from fill_campaign import METADATA, try_one
+from salvage_campaign import SCENARIOS, partitions
 
 
 @pytest.fixture(autouse=True)
