@@ -178,6 +178,48 @@ def time_past_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
         os.close(fd)
 
 
+def cached_share(path: Path, size: int, step: int) -> float:
+    """Return about which share of a file of `size` bytes is in the page cache, by a look each step.
+
+    1.0 where the system does not tell; UnreadableError where the file cannot be read.
+    """
+    with translated(path):
+        fd = os.open(path, _FLAGS)
+    try:
+        looks, found, byte = range(0, size, step), 0, bytearray(1)
+        for at in looks:
+            try:
+                found += os.preadv(fd, [byte], at, os.RWF_NOWAIT)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return 1.0
+        return found / len(looks) if looks else 1.0
+    finally:
+        os.close(fd)
+
+
+def time_through_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
+    """Return how many bytes were read and checked with CRC-32C, and how long that took.
+
+    They are the first `most` bytes of a file, or fewer, again and again for about so many seconds:
+    what else the machine does meanwhile shows in it. UnreadableError where it cannot be read.
+    """
+    from logtool.formats.crc import crc32c
+
+    view = memoryview(bytearray(_READ_PAST_CACHE))
+    done, at, began, taken = 0, 0, time.perf_counter(), 0.0
+    with LogFile(path) as file:
+        while taken < seconds:
+            count = file.read_into(view, at)
+            crc32c(view[:count])
+            taken = time.perf_counter() - began
+            if not count and not at:
+                break
+            done, at = done + count, at + count if count and at + count < most else 0
+    return done, taken
+
+
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 

@@ -10,7 +10,7 @@ from typing import Any
 from logtool.formats import wording
 from logtool.loading.loaded import Why
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.rates import BATCH_SECONDS, Rates
+from logtool.startup.rates import BATCH_SECONDS, FROM_DISK, LOG_SECONDS, SEGMENT_SECONDS, Rates
 
 MOST_NAMED = 10
 """Partitions that are named."""
@@ -139,11 +139,22 @@ def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: Rates)
 def _timed(forecast: PartitionForecast, rates: Rates) -> Slow:
     size, batches = forecast.bytes_read, forecast.batches_scanned
     least, most = BATCH_SECONDS
+    low, usual, high = (
+        of_log + forecast.recovered * of_segment if forecast.recovered else 0
+        for of_log, of_segment in zip(LOG_SECONDS, SEGMENT_SECONDS, strict=True)
+    )
+    from_disk = min(forecast.cold_bytes, size) / (rates.disk * FROM_DISK) if rates.disk else 0
+    seconds = (
+        usual * max(rates.strain, 1)
+        + from_disk
+        + size / rates.usual
+        + batches * rates.batch_seconds
+    )
     return Slow(
         forecast=forecast,
-        seconds_low=size / rates.fast + batches * least,
-        seconds=size / rates.usual + batches * least,
-        seconds_high=size / rates.slow + batches * most,
+        seconds_low=low + size / rates.fast + batches * least,
+        seconds=seconds,
+        seconds_high=max(high + size / rates.slow + batches * most, seconds),
     )
 
 

@@ -6,11 +6,19 @@ after a reboot, so some MiB are read from the disk itself as well (O_DIRECT); if
 is the slow end. A broker does more with each byte and each batch than is done here. What it needs
 at least and at most was measured with Kafka 4.3.1 on two cores, which loaded 512 MiB in batches of
 200 B, 1 KiB, 16 KiB and 1 MiB, four times each, with the logs in the page cache and without.
+
+What it needs on the whole is calibrated by this machine: a few MiB of the logs, which are in the
+page cache by then, are read once more and checked with CRC-32C. A broker was measured beside that
+pass: `_SHARE` of its rate, `_BATCH` for each batch where the pass had the rate `_PASS`, and for
+each log and each segment of it that it recovers what making files and their names durable takes,
+of logs of one to thirty segments. What was not in the page cache when it was looked at comes from
+the disk besides, at `FROM_DISK` of the rate that the disk gave.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +30,29 @@ if TYPE_CHECKING:
     from logtool.startup.partition import PartitionForecast
 
 MIB = 1024 * 1024
-BROKER_BYTES_PER_SECOND = (350 * MIB, 1024 * MIB)
+BROKER_BYTES_PER_SECOND = (350 * MIB, 2048 * MIB)
 """What one thread of a broker reads and checks of a log in the page cache: slowest and fastest."""
-BATCH_SECONDS = (2.8e-6, 7.1e-6)
+BATCH_SECONDS = (2.0e-6, 7.1e-6)
 """What a broker spends on each batch besides reading it: least and most."""
+SEGMENT_SECONDS = (0.7e-3, 1.5e-3, 4.5e-3)
+LOG_SECONDS = (1e-3, 2e-3, 6e-3)
+"""What it spends on each segment that it recovers, and on each log with such: least, usual, most.
+"""
+FROM_DISK = 0.4
+"""The share of what the disk gives past the page cache that a broker gets through it."""
+_SHARE = 0.32
+_BATCH = 2.4e-6
+_PASS = 5900 * MIB
+_SAMPLE = 16 * MIB
+"""Bytes of one log that are read once more."""
+_MOST_STRAIN = 3.0
+"""A pass that takes longer than that many times was in somebody's way for a moment."""
+_SAMPLE_SECONDS = 0.15
+"""For how long they are: as long as a busy machine takes to give everybody a turn."""
+_MANY = 500
+"""Segments to be recovered from which on a start takes long, however small they are."""
+_LOOK_EACH = 32 * MIB
+"""Bytes from one look at the page cache to the next: more than the system reads ahead."""
 PIECE = 4 * MIB
 """Bytes of log from which on the time to read them says something."""
 _WORTH_READING = 8 * MIB
@@ -45,11 +72,19 @@ class Rates:
     """Stretches that were timed here; 0 where the rate was given."""
     disk: float | None = None
     """What the disk gave past the page cache; None where that was not tried."""
+    is_measured: bool = False
+    strain: float = 1.0
+    """How many times as long this machine takes, as busy as it is, as the one measured."""
+
+    @property
+    def batch_seconds(self) -> float:
+        """Return what a broker spends on each batch on the whole."""
+        return min(max(_BATCH * self.strain, BATCH_SECONDS[0]), BATCH_SECONDS[1])
 
     @property
     def basis(self) -> str:
         """Return what they rest on: ``given`` or ``measured``."""
-        return "measured" if self.pieces else "given"
+        return "measured" if self.is_measured else "given"
 
 
 def known(
@@ -61,9 +96,12 @@ def known(
     """
     if given:
         return Rates(given, given, given)
-    if not any(forecast.rates for forecast in forecasts):
+    many = sum(forecast.recovered for forecast in forecasts) >= _MANY
+    if not many and not any(forecast.rates for forecast in forecasts):
         return None
-    return measured(forecasts, of_disk(forecasts) if ask_disk else None)
+    if not ask_disk:
+        return measured(forecasts)
+    return measured(forecasts, of_disk(forecasts), of_pass(forecasts))
 
 
 class Stopwatch:
@@ -91,21 +129,63 @@ class Stopwatch:
         self._since = time.perf_counter() - taken
 
 
-def measured(forecasts: Iterable["PartitionForecast"], disk: float | None = None) -> Rates | None:
+def measured(
+    forecasts: Iterable["PartitionForecast"],
+    disk: float | None = None,
+    through: float | None = None,
+) -> Rates | None:
     """Return the rates at which logs were loaded here; None where too little was read to tell.
 
-    `disk` is what the disk gives past the page cache, in bytes a second.
+    `disk` is what the disk gives past the page cache, and `through` what a pass over a log in the
+    page cache reaches, in bytes a second.
     """
     pieces = sorted(rate for forecast in forecasts for rate in forecast.rates)
-    if not pieces:
+    if not pieces and through is None:
         return None
-    tenth = len(pieces) // 10
     slowest, fastest = BROKER_BYTES_PER_SECOND
+    usual = None if through is None else through * _SHARE
+    tenth = len(pieces) // 10
+    best = pieces[-1 - tenth] if pieces else fastest
+    slow = min(pieces[tenth] if pieces else slowest, disk or math.inf, slowest)
+    fast = max(min(best, fastest), usual or 0, slow)
     # All stretches are equally long: what they take together is the harmonic mean.
-    mean = len(pieces) / math.fsum(1 / rate for rate in pieces)
-    slow = min(pieces[tenth], disk or math.inf, slowest)
-    fast = max(min(pieces[-1 - tenth], fastest), slow)
-    return Rates(slow, min(max(mean, slow), fast), fast, len(pieces), disk)
+    mean = usual or len(pieces) / math.fsum(1 / rate for rate in pieces)
+    return Rates(
+        slow=slow,
+        usual=min(max(mean, slow), fast),
+        fast=fast,
+        pieces=len(pieces),
+        disk=disk,
+        is_measured=True,
+        strain=min(_PASS / through, _MOST_STRAIN) if through else 1.0,
+    )
+
+
+def of_pass(forecasts: Iterable["PartitionForecast"]) -> float | None:
+    """Return the bytes a second of a pass over a log in the page cache; None without one.
+
+    It is of the partition of which most is read at a start, which it was a moment before.
+    """
+    most = sorted(forecasts, key=lambda one: -one.bytes_read)[:_MOST_PARTITIONS]
+    for forecast in most:
+        log = _largest_log(forecast.request.path, 1) if forecast.bytes_read else None
+        with suppress(UnreadableError):
+            size, seconds = (
+                files.time_through_cache(log, _SAMPLE, _SAMPLE_SECONDS) if log else (0, 0)
+            )
+            if size:
+                return size / seconds
+    return None
+
+
+def cold_bytes(logs: Iterable[tuple[Path, int]]) -> int:
+    """Return about how many bytes of logs, given with their sizes, are not in the page cache."""
+    total = 0.0
+    for path, size in logs:
+        if size >= PIECE and not files.is_remote(path):
+            with suppress(UnreadableError):
+                total += size * (1 - files.cached_share(path, size, _LOOK_EACH))
+    return round(total)
 
 
 def of_disk(forecasts: Iterable["PartitionForecast"]) -> float | None:
@@ -128,9 +208,9 @@ def of_disk(forecasts: Iterable["PartitionForecast"]) -> float | None:
     return size / seconds if size >= MIB and seconds else None
 
 
-def _largest_log(directory: Path) -> Path | None:
-    """Return the largest log of a partition; None without one that is worth reading."""
+def _largest_log(directory: Path, least: int = _WORTH_READING) -> Path | None:
+    """Return the largest log of a partition; None without one of `least` bytes."""
     logs = [path for path in directory.glob("*.log") if path.is_file()]
     sizes = {path: files.size_at(path) for path in logs}
     largest = max(sizes, key=lambda path: sizes[path], default=None)
-    return largest if largest and sizes[largest] >= _WORTH_READING else None
+    return largest if largest and sizes[largest] >= least else None

@@ -348,7 +348,7 @@ def test_the_time_is_that_of_the_rate_given_with_that_many_threads(run, scenario
     (one,) = run("plan", "-f", "ndjson", "--read-rate", "1M", home).of_type("duration")
     assert_valid([one])
     assert (one["threads"], one["bytes_per_second"]) == (1, 1 << 20)
-    assert one["seconds"] == pytest.approx(one["bytes"] / (1 << 20), abs=0.001)
+    assert one["seconds"] == pytest.approx(one["bytes"] / (1 << 20), abs=0.05)
     assert one["seconds_low"] <= one["seconds"] <= one["seconds_high"]
     assert (one["rate_from"], one["pieces"], one["disk_bytes_per_second"]) == ("given", 0, None)
     assert one["critical"] == f"{home}/torn.tail-0"

@@ -1,6 +1,7 @@
 """How long a start takes: the range, what it rests on, and which partitions take longest."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,43 @@ def test_no_broker_is_faster_than_one_was_measured_and_the_disk_may_be_the_slow_
     found = rates.measured(loads, disk=50.0 * MIB)
     assert found is not None
     assert (found.slow, found.disk) == (50 * MIB, 50 * MIB)
+
+
+def test_the_time_on_the_whole_is_calibrated_by_a_pass_over_a_log(tmp_path: Path) -> None:
+    (tmp_path / "a-0").mkdir()
+    (tmp_path / "a-0" / "a.log").write_bytes(bytes(3 * MIB + 100))
+    one = load(str(tmp_path / "a-0"), 100, 1, 4096.0 * MIB)
+    through = rates.of_pass([one, load("gone-0", 50)])
+    assert through is not None
+    found = rates.measured([one], through=through)
+    assert found is not None
+    assert found.slow <= found.usual <= found.fast
+    assert found.strain == min(rates._PASS / through, 3)
+    assert rates.of_pass([load("gone-0", 50)]) is None
+    # Half as fast a machine takes twice as long for a batch, and for a segment with its log.
+    quick, slow = (
+        duration([replace(load("a-0", 1, 1_000_000), recovered=10)], 1, known)
+        for known in (replace(found, strain=each) for each in (1.0, 2.0))
+    )
+    of_segments = rates.LOG_SECONDS[1] + 10 * rates.SEGMENT_SECONDS[1]
+    assert slow.seconds - quick.seconds == pytest.approx(2.4 + of_segments)
+
+
+def test_what_is_not_in_the_page_cache_comes_from_the_disk_besides(tmp_path: Path) -> None:
+    cold = replace(load("a-0", 100 * MIB), cold_bytes=50 * MIB)
+    known = Rates(slow=MIB, usual=100 * MIB, fast=100 * MIB, disk=25 * MIB)
+    assert duration([cold], 1, known).seconds == pytest.approx(1 + 5)
+    assert duration([replace(cold, cold_bytes=10**12)], 1, known).seconds == pytest.approx(1 + 10)
+    log = tmp_path / "a.log"
+    log.write_bytes(bytes(5 * MIB))
+    assert rates.cold_bytes([(log, 5 * MIB), (log, 100)]) == 0, "it was just written"
+    assert rates.cold_bytes([(tmp_path / "gone.log", 5 * MIB)]) == 0
+
+
+def test_many_segments_take_long_however_small_they_are() -> None:
+    few, many = (replace(load("a-0", 100), recovered=count) for count in (499, 500))
+    assert rates.known([few], ask_disk=False) is None
+    assert rates.known([many], ask_disk=False) is None, "with no log there is no pass over one"
 
 
 def test_a_rate_that_is_given_is_the_whole_range_and_without_stretches_there_is_none() -> None:
