@@ -1,7 +1,9 @@
 """Asks one broker what no client library asks: offsets of its own replica, led by it or not.
 
-Two requests in their last versions without tagged fields, as ``ListOffsetsRequest.json`` and
-``FetchRequest.json`` have them. A broker answers them for any partition that it hosts.
+Those are two requests in their last versions without tagged fields, as ``ListOffsetsRequest.json``
+and ``FetchRequest.json`` have them. A broker answers them for any partition that it hosts. Two more
+say what a client library does not say: a batch of a producer that was fenced, and the end of a
+transaction as clients of transaction version 2 end theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 
 from broker.install import HarnessError
 
-_LIST_OFFSETS, _FETCH = (2, 5), (1, 11)
+_LIST_OFFSETS, _FETCH, _PRODUCE, _END_TRANSACTION = (2, 5), (1, 11), (0, 3), (26, 5)
 """Request and version."""
 _DEBUGGING_REPLICA = -2
 """``ListOffsetsRequest.DEBUGGING_REPLICA_ID``: the broker need not lead, and tells the log end."""
@@ -47,6 +49,34 @@ def offsets(bootstrap: str, topic: str, partition: int = 0) -> Offsets:
     _, _, error, watermark, stable, log_start = told.take(">iihqqq")
     _fine(error, "fetch")
     return Offsets(log_start, watermark, stable, end, epoch)
+
+
+def produce(bootstrap: str, topic: str, transactional_id: str, batch: bytes) -> None:
+    """Have the leader of partition 0 append a batch of a transaction; no coordinator is asked.
+
+    A broker that verifies transactions with their coordinator refuses it.
+    """
+    records = struct.pack(">ii", 0, len(batch)) + batch
+    body = _text(transactional_id) + struct.pack(">hi", -1, 30_000) + _one_topic(topic, records)
+    told = _Answer(_exchange(bootstrap, _PRODUCE, body))
+    told.take(">i")
+    told.text()
+    _, _, error = told.take(">iih")
+    _fine(error, "produce")
+
+
+def commit_in_version_2(
+    bootstrap: str, transactional_id: str, producer_id: int, producer_epoch: int
+) -> None:
+    """Have the coordinator commit a transaction, and raise the epoch with it (KIP-890).
+
+    It answers once it has decided. What it decides for is the version of the request.
+    """
+    name = transactional_id.encode()
+    body = b"\0" + bytes([len(name) + 1]) + name
+    body += struct.pack(">qh?", producer_id, producer_epoch, True) + b"\0"
+    _, _, error = _Answer(_exchange(bootstrap, _END_TRANSACTION, body)).take(">bih")
+    _fine(error, "end transaction")
 
 
 def _list_offset(bootstrap: str, topic: str, partition: int, timestamp: int) -> tuple[int, int]:

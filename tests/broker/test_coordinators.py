@@ -1,9 +1,11 @@
 """What logtool says of transactions and their coordinator, on brokers that were killed in the midst
-of it, is what the coordinator said while it lived; and what Kafka's tool finds hanging hangs."""
+of it, is what the coordinator said while it lived; what Kafka's tool finds hanging hangs; and what
+logtool says is to be done about it does it."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,11 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from broker import protocol
 from broker.cluster import Cluster
 from broker.conftest import runnable
 from broker.install import KAFKA_4, HarnessError
 from broker.kafka import run_tool
 from broker.topics import Topic
+
+from logtool.formats import record_batch
+from logtool.formats.record import Record, encode
 
 pytestmark = pytest.mark.broker
 
@@ -27,6 +33,8 @@ THERE = Topic("elsewhere", "its leader stands still", replicas=(OTHER,))
 CONFIG = {
     "transaction.state.log.num.partitions": "1",
     "auto.leader.rebalance.enable": "false",
+    # As before 4.0: a leader takes what the coordinator does not know of.
+    "transaction.partition.verification.enable": "false",
     # A coordinator of 4.3.1 waits this long for a leader that stands still, and then notes the
     # transaction as complete although that leader's log has no marker: longer than any test takes.
     "request.timeout.ms": "3600000",
@@ -61,8 +69,19 @@ def described(bootstrap: str, name: str, patience: Path) -> dict[str, str]:
     return row
 
 
-def wait_for_state(cluster: Cluster, name: str, state: str, committed: int) -> None:
-    """Wait until the coordinator's disk says so; if it never does, the error has what it says."""
+def abort(cluster: Cluster, transaction: Object) -> None:
+    """Run the command that logtool printed for a transaction."""
+    script, _, _, *words = shlex.split(str(transaction["abort"]))
+    assert script == "kafka-transactions.sh"
+    tool = "org.apache.kafka.tools.TransactionsCommand"
+    run_tool(KAFKA_4, tool, "--bootstrap-server", cluster.bootstrap(COORDINATOR), *words)
+
+
+def wait_for_state(cluster: Cluster, name: str, state: str, committed: int = 0) -> Object:
+    """Wait until the coordinator's disk says so, and return what it says of the transactional id.
+
+    If it never does, the error has what it says.
+    """
     from broker import workloads
 
     seen: list[Object] = []
@@ -76,6 +95,8 @@ def wait_for_state(cluster: Cluster, name: str, state: str, committed: int) -> N
         workloads.wait_for(there, 120, f"{name} to be in {state}")
     except HarnessError as error:
         raise HarnessError(f"{error}; its coordinator's disk says {seen}") from error
+    (found,) = seen
+    return found
 
 
 @pytest.fixture
@@ -84,6 +105,30 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(runnable(KAFKA_4), tmp_path / "live", [OTHER], CONFIG, own) as made:
         made.start()
         yield made
+
+
+def leave_a_fenced_producers_batch(cluster: Cluster) -> None:
+    """Have a producer write to a partition after another one took its transactional id."""
+    from broker import workloads
+
+    at = cluster.bootstrap(COORDINATOR)
+    first = workloads.transactional(at, "fenced")
+    first.producer.begin_transaction()
+    first.batch(HERE.name, workloads.messages("fenced", 5, workloads.now_ms()))
+    known = wait_for_state(cluster, "fenced", "Ongoing")
+    workloads.transactional(at, "fenced")  # aborts it
+    bumped = wait_for_state(cluster, "fenced", "Empty")
+    assert bumped["producer_id"] == known["producer_id"]
+    assert int(str(bumped["producer_epoch"])) > int(str(known["producer_epoch"]))
+    now = workloads.now_ms()
+    batch = record_batch.encode(
+        encode([Record(offset_delta=0, key=b"too late", value=b"from before")]),
+        base_offset=0, last_offset_delta=0, record_count=1,
+        attributes=record_batch.TRANSACTIONAL, base_timestamp=now, max_timestamp=now,
+        producer_id=int(str(known["producer_id"])),
+        producer_epoch=int(str(known["producer_epoch"])), base_sequence=0,
+    )  # fmt: skip
+    protocol.produce(cluster.bootstrap(OTHER), THERE.name, "fenced", batch)
 
 
 @pytest.fixture
@@ -98,24 +143,29 @@ def told(cluster: Cluster) -> dict[str, dict[str, str]]:
     at = cluster.bootstrap(COORDINATOR)
     workloads.create_topics(at, KAFKA_4, [STATE, HERE, THERE])
     writers = {}
-    for name in ("done", "commits", "aborts", "goes on"):
+    for name in ("done", "commits", "in version 2", "aborts", "goes on"):
         writer = writers[name] = workloads.transactional(at, name.replace(" ", "-"))
         writer.producer.begin_transaction()
         for topic in (HERE, THERE) if name != "aborts" else (THERE,):
             writer.batch(topic.name, workloads.messages(name, 5, workloads.now_ms()))
         if name == "done":
             writer.producer.commit_transaction(30)
-    wait_for_state(cluster, "done", "CompleteCommit", 0)
+    wait_for_state(cluster, "done", "CompleteCommit")
+    leave_a_fenced_producers_batch(cluster)
+    known = wait_for_state(cluster, "in-version-2", "Ongoing")
     cluster.pause(OTHER)
     # Its coordinator answers once it has decided, before the markers are written.
     writers["commits"].producer.commit_transaction(30)
     writers["aborts"].producer.abort_transaction(30)
+    producer = int(str(known["producer_id"])), int(str(known["producer_epoch"]))
+    protocol.commit_in_version_2(at, "in-version-2", *producer)
     names = [name.replace(" ", "-") for name in writers]
     patience = cluster.root / "patience.properties"
     patience.write_text(PATIENCE)
     with ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda name: described(at, name, patience), names))
-    wait_for_state(cluster, "commits", "PrepareCommit", 1)
+    for name in ("commits", "in-version-2"):
+        wait_for_state(cluster, name, "PrepareCommit", 1)
     cluster.pause(COORDINATOR)
     return dict(zip(names, rows, strict=True))
 
@@ -131,7 +181,7 @@ def test_every_state_is_told_as_the_coordinator_told_it(
     found = {str(one["transactional_id"]): one for one in of(objects, "coordinator")}
     assert {name: one["state"] for name, one in found.items()} == {
         "done": "CompleteCommit", "commits": "PrepareCommit", "aborts": "PrepareAbort",
-        "goes-on": "Ongoing",
+        "goes-on": "Ongoing", "in-version-2": "PrepareCommit", "fenced": "Empty",
     }  # fmt: skip
     for name, row in told.items():
         one = found[name]
@@ -147,42 +197,95 @@ def test_every_state_is_told_as_the_coordinator_told_it(
         "done": {},
         "commits": {HERE.name: "committed", THERE.name: "open"},
         "aborts": {THERE.name: "open"},
+        "in-version-2": {HERE.name: "committed", THERE.name: "open"},
         "goes-on": {HERE.name: "open", THERE.name: "open"},
+        "fenced": {},
     }
+    versions = {name: one["transaction_version"] for name, one in found.items()}
+    assert versions["in-version-2"] == 2 > max(versions[name] for name in ("commits", "aborts"))
     open_ones = [one for one in of(objects, "transaction") if one["state"] == "open"]
-    assert len(open_ones) == 4
-    assert all(one["abort"] is None and one["advice"] for one in open_ones)
+    fenced = [one for one in open_ones if one["producer_id"] == found["fenced"]["producer_id"]]
+    listed = [one for one in open_ones if one not in fenced]
+    assert len(listed) == 5
+    assert all(one["abort"] is None and one["advice"] for one in listed)
+    (hangs,) = fenced
+    assert (hangs["topic"], hangs["advice"]) == (THERE.name, None)
+    assert hangs["coordinator"]["relation"] == "not-listed"  # type: ignore[index]
+    status, objects = logtool("--now", later(), *homes)
+    assert status == 1
+    assert [one["code"] for one in of(objects, "finding")] == ["transaction-state/abandoned"]
+    (again,) = (one for one in of(objects, "transaction") if one["state"] == "hanging")
+    assert (again["producer_id"], again["abort"]) == (hangs["producer_id"], hangs["abort"])
+    end_as_they_were_told_to(cluster, hangs)
     hang_without_their_coordinator(cluster)
 
 
-def hang_without_their_coordinator(cluster: Cluster) -> None:
-    """Cut everything from ``__transaction_state``: what is open is left, and nobody ends it."""
+def later() -> int:
+    """Return when a transaction of now is older than any coordinator leaves one."""
     from broker import workloads
 
-    for log in cluster.log_dir(COORDINATOR).glob("__transaction_state-0/*"):
-        if log.suffix in (".log", ".snapshot"):
-            log.unlink()
+    return workloads.now_ms() + 16 * 60_000
+
+
+def end_as_they_were_told_to(cluster: Cluster, hangs: Object) -> None:
+    """Start the brokers, and wait for what waits; what hangs is aborted as logtool says."""
     cluster.start()
-    at = cluster.bootstrap(COORDINATOR)
+    wait_until_it_leads(cluster)
+    with ThreadPoolExecutor(1) as pool:
+        aborted = pool.submit(abort, cluster, hangs)
+        for name in ("commits", "in-version-2"):
+            wait_for_state(cluster, name, "CompleteCommit")
+        wait_for_state(cluster, "aborts", "CompleteAbort")
+        aborted.result()
+    cluster.kill()
+    homes = [cluster.log_dir(node) for node in (COORDINATOR, OTHER)]
+    status, objects = logtool("--all", *homes)
+    assert status == 0
+    ended = of(objects, "transaction")
+    (now_aborted,) = (
+        one for one in ended
+        if all(one[key] == hangs[key] for key in ("topic", "producer_id", "first_offset"))
+    )  # fmt: skip
+    assert now_aborted["state"] == "aborted"
+    (goes_on,) = {one["producer_id"] for one in ended if one["state"] == "open"}
+    assert goes_on != hangs["producer_id"]
+
+
+def wait_until_it_leads(cluster: Cluster) -> None:
+    """Wait until the coordinator knows that the other broker leads again."""
+    from broker import workloads
+
     workloads.wait_for(
         lambda: cluster.leadership(COORDINATOR, [THERE.name])[THERE.name][0] == OTHER,
         60, "the other broker to lead",
     )  # fmt: skip
+
+
+def hang_without_their_coordinator(cluster: Cluster) -> None:
+    """Cut everything from ``__transaction_state``: what is open is left, and nobody ends it."""
+    for log in cluster.log_dir(COORDINATOR).glob("__transaction_state-0/*"):
+        if log.suffix in (".log", ".snapshot"):
+            log.unlink()
+    cluster.start()
+    wait_until_it_leads(cluster)
+    at = cluster.bootstrap(COORDINATOR)
     asked = ("find-hanging", "--max-transaction-timeout", "0", "--topic")
     with ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda topic: transactions(at, *asked, topic.name), (HERE, THERE)))
-    cluster.kill()
     homes = [cluster.log_dir(node) for node in (COORDINATOR, OTHER)]
-    status, objects = logtool("--max-age", "1s", "--now", workloads.now_ms() + 60_000, *homes)
+    status, objects = logtool("--now", later(), *homes)
     assert status == 1
-    hanging = {
-        (one["topic"], str(one["producer_id"]), str(one["first_offset"]))
-        for one in of(objects, "transaction")
-        if one["state"] == "hanging"
-    }
+    ones = [one for one in of(objects, "transaction") if one["state"] == "hanging"]
+    hanging = {(one["topic"], str(one["producer_id"]), str(one["first_offset"])) for one in ones}
     assert hanging == {
         (row["Topic"], row["ProducerId"], row["StartOffset"]) for one in rows for row in one
     }
-    assert len(hanging) == 4
+    assert len(hanging) == 2
     codes = [one["code"] for one in of(objects, "finding")]
-    assert codes == ["transaction-state/abandoned"] * 4
+    assert codes == ["transaction-state/abandoned"] * 2
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: abort(cluster, one), ones))
+    cluster.kill()
+    status, objects = logtool("--now", later(), *homes)
+    assert status == 0
+    assert all(one["open"] == 0 for one in of(objects, "partition"))
