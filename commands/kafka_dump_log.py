@@ -33,7 +33,8 @@ class Decoders:
     transaction_log: Annotated[
         bool,
         typer.Option(
-            "--transaction-log-decoder", help="Take records for those of __transaction_state."
+            "--transaction-log-decoder",
+            help="Take records for those of __transaction_state, in the words of Kafka 4.",
         ),
     ] = False
     cluster_metadata: Annotated[
@@ -131,9 +132,10 @@ def kafka_dump_log(
     """Print what kafka-dump-log.sh of Kafka 4.3 prints, given its command line.
 
     Every line on standard output is the same, but for the reason why a record cannot be decoded,
-    and for passwords and keys, which are left out. Unlike Kafka's tool this one changes no file,
-    goes on behind damage and at the next file, and its exit status says what was wrong. What stands
-    on stderr is said in its own words.
+    and for passwords and keys, which are left out. Tools of Kafka 3.9 and before have other words
+    for the records of __transaction_state, and do not spell out who leads a quorum. Unlike Kafka's
+    tool this one changes no file, goes on behind damage and at the next file, and its exit status
+    says what was wrong. What stands on stderr is said in its own words.
 
     Examples:
       logtool kafka-dump-log --files 00000000000000000000.log --print-data-log

@@ -63,7 +63,7 @@ def of_entry(joined: "JoinedEntry", bootstrap: str, now_ms: int) -> Object:
             {"topic": topic, "partition": number, "state": str(part)}
             for (topic, number), part in joined.parts.items()
         ],
-        "advice": advice_on(entry, now_ms),
+        "advice": advice_on(entry, now_ms, refused=joined.refused),
         "terminate": terminate_command(bootstrap, entry.transactional_id) if ongoing else None,
     }
 

@@ -43,3 +43,36 @@ def other_outcome(transactional_id: str, state: str, marker: str, offset: int) -
         "its partitions do not agree on how it ended"
     )
     return Finding("transaction-state/outcome", text, first_offset=offset, last_offset=offset)
+
+
+def marker_refused(
+    transactional_id: str, state: str, epoch: int, found_epoch: int, first_offset: int
+) -> Finding:
+    """Return what is said of a partition whose leader refuses the marker of a coordinator.
+
+    `first_offset` is that of the producer's open transaction there, -1 where none is open.
+    """
+    is_open = first_offset >= 0
+    pinned = f", where its transaction is open from offset {first_offset}" if is_open else ""
+    text = (
+        f"{transactional_id!r} is in {state} with epoch {epoch}, but its producer has epoch "
+        f"{found_epoch} in this partition{pinned}: the leader refuses the marker, and the "
+        "coordinator never completes it"
+    )
+    return Finding(
+        "transaction-state/marker-refused", text, first_offset=first_offset if is_open else None
+    )
+
+
+def marker_repeated(
+    transactional_id: str, state: str, epoch: int, offset: int, waited_ms: int
+) -> Finding:
+    """Return what is said of a marker that is there and that its coordinator waits for."""
+    text = (
+        f"{transactional_id!r} is in {state} with epoch {epoch}, whose marker stands at offset "
+        f"{offset}; coordinators wrote on for {wording.duration(waited_ms / 1000)} and have not "
+        "completed it"
+    )
+    return Finding(
+        "transaction-state/marker-repeated", text, first_offset=offset, last_offset=offset
+    )

@@ -110,6 +110,8 @@ class Account:
     transactional_id: str | None = None
     entry: Entry | None = None
     """The last one of this id; None where its key is known alone, or nothing."""
+    refused: bool = False
+    """Whether the leader of the partition refuses the marker that is to end it."""
 
 
 @dataclass(slots=True)
@@ -121,6 +123,8 @@ class CoordinatorLog:
     leader_epoch: int = NONE
     """Of its last batch."""
     end_offset: int = 0
+    newest_ms: int = NONE
+    """Largest timestamp in it, by the clocks of the brokers that led it."""
     latest: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
     """Offset and value by key."""
     earlier: dict[int, bytes] = field(default_factory=dict)
@@ -262,6 +266,7 @@ def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile, origin: 
         if len(chunk.table):
             log.leader_epoch = int(chunk.table.leader_epoch[-1])
             log.end_offset = int(chunk.table.last_offset[-1]) + 1
+            log.newest_ms = max(log.newest_ms, int(chunk.table.max_timestamp.max()))
         for item in dump_chunk(origin, file, chunk, chosen, in_blocks=True):
             if isinstance(item, Block):
                 if item.records:

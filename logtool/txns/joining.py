@@ -4,6 +4,14 @@ A transaction that an entry lists ends without anybody's help: the coordinator a
 timeout, or writes the markers that it has decided on, as soon as it runs. Nobody ends one that no
 entry lists. An entry may list a partition that nothing was written to yet, which is legal:
 a partition is added to a transaction before its first record is.
+
+A leader refuses a marker whose epoch is older than that of its producer in the partition, and the
+coordinator then gives up until it is loaded again. From transaction version 2 on the epoch goes up
+with each end, and leaders of 4.2 and later refuse an equal one too, unless nothing is open: then it
+was written before, and only its answer was lost. Builds between the two changes (KAFKA-19446 and
+KAFKA-19999), none of them a release, refuse that one as well.
+Source: ``ProducerAppendInfo.checkProducerEpoch`` (4.0.0 through 4.3.1),
+``TransactionMarkerRequestCompletionHandler``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +24,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import control_record
 from logtool.metadata import image
-from logtool.segment.producer_state import Marker
+from logtool.segment.producer_state import NONE, Marker, Producer
 from logtool.times import rfc3339
 from logtool.txns.coordinator import (
     COMPLETE_COMMIT,
@@ -30,8 +38,10 @@ from logtool.txns.coordinator import (
     TopicNumber,
     read_each,
 )
-from logtool.txns.open_transactions import PartitionTransactions, State, Transaction
+from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, State, Transaction
 
+_VERSION_2 = 2
+"""Transaction version from which on the epoch goes up with each end."""
 _MARKER_EPOCHS_V2 = (0, 1)
 """How far below its entry's epoch that of a marker may be: one that an administrator wrote has the
 epoch of the records."""
@@ -56,6 +66,8 @@ class JoinedEntry:
 
     entry: Entry
     parts: dict[TopicNumber, Part]
+    refused: bool = False
+    """Whether a leader refuses its marker."""
 
     def count(self, part: Part) -> int:
         """Return in how many partitions it stands so."""
@@ -71,6 +83,8 @@ class _Copy:
     open: dict[int, Transaction]
     markers: dict[int, Marker]
     """Of producers that an active entry has."""
+    producers: dict[int, Producer]
+    """The same ones."""
 
 
 @dataclass(slots=True)
@@ -118,7 +132,10 @@ class Joining:
             return audited
         place = audited.topic, audited.partition
         accounted = [
-            self._accounted(one, place) if one.is_open else one for one in audited.transactions
+            self._accounted(one, place, audited.producers.get(one.producer_id))
+            if one.is_open
+            else one
+            for one in audited.transactions
         ]
         accounted.sort(key=lambda one: (not one.is_open, one.is_open and one.state is State.OPEN))
         copy = _Copy(
@@ -129,15 +146,23 @@ class Joining:
                 producer_id: audited.markers[producer_id]
                 for producer_id in self._active_ids & audited.markers.keys()
             },
+            producers={
+                producer_id: audited.producers[producer_id]
+                for producer_id in self._active_ids & audited.producers.keys()
+            },
         )
         known = self._copies.get(place)
         if known is None or known.far < copy.far:
             self._copies[place] = copy
         return replace(audited, transactions=accounted)
 
-    def _accounted(self, one: Transaction, place: TopicNumber) -> Transaction:
+    def _accounted(
+        self, one: Transaction, place: TopicNumber, producer: Producer | None
+    ) -> Transaction:
         account = self._account_of(one.producer_id, place)
         listed = account.relation is Relation.LISTED
+        if listed and _refuses(producer, account.entry):
+            account, listed = replace(account, refused=True), False
         return replace(one, account=account, state=State.OPEN if listed else one.state)
 
     def _account_of(self, producer_id: int, place: TopicNumber) -> Account:
@@ -175,7 +200,12 @@ class Joining:
             for entry in sorted(found, key=lambda entry: entry.transactional_id):
                 parts = {place: self._part(entry, place) for place in sorted(entry.partitions)}
                 if not parts or any(part is not Part.NOT_HERE for part in parts.values()):
-                    yield JoinedEntry(entry, parts)
+                    refused = any(_refuses(self._producer(entry, one), entry) for one in parts)
+                    yield JoinedEntry(entry, parts, refused)
+
+    def _producer(self, entry: Entry, place: TopicNumber) -> Producer | None:
+        copy = self._copies.get(place)
+        return copy.producers.get(entry.producer_id) if copy else None
 
     def _part(self, entry: Entry, place: TopicNumber) -> Part:
         copy = self._copies.get(place)
@@ -201,6 +231,7 @@ class Joining:
         for entry in self._active:
             if entry.is_prepared:
                 yield from self._outcomes(entry)
+                yield from self._unwritten(entry)
 
     def _outcomes(self, entry: Entry) -> Iterator[Finding]:
         """Yield where a marker says other than its entry."""
@@ -215,6 +246,40 @@ class Joining:
                 entry.transactional_id, entry.state, name, marker.offset
             )
             yield finding.placed(copy.path, topic=topic, partition=number)
+
+    def _unwritten(self, entry: Entry) -> Iterator[Finding]:
+        """Yield where its marker is refused, or was written long before and still is to be."""
+        newest = max(log.newest_ms for log in self.logs)
+        waited = 0 if entry.last_update_ms is None else newest - entry.last_update_ms
+        for topic, number in sorted(entry.partitions):
+            producer = self._producer(entry, (topic, number))
+            if producer is None:
+                continue
+            known = entry.transactional_id, entry.state, entry.producer_epoch
+            copy = self._copies[topic, number]
+            marker = copy.markers.get(entry.producer_id)
+            if _refuses(producer, entry):
+                first = producer.transaction_first_offset
+                finding = transaction_state.marker_refused(*known, producer.epoch, first)
+            elif (
+                marker is not None
+                and entry.transaction_version >= _VERSION_2
+                and marker.producer_epoch == entry.producer_epoch
+                and waited > MAX_AGE_MS
+            ):
+                finding = transaction_state.marker_repeated(*known, marker.offset, waited)
+            else:
+                continue
+            yield finding.placed(copy.path, topic=topic, partition=number)
+
+
+def _refuses(producer: Producer | None, entry: Entry | None) -> bool:
+    """Return whether a leader that knows the producer so refuses the marker of an entry."""
+    if producer is None or entry is None or not entry.is_prepared:
+        return False
+    is_open = producer.transaction_first_offset != NONE
+    strict = entry.transaction_version >= _VERSION_2 and is_open
+    return producer.epoch > entry.producer_epoch - strict
 
 
 def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
@@ -244,11 +309,15 @@ def advice(account: Account | None, now_ms: int) -> str | None:
     """Return what becomes of an open transaction by itself; None where nothing does."""
     if account is None or account.relation is not Relation.LISTED or account.entry is None:
         return None
+    if account.refused:
+        return None
     return advice_on(account.entry, now_ms)
 
 
-def advice_on(entry: Entry, now_ms: int) -> str | None:
+def advice_on(entry: Entry, now_ms: int, *, refused: bool = False) -> str | None:
     """Return what its coordinator does about an entry; None where there is nothing to do."""
+    if refused:
+        return "its coordinator cannot end it, for a marker is refused: see the findings"
     if entry.is_prepared:
         ends = "commits" if entry.state == PREPARE_COMMIT else "aborts"
         return f"wait: its coordinator {ends} it as soon as it runs"
@@ -265,9 +334,11 @@ def advice_on(entry: Entry, now_ms: int) -> str | None:
 def _ends(marker: Marker, entry: Entry) -> bool:
     """Return whether a marker is of the transaction of an entry, not of one before."""
     behind = entry.producer_epoch - marker.producer_epoch
-    if entry.transaction_version >= 2 and behind == 0:
+    if entry.transaction_version >= _VERSION_2 and behind == 0:
         return True
-    possible = behind in _MARKER_EPOCHS_V2 if entry.transaction_version >= 2 else behind == 0
+    possible = (
+        behind in _MARKER_EPOCHS_V2 if entry.transaction_version >= _VERSION_2 else behind == 0
+    )
     return possible and entry.started_ms is not None and marker.timestamp >= entry.started_ms
 
 

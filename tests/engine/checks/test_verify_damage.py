@@ -941,6 +941,7 @@ NOT_IN_THE_TABLE = {
     "host/open-files", "host/maps", "host/maps-when-read", "host/producer-memory",
     "transaction-state/abandoned", "transaction-state/damaged", "transaction-state/newer",
     "transaction-state/outcome", "transaction-state/record",
+    "transaction-state/marker-refused", "transaction-state/marker-repeated",
     "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
     "group/unreadable-record", "group/missing-records",
     "batch/header-crc", "batch/type", "log/cannot-recover", "segment/term-order",

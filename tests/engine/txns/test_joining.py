@@ -193,6 +193,57 @@ def test_a_marker_counts_that_is_of_this_transaction(
     assert [code for code in codes(job) if code.endswith("outcome")] == found
 
 
+@pytest.mark.parametrize(
+    ("state", "version", "refused"),
+    [("PrepareCommit", 2, True), ("PrepareCommit", 1, False), ("Ongoing", 2, False)],
+)
+def test_a_marker_with_the_epoch_of_what_is_open_is_refused_in_version_2(
+    coordinated, state, version, refused
+):
+    home = coordinated(
+        entry("a", state, 1009, partitions={"tx.mixed": [0]}, clientTransactionVersion=version)
+    )
+    job = run(home)
+    found = [f for f in job.joining.findings() if f.code == "transaction-state/marker-refused"]
+    assert len(found) == entries(job)["a"].refused == refused
+    (one,) = (one for one in job.found["tx.mixed-0"].open if one.producer_id == 1009)
+    assert one.account.relation is Relation.LISTED
+    assert (one.state is State.HANGING, advice(one.account, LATER) is None) == (refused, refused)
+    if refused:
+        assert "in this partition, where its transaction is open from offset 336" in (
+            found[0].message
+        )
+
+
+@pytest.mark.parametrize(
+    ("epoch", "hours", "code"),
+    [
+        (7, 0, None),
+        (7, 2, "transaction-state/marker-repeated"),
+        (6, 0, "transaction-state/marker-refused"),
+        (8, 2, None),
+    ],
+)
+def test_a_marker_that_is_there_is_told_once_coordinators_went_on_without_it(
+    copy_of, epoch, hours, code
+):
+    home = copy_of("4.3.1/java-clients")
+    producer_id = next(iter(run(home).found["java-tx-0"].markers))
+    one = entry(
+        "a", "PrepareCommit", producer_id, epoch, partitions={"java-tx": [0]},
+        clientTransactionVersion=2,
+        transactionLastUpdateTimestampMs=1_795_224_772_300 - hours * 3_600_000,
+    )  # fmt: skip
+    for number in (0, 1):
+        write(home, *([one] if number == 1 else ()), number=number)
+    job = run(home)
+    found = [f for f in job.joining.findings() if f.topic == "java-tx"]
+    assert [f.code for f in found] == ([code] if code else [])
+    assert entries(job)["a"].refused is (code == "transaction-state/marker-refused")
+    if hours and code:
+        assert "coordinators wrote on for 2 h" in found[0].message
+
+
 def test_a_two_phase_commit_never_times_out(coordinated):
     never = entry("a", "Ongoing", 1009, partitions=OPEN, transactionTimeoutMs=2**31 - 1)
     (one,) = run(coordinated(never)).joining.joined()
