@@ -82,10 +82,9 @@ def txns(
 
     Where a log dir holds partitions of __transaction_state, each open transaction has what its
     coordinator says. One that an entry lists never hangs: the coordinator ends it after its
-    timeout, or as PREPARE says, as soon as it runs, unless a leader refuses its marker. Then come
-    the transactional ids whose transaction is not over, and in how many partitions it is open,
-    committed, aborted, or has left nothing yet, which is legal. A follower's copy of
-    __transaction_state may be behind.
+    timeout, or as PREPARE says, unless a leader refuses the marker. Then come the transactional ids
+    whose transaction is not over, and in how many partitions it is open, committed, aborted, or has
+    left nothing yet, which is legal. A follower's copy of __transaction_state may be behind.
 
     Prints for open transactions that no coordinator is known to end the command that aborts them on
     a broker of Kafka. It loses their records: run it for hanging ones only. A table begins with the

@@ -18,8 +18,8 @@ CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CONSUMER_PROTOCOL = "consumer"
 _MOST_OWNERS = 8
 """Changes of owner that are remembered of each partition."""
-_STABLE = 0
-"""``MemberState.STABLE``, and the same number for members of share and streams groups."""
+_STABLE = {8: 0, 14: 0, 22: 1}
+"""By record: ``MemberState.STABLE`` of the package ``modern``, and another one of ``streams``."""
 _TYPES = {
     2: CLASSIC, 3: CONSUMER, 4: CONSUMER, 5: CONSUMER, 6: CONSUMER, 7: CONSUMER, 8: CONSUMER,
     10: SHARE, 11: SHARE, 12: SHARE, 13: SHARE, 14: SHARE, 15: SHARE, 16: CONSUMER, 17: STREAMS,
@@ -180,7 +180,7 @@ def _replay(group: Membership, kind: int, key: Value, value: Value, offset: int)
         member.regular_expression = value.get("subscribedTopicRegex") or None
     elif kind in _CURRENT_RECORDS:
         member = group.members.setdefault(key["memberId"], Member(key["memberId"]))
-        member.epoch, member.is_reconciled = value["memberEpoch"], value["state"] == _STABLE
+        member.epoch, member.is_reconciled = value["memberEpoch"], value["state"] == _STABLE[kind]
         _own(group, member, frozenset(_partitions(value)), offset)
     elif kind == _TOPOLOGY:
         group.topology_epoch = value["epoch"]

@@ -21,6 +21,17 @@ pytestmark = pytest.mark.broker
 LOGTOOL = Path(sys.executable).parent / "logtool"
 READ = Topic("groups.input", "read by groups of every kind", partitions=2)
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+STREAMS_TOOL = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+SHARE_TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+NEWER = {
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    # Nobody sends heartbeats for the member of the streams group.
+    "group.streams.session.timeout.ms": "3600000",
+    "group.streams.max.session.timeout.ms": "3600000",
+}
 OFFSETS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID")
 
 
@@ -48,10 +59,10 @@ def rows(told: str) -> list[dict[str, str]]:
 
 def write(broker: Broker) -> list[Any]:
     """Leave groups of every kind; return the clients that are to stay as they are."""
-    from broker import workloads
-    from confluent_kafka import TopicPartition
+    from broker import java_clients, streams_group, workloads
+    from confluent_kafka import ShareConsumer, TopicPartition
 
-    workloads.create_topics(broker.bootstrap, broker.version, [READ])
+    workloads.create_topics(broker.bootstrap, broker.version, [READ, java_clients.SHARED])
     writer = workloads.Writer(broker.bootstrap)
     for partition in range(2):
         content = workloads.messages(f"p{partition}", 200, workloads.EPOCH_MS)
@@ -74,11 +85,33 @@ def write(broker: Broker) -> list[Any]:
     left_open.producer.send_offsets_to_transaction(
         [TopicPartition(READ.name, 0, 77)], alone.consumer_group_metadata(), 30
     )
-    return [*clients, alone, left_open]
+    java_clients.share(broker.bootstrap)
+    stays = ShareConsumer({"bootstrap.servers": broker.bootstrap, "group.id": "stays-share"})
+    stays.subscribe([java_clients.SHARED.name])
+    streams_group.join(broker.bootstrap, broker.version, "stays-streams", READ.name)
+    return [*clients, alone, left_open, stays]
 
 
-def tool(broker: Broker, *arguments: str) -> str:
-    return run_tool(broker.version, TOOL, "--bootstrap-server", broker.bootstrap, *arguments)
+def tool(broker: Broker, *arguments: str, name: str = TOOL) -> str:
+    return run_tool(broker.version, name, "--bootstrap-server", broker.bootstrap, *arguments)
+
+
+def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]]:
+    """Return type, state and members of the share and streams groups, once they do not change."""
+    asked = ("--describe", "--all-groups", "--state")
+    deadline = time.monotonic() + 120
+    while True:
+        stays.poll(timeout=0.1)  # a member joins while it is polled
+        told = rows(tool(broker, *asked, name=SHARE_TOOL))
+        if all(row["STATE"] == "Stable" for row in told if row["GROUP"] == "stays-share"):
+            break
+        assert time.monotonic() < deadline, told
+    kinds = {"share": told, "streams": rows(tool(broker, *asked, name=STREAMS_TOOL))}
+    return {
+        row["GROUP"]: (kind, row["STATE"], int(row["#MEMBERS"]))
+        for kind, found in kinds.items()
+        for row in found
+    }
 
 
 def restore(broker: Broker, log_dir: Path, work: Path) -> str:
@@ -111,8 +144,10 @@ def compare_offsets(wanted: list[dict[str, str]], items: list[dict[str, Any]]) -
 def test_groups_are_those_that_the_broker_had(
     broker: Broker, log_dir: Path, tmp_path: Path
 ) -> None:
+    broker.extra_config |= NEWER
     broker.start()
     clients = write(broker)
+    newer = of_newer_kinds(broker, clients[-1])
     restored = restore(broker, log_dir, tmp_path)
     with ThreadPoolExecutor(2) as pool:
         listing = pool.submit(tool, broker, "--list", "--type", "--state")
@@ -121,11 +156,18 @@ def test_groups_are_those_that_the_broker_had(
     broker.kill()
     items = groups(log_dir)
 
-    states = {
-        one["group"]: (one["group_type"], one["state"])
+    found = {
+        one["group"]: (one["group_type"], one["state"], one["members"])
         for one in items
         if one["type"] == "group" and one["state"] != "Dead"
     }
+    assert {name: one for name, one in found.items() if one[0] in ("share", "streams")} == newer
+    assert newer == {
+        "group-share": ("share", "Empty", 0),
+        "stays-share": ("share", "Stable", 1),
+        "stays-streams": ("streams", "Stable", 1),
+    }
+    states = {name: one[:2] for name, one in found.items() if name not in newer}
     wanted = {row["GROUP"]: (row["TYPE"].lower(), row["STATE"]) for row in listed}
     assert states == wanted
     assert states["stays-classic"] == ("classic", "Stable")

@@ -164,6 +164,19 @@ def test_states_of_a_consumer_group(records: list[tuple], state: str) -> None:
     assert members(*records).groups["g"].state == state
 
 
+@pytest.mark.parametrize(("member_state", "state"), [(1, "Stable"), (2, "Reconciling")])
+def test_a_member_of_a_streams_group_has_numbers_of_its_own(member_state: int, state: str) -> None:
+    now = {"memberEpoch": 4, "state": member_state, "activeTasks": []}
+    group = members(
+        (17, {}, {"epoch": 4, "validatedTopologyEpoch": 1}),
+        (19, ONE, {"clientId": "c", "clientHost": "h", "rackId": None}),
+        (20, {}, {"assignmentEpoch": 4}),
+        (22, ONE, now),
+        (23, {}, {"epoch": 1, "subtopologies": []}),
+    ).groups["g"]
+    assert (group.type, group.state) == ("streams", state)
+
+
 def test_owners_are_known_as_of_the_commit() -> None:
     group = members((5, ONE, MEMBER), current(4), (8, ONE, None)).groups["g"]
     assert [group.owner([("T", 0)], at) for at in (1, 2, 3)] == [None, "m", None]
