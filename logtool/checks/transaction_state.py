@@ -57,7 +57,7 @@ def marker_refused(
     text = (
         f"{transactional_id!r} is in {state} with epoch {epoch}, but its producer has epoch "
         f"{found_epoch} in this partition{pinned}: the leader refuses the marker, and the "
-        "coordinator never completes it"
+        "coordinator gives up"
     )
     return Finding(
         "transaction-state/marker-refused", text, first_offset=first_offset if is_open else None
