@@ -40,9 +40,9 @@ LOG_SECONDS = (1e-3, 2e-3, 6e-3)
 """
 FROM_DISK = 0.4
 """The share of what the disk gives past the page cache that a broker gets through it."""
-_SHARE = 0.32
+_SHARE = 0.235
 _BATCH = 2.4e-6
-_PASS = 5900 * MIB
+_PASS = 8000 * MIB
 _SAMPLE = 16 * MIB
 """Bytes of one log that are read once more."""
 _MOST_STRAIN = 3.0
