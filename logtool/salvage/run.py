@@ -11,7 +11,13 @@ from typing import Any
 from logtool.disk import files
 from logtool.disk.log_dir import PathKind, Selection, classify
 from logtool.disk.partition import Partition
-from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
+from logtool.errors import (
+    LogtoolError,
+    RefusedError,
+    UnreadableError,
+    UnwritableError,
+    UsageError,
+)
 from logtool.formats import leader_epoch_checkpoint, names
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading.loaded import Loaded, Outcome, Start
@@ -46,6 +52,15 @@ class Salvage:
     summary: ActionSummary = field(default_factory=ActionSummary)
 
     def __iter__(self) -> Iterator[Object | LogtoolError]:
+        try:
+            yield from self._saved()
+        except UnwritableError as error:
+            if not self.output.path.exists():
+                raise
+            text = f"{self.output.given} is incomplete: remove it, and run this again"
+            raise UnwritableError(error.path, error.reason, text) from error
+
+    def _saved(self) -> Iterator[Object | LogtoolError]:
         found: list[Source] = []
         whole = [] if self.deleted else [path for path in self.paths if of_redpanda.is_one(path)]
         if whole and self.fill_from:
@@ -115,10 +130,14 @@ class Salvage:
         made = of_redpanda.about(listed, parts, saved)
         self.output.note(made)
         yield made
+        about = {"topic": listed.topic, "partition": listed.number}
+        for torn in transactions.torn(parts):
+            obj = {**torn.as_json(), **about}
+            self.output.note(obj)
+            yield obj
         rejects = [part for part in parts if isinstance(part, Reject)]
         for one in rejects:
-            done = self.output.reject(rejected, one)
-            yield {**done, "topic": listed.topic, "partition": listed.number}
+            yield {**self.output.reject(rejected, one), **about}
         self._add(made, to_do=bool(rejects))
 
     def _partition(

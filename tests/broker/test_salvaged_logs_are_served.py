@@ -19,8 +19,9 @@ from pathlib import Path
 import pytest
 from broker.conftest import runnable
 from broker.consuming import consumed
-from broker.install import KAFKA_4
+from broker.install import KAFKA_2, KAFKA_4
 from broker.kafka import Broker
+from broker.zookeeper import ZooKeeper
 from salvage_campaign import WAYS, batches, partitions
 
 pytestmark = pytest.mark.broker
@@ -134,5 +135,41 @@ def test_a_broker_serves_what_was_saved_or_repaired(
     promised |= repaired
     with Broker(version, [log_dir], CONFIG) as broker:
         broker.start()
+        served(broker, promised)
+        broker.stop()
+
+
+def saved_as(folder: Path, home: Path, kind: str) -> None:
+    """Put what was saved of a partition into a log dir, the kind of its messages in its name."""
+    shutil.copytree(folder, home / f"{kind}.{folder.name}")
+
+
+def test_an_old_broker_serves_what_was_saved_of_messages_of_magic_0_and_1(
+    zookeeper: ZooKeeper, copy_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    version = runnable(KAFKA_2)
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    home = tmp_path / "home"
+    home.mkdir()
+    promised: dict[Place, list[int]] = {}
+    for kind in ("magic-0", "magic-1"):
+        log_dir = copy_of(f"{version}/{kind}")
+        sound = damage(log_dir, 7)
+        work = tmp_path / f"work-{kind}"
+        work.mkdir()
+        before = salvage(log_dir, work, set())
+        held(log_dir, sound, before)
+        for (topic, number), offsets in before.items():
+            saved_as(log_dir / f"{topic}-{number}", home, kind)
+            promised[f"{kind}.{topic}", number] = offsets
+    counts = {topic: 1 + max(n for name, n in promised if name == topic) for topic, _ in promised}
+    with Broker(version, [home], CONFIG, zookeeper=zookeeper) as broker:
+        broker.start()
+        # Logs that are there when their topics are made are the logs of these.
+        topics = [NewTopic(topic, count, 1) for topic, count in counts.items()]
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for made in admin.create_topics(topics, operation_timeout=60).values():
+            made.result(60)
         served(broker, promised)
         broker.stop()

@@ -209,6 +209,21 @@ def test_what_cannot_be_done_yet_is_refused(run, rfc):
     assert "it is of Redpanda, which this command does not read" in result.stderr
 
 
+def test_salvage_tells_of_a_transaction_in_redpanda_that_may_have_lost_its_marker(run, tmp_path):
+    parts = [rp.batch(at, b"a", attributes=0x10, producer=(7, 0, at)) for at in range(2)]
+    parts.append(rp.batch(2, b"c"))
+    torn = bytearray(parts[1])
+    torn[-2] ^= 1
+    segment = parts[0] + bytes(torn) + parts[2]
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": segment})
+
+    result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder)
+
+    (told,) = of("transaction", result)
+    assert (told["producer_id"], told["first_offset"], told["lost_from"]) == (7, 0, 1)
+    assert (told["topic"], told["partition"]) == ("orders", 0)
+
+
 def test_salvage_saves_sound_batches_in_segments_of_redpanda(run, tmp_path):
     first, second = rp.log(0, 6), rp.log(19, 4)
     at = rp.positions(first)

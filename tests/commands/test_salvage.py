@@ -167,6 +167,21 @@ def test_an_output_in_use_or_in_a_log_dir_is_refused(run, home, tmp_path):
     assert not (home / "new").exists()
 
 
+def test_an_output_that_cannot_be_made_or_filled_is_told_once(run, home, tmp_path, monkeypatch):
+    result = run("salvage", "--output", tmp_path / "typo" / "saved", home)
+    assert result.status == 4
+    assert result.stderr.count("is no directory; make it first") == 1
+
+    def no_room(fd, data, position):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", no_room)
+    result, saved = salvage(run, home)
+    assert result.status == 4
+    assert "No space left on device" in result.stderr
+    assert f"{saved} is incomplete: remove it, and run this again" in result.stderr
+
+
 def test_what_waits_for_its_deletion_comes_back(run, home, scenario, tmp_path):
     gone = home / ("codec-none-0." + "0" * 32 + "-delete")
     (home / "codec-none-0").rename(gone)
