@@ -19,7 +19,10 @@ from broker.topics import Topic
 pytestmark = pytest.mark.broker
 
 LOGTOOL = Path(sys.executable).parent / "logtool"
-READ = Topic("groups.input", "read by groups of every kind", partitions=2)
+READ = Topic(
+    "groups.input", "read by groups of every kind", partitions=2,
+    config={"retention.ms": "-1"},  # its records are old
+)  # fmt: skip
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 STREAMS_TOOL = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 SHARE_TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
