@@ -148,7 +148,7 @@ cdef void _write_legacy_header(
 @cython.locals(shift=int, raw=uint64_t, byte=uint64_t, last=Py_ssize_t)
 cpdef (int64_t, Py_ssize_t) decode_varint(
     const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t end, int most
-) noexcept
+) noexcept nogil
 
 @cython.locals(position=Py_ssize_t, at=Py_ssize_t, done=Py_ssize_t, length=int64_t, reason=int)
 cpdef (Py_ssize_t, Py_ssize_t, int) decode_records(
@@ -173,4 +173,20 @@ cdef int _decode_record(
 @cython.locals(length=int64_t)
 cdef Py_ssize_t _skip_headers(
     const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int64_t count
+) noexcept nogil
+
+@cython.locals(batches=Py_ssize_t, batch=Py_ssize_t, sound=bint)
+cpdef void judge_records(
+    const unsigned char[::1] data, const int64_t[::1] starts, const int64_t[::1] ends,
+    const int64_t[::1] counts, const int64_t[::1] spans, const int64_t[::1] latest,
+    unsigned char[::1] wrong
 ) noexcept
+
+@cython.locals(
+    position=Py_ssize_t, stop=Py_ssize_t, before=int64_t, highest=int64_t, left=int64_t,
+    length=int64_t, stamp=int64_t, delta=int64_t, _=int
+)
+cdef bint _sound_records(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t count, int64_t span,
+    int64_t latest
+) noexcept nogil

@@ -61,6 +61,50 @@ def decompress(codec: int, data: memoryview, limit: int = DEFAULT_LIMIT) -> memo
         raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
 
 
+def decompress_into(codec: int, data: memoryview, out: memoryview, limit: int) -> int | None:
+    """Decompress into the beginning of `out`; returns the bytes, None where that cannot be.
+
+    It is for many batches one behind the other. None says only that `decompress` must be asked:
+    `out` may be too small, or the stream not of the form that Kafka writes for a small batch. The
+    rest of `out` may be overwritten. FormatError when damaged.
+    """
+    room = min(len(out), limit)
+    try:
+        if codec == SNAPPY:
+            block = _only_snappy_block(data)
+            if block is None or cramjam.snappy.decompress_raw_len(block) > room:
+                return None
+            return int(cramjam.snappy.decompress_raw_into(block, out))
+        if codec == GZIP:
+            member = zlib.decompressobj(wbits=31)
+            piece = member.decompress(data, room + 1)
+            if len(piece) > room or not member.eof or member.unused_data:
+                return None
+            out[: len(piece)] = piece
+            return len(piece)
+        if codec == LZ4:
+            size = int(cramjam.lz4.decompress_into(data[: _lz4_frame_size(data)], out))
+        elif codec == ZSTD:
+            size = int(cramjam.zstd.decompress_into(data, out))
+        else:
+            return None
+    except (cramjam.DecompressionError, zlib.error, struct.error) as error:
+        if _FULL in str(error):
+            return None
+        raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
+    # One that is full to the last byte may be too small.
+    return size if size < room else None
+
+
+def _only_snappy_block(data: memoryview) -> memoryview | None:
+    """Return the block of a stream that has one, as that of a small batch has."""
+    start = _XERIAL_HEADER.size + _LENGTH.size
+    if len(data) <= start or data[:8] != XERIAL_MAGIC:
+        return None
+    (length,) = _LENGTH.unpack_from(data, _XERIAL_HEADER.size)
+    return data[start:] if length == len(data) - start else None
+
+
 def compress(codec: int, data: bytes) -> bytes:
     """Return `data` as Kafka's framing of the codec; never byte-identical to what Kafka wrote."""
     if codec == GZIP:

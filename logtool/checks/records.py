@@ -1,5 +1,6 @@
 """Rules for the records inside the batches: decompress, decode, compare with the header."""
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,86 +21,92 @@ from logtool.formats.record_batch import (
 from logtool.segment.walk import Chunk
 
 _UNPACKED_AT_ONCE = 512 * 1024
-"""Bytes: few enough for a cache, and for memory that an allocator keeps."""
-_MOST_JOINED = 16 * 1024 * 1024
-"""Bytes that one batch may decompress to and still be copied beside others."""
+"""Bytes: few enough for a cache. What one thread decompresses goes into one buffer of this size."""
+_OF_THREAD = threading.local()
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
     """Yield what is wrong inside each batch of the chunk; `limit` bounds decompression, bytes.
 
-    Many batches are decoded at once and judged as columns; only what looks wrong there, and
+    A kernel goes through the records of many batches at once; only what looks wrong there, and
     what cannot be decoded that way, is gone through batch by batch.
     """
     table = chunk.table
-    wrong = np.ones(len(table), np.bool_)
+    wrong: Column = np.ones(len(table), np.uint8)
     held = table.position - chunk.data_position + table.size <= len(chunk.data)
     counted = (table.record_count >= 0) & (table.magic >= MAGIC) & held
-    # One of very many records is gone through slice by slice: as columns they take far more.
-    counted &= table.record_count <= record.MOST_AT_ONCE
     plain = np.flatnonzero(counted & (table.codec == compression.NONE))
     starts = table.position[plain] - chunk.data_position
     wrong[plain] = _suspicious(
         chunk.data, starts + HEADER_SIZE, starts + table.size[plain], table[plain]
     )
     packed = np.flatnonzero(counted & (table.codec > 0) & (table.codec < len(compression.NAMES)))
-    for rows, payloads in _unpacked(chunk, packed, limit):
-        ends = np.cumsum([len(payload) for payload in payloads])
-        starts = np.concatenate(([0], ends[:-1]))
-        wrong[rows] = _suspicious(memoryview(b"".join(payloads)), starts, ends, table[rows])
+    _judge_packed(chunk, packed.tolist(), limit, wrong)
     for row in np.flatnonzero(wrong).tolist():
         yield from _check_batch(chunk, row, limit)
 
 
-def _unpacked(
-    chunk: Chunk, packed: Column, limit: int
-) -> Iterator[tuple[Column, list[memoryview]]]:
-    """Yield (rows, payloads) of the compressed batches that decompress, some MiB at a time."""
+def _judge_packed(chunk: Chunk, packed: list[int], limit: int, wrong: Column) -> None:
+    """Write to `wrong` what `_suspicious` tells of compressed batches; what is damaged stays wrong.
+
+    As many as have room are decompressed one behind the other, and then judged together.
+    """
+    table, room = chunk.table, _room_of_thread()
     rows: list[int] = []
-    payloads: list[memoryview] = []
-    size = 0
-    for row in packed.tolist():
+    ends: list[int] = []
+    end = last = 0
+
+    def judge() -> None:
+        if rows:
+            starts = np.array([0, *ends[:-1]])
+            wrong[rows] = _suspicious(room, starts, np.array(ends), table[np.array(rows)])
+        rows.clear()
+        ends.clear()
+
+    for row, codec in zip(packed, table.codec[packed].tolist(), strict=True):
+        data = chunk.batch(row)[HEADER_SIZE:]
+        if end + last >= len(room):  # nor would the next have room, as far as one can tell
+            judge()
+            end = 0
         try:
-            codec = int(chunk.table.codec[row])
-            some = min(limit, _MOST_JOINED)
-            payload = compression.decompress(codec, chunk.batch(row)[HEADER_SIZE:], some)
+            size = None
+            if end + last < len(room):
+                size = compression.decompress_into(codec, data, room[end:], limit)
+            if size is None:
+                last = _judge_alone(chunk, row, compression.decompress(codec, data, limit), wrong)
+                continue
         except FormatError:
-            continue  # stays wrong, and is told of there
+            continue  # is told of batch by batch
+        end, last = end + size, size
         rows.append(row)
-        payloads.append(payload)
-        size += len(payload)
-        if size >= _UNPACKED_AT_ONCE:
-            yield np.array(rows), payloads
-            rows, payloads, size = [], [], 0
-    if rows:
-        yield np.array(rows), payloads
+        ends.append(end)
+    judge()
+
+
+def _judge_alone(chunk: Chunk, row: int, payload: memoryview, wrong: Column) -> int:
+    """Judge a batch that has no room beside others; returns its bytes without compression."""
+    starts, ends = np.zeros(1, np.int64), np.array([len(payload)])
+    wrong[[row]] = _suspicious(payload, starts, ends, chunk.table[np.array([row])])
+    return len(payload)
+
+
+def _room_of_thread() -> memoryview:
+    """Return a buffer of this thread, into which it decompresses again and again."""
+    try:
+        room: memoryview = _OF_THREAD.room
+    except AttributeError:
+        room = _OF_THREAD.room = memoryview(bytearray(_UNPACKED_AT_ONCE))
+    return room
 
 
 def _suspicious(data: memoryview, starts: Column, ends: Column, table: BatchTable) -> Column:
-    """Return where the payloads ``data[starts:ends]`` may break a rule, a bool for each batch."""
-    count = len(table)
-    if not count:
-        return np.zeros(0, np.bool_)
-    # A count is untrusted: no more records than have room.
-    counts = np.minimum(table.record_count, (ends - starts) // kernels.SMALLEST_RECORD + 1)
-    rows = np.empty((int(counts.sum()), kernels.RECORD_COLUMNS), np.int64)
-    results = np.empty((count, 3), np.int64)
-    total = kernels.decode_batches(data, starts, ends, counts, rows, results)
-    done = results[:, 0]
-    wrong: Column = (results[:, 2] != kernels.DONE) | (done != table.record_count)
-    wrong |= (results[:, 1] != ends) & (done > 0)
-    if not total:
-        return wrong
-    firsts = (np.cumsum(done) - done)[done > 0]
-    owner = np.repeat(np.arange(count), done)
-    delta = rows[:total, 4]
-    before = np.empty_like(delta)
-    before[1:], before[firsts] = delta[:-1], -1
-    wrong[owner[(delta <= before) | (delta > (table.last_offset - table.base_offset)[owner])]] = (
-        True
-    )
-    highest = np.maximum.reduceat(rows[:total, 3], firsts) + table.base_timestamp[done > 0]
-    wrong[done > 0] |= highest != table.max_timestamp[done > 0]
+    """Return where the payloads ``data[starts:ends]`` may break a rule, 1 or 0 for each batch."""
+    wrong = np.empty(len(table), np.uint8)
+    if len(table):
+        spans = table.last_offset - table.base_offset
+        latest = table.max_timestamp - table.base_timestamp
+        counts = np.ascontiguousarray(table.record_count)
+        kernels.judge_records(data, starts, ends, counts, spans, latest, wrong)
     return wrong
 
 

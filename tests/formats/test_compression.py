@@ -2,6 +2,7 @@ import gzip
 import random
 import struct
 import tracemalloc
+from contextlib import suppress
 
 import cramjam
 import pytest
@@ -252,6 +253,35 @@ def test_every_cut_of_a_stream_with_an_end_is_a_format_error(codec):
     for size in range(len(packed)):
         with pytest.raises(FormatError):
             unpacked(codec, packed[:size])
+
+
+def into(codec: int, data: bytes, size: int, limit: int) -> bytes | None:
+    """Decompress into a buffer of `size` bytes."""
+    out = memoryview(bytearray(size))
+    done = compression.decompress_into(codec, memoryview(data), out, limit)
+    return None if done is None else bytes(out[:done])
+
+
+@pytest.mark.parametrize("codec", PACKERS)
+def test_what_is_decompressed_into_a_buffer_is_what_comes_out_otherwise(codec):
+    for data in [compression.compress(codec, TEXT), *broken(compression.compress(codec, TEXT))]:
+        try:
+            expected = unpacked(codec, data, 4 * len(TEXT))
+        except FormatError:
+            with suppress(FormatError):
+                assert into(codec, data, 8 * len(TEXT), 4 * len(TEXT)) is None
+        else:
+            for size in (8 * len(TEXT), len(expected)):
+                assert into(codec, data, size, 4 * len(TEXT)) in (expected, None)
+    assert into(codec, compression.compress(codec, TEXT), 8 * len(TEXT), 4 * len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("codec", PACKERS)
+def test_what_has_no_room_in_a_buffer_or_the_limit_is_left_to_the_other_way(codec):
+    packed = compression.compress(codec, bytes(1000))
+
+    for size, limit in ((0, 2000), (999, 2000), (2000, 999), (2000, 0)):
+        assert into(codec, packed, size, limit) is None
 
 
 magics = st.sampled_from([b"", compression.XERIAL_MAGIC + bytes(8), b"\x04\x22\x4d\x18",

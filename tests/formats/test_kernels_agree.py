@@ -170,6 +170,43 @@ def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)
 
 
+def judge(kernels, data: bytes, count: int, span: int, latest: int) -> int:
+    starts, ends, counts, spans, stamps = np.array([[0], [len(data)], [count], [span], [latest]])
+    wrong = np.full(1, 7, np.uint8)
+    kernels.judge_records(memoryview(data), starts, ends, counts, spans, stamps, wrong)
+    return int(wrong[0])
+
+
+values = st.none() | st.binary(max_size=3) | st.just(bytes(70))
+some_records = st.lists(
+    st.builds(
+        record.Record, st.integers(-1, 4) | st.just(2**31 - 1), st.integers(-(2**63), 2**63 - 1),
+        values, values, st.lists(st.tuples(st.binary(max_size=2), values), max_size=2),
+    ),
+    max_size=4,
+)  # fmt: skip
+
+
+@given(
+    some_records, st.integers(-1, 1), st.sampled_from([-1, 0, 3, 2**31 - 1]), st.booleans(),
+    FLIPS, st.integers(0, 2),
+)  # fmt: skip
+def test_a_batch_is_judged_as_its_columns_are(records, more, span, as_written, flips, behind):
+    data = bytearray(record.encode(records) + bytes(behind))
+    for place, bit in flips if data else ():
+        data[place % len(data)] ^= 1 << bit
+    count = max(len(records) + more, 0)
+    table, damage = record.parse(memoryview(data), count)
+    steps = np.diff(table.offset_delta, prepend=-1)
+    latest = int(table.timestamp_delta.max(initial=-(2**63))) if as_written else 5
+    sound = damage is None and bool((steps > 0).all() and (table.offset_delta <= span).all())
+    if len(table):
+        sound = sound and int(table.timestamp_delta.max()) == latest
+
+    for kernels in (compiled, plain):
+        assert judge(kernels, bytes(data), count, span, latest) == (not sound)
+
+
 @given(st.binary(max_size=12), st.sampled_from([5, 10]))
 def test_they_agree_on_any_varint(data, most):
     got = compiled.decode_varint(memoryview(data), 0, len(data), most)
