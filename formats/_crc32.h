@@ -16,6 +16,10 @@
 #define CRC32_REFLECTED 0xEDB88320u
 /* Bytes of one stream in a block, at most; a block is three of them. */
 #define CRC32C_LANE 2048
+/* How far ahead bytes are asked for, at least: far enough for memory to answer before they are needed.
+ * Bytes behind the end may be asked for, too; that is no access. Three streams at once are more than a
+ * processor foresees by itself: of a mapped file it took half as long again without. */
+#define CRC32C_AHEAD 2048
 
 static uint32_t crc32_table[256];
 static uint32_t crc32c_table[8][256];
@@ -60,11 +64,19 @@ static uint32_t crc32c_sse42(uint32_t crc, const unsigned char *data, size_t siz
         size_t words = size / 24, i;
         uint64_t b = 0, c = 0;
         const unsigned char *second, *third;
+        const char *ahead;
         if (words > CRC32C_LANE / 8)
             words = CRC32C_LANE / 8;
         second = data + 8 * words;
         third = second + 8 * words;
+        ahead = (const char *)data + (24 * words > CRC32C_AHEAD ? 24 * words : CRC32C_AHEAD);
         for (i = 0; i < words; i++) {
+            if (!(i & 7)) {
+                _mm_prefetch(ahead, _MM_HINT_T0);
+                _mm_prefetch(ahead + 64, _MM_HINT_T0);
+                _mm_prefetch(ahead + 128, _MM_HINT_T0);
+                ahead += 192;
+            }
             memcpy(&word, data + 8 * i, 8);
             a = _mm_crc32_u64(a, word);
             memcpy(&word, second + 8 * i, 8);

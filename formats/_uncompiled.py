@@ -1,4 +1,4 @@
-"""The words that ``_kernels.pxd`` and ``_rendering.pxd`` have in C, for plain Python."""
+"""The words that the ``.pxd`` files of the kernels have in C, for plain Python."""
 
 import struct
 import zlib
@@ -105,3 +105,17 @@ def sum64(a: int, b: int) -> int:
 def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last: int) -> None:
     """Copy ``source[first:last]`` into `out` from `at` on."""
     out[at : at + last - first] = source[first:last]
+
+
+def watch_bytes(data: memoryview) -> int:
+    """Return that nothing is watched: Python has no way to go on behind SIGBUS."""
+    return -1
+
+
+def mapped_struck(number: int) -> bool:
+    """Return that bytes of a range cannot be relied on: none is watched."""
+    return True
+
+
+def mapped_unwatch(number: int) -> None:
+    """Do nothing: nothing is watched."""

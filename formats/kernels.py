@@ -1,7 +1,7 @@
 """The hot loops over bytes: batches, records, and what plain batches come to.
 
-`_kernels` has the loops, which are compiled where that can be; this is what others take from it.
-`COMPILED` says whether they are.
+`_kernels` has the loops, which are compiled where that can be; this is what others take from it,
+and from `_mapped`, which guards mapped files that loops run over. `COMPILED` says whether they are.
 """
 
 from logtool.formats._kernels import (
@@ -29,6 +29,7 @@ from logtool.formats._kernels import (
     walk_headers,
     walk_redpanda,
 )
+from logtool.formats._mapped import is_struck, unwatch, watch
 
 __all__ = [
     "BAD_CRC",
@@ -48,10 +49,13 @@ __all__ = [
     "TYPE_COLUMNS",
     "decode_batches",
     "due_entries",
+    "is_struck",
     "judge_records",
     "plain_facts",
     "plain_segment",
+    "unwatch",
     "walk_batches",
     "walk_headers",
     "walk_redpanda",
+    "watch",
 ]

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from logtool.errors import UnreadableError
+from logtool.formats import kernels
 
 if TYPE_CHECKING:
     from logtool.disk import remote
@@ -29,6 +30,10 @@ SMALL_FILE_LIMIT = 64 * 1024 * 1024
 _READ_AT_ONCE = 128 * 1024
 """Bytes of a file that is read before reading ahead makes a difference."""
 _READ_PAST_CACHE = 1024 * 1024
+_LEAST_MAPPED = 512 * 1024
+"""Bytes for which a mapping costs less than a copy."""
+MOST_MAPPED = 8 * 1024 * 1024
+"""Bytes of a file that are mapped at once; they count as memory of the process."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -220,6 +225,40 @@ def time_through_cache(path: Path, most: int, seconds: float) -> tuple[int, floa
     return done, taken
 
 
+class MappedRange:
+    """A stretch of a file, mapped: read without being copied, for kernels alone.
+
+    What the file has lost, or what its disk cannot read, turns into zeros. So whoever has read from
+    `data` asks `whole` afterwards, and where that says no, reads the file itself.
+    """
+
+    def __init__(self, fd: int, position: int, size: int) -> None:
+        """Map ``size`` bytes from `position` on; OSError where that cannot be done."""
+        self._fd = fd
+        first = position // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        self.position, self.end = position, position + size
+        self._map = mmap.mmap(fd, self.end - first, mmap.MAP_SHARED, mmap.PROT_READ, offset=first)
+        self._all = memoryview(self._map)
+        self.data = self._all[position - first :]
+        self._watched = kernels.watch(self._all)
+        if self._watched < 0:
+            self.close()
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    def whole(self) -> bool:
+        """Return whether all that `data` showed so far were bytes of the file."""
+        # Behind its end a file has zeros up to the end of the page, for which there is no signal.
+        return not kernels.is_struck(self._watched) and os.fstat(self._fd).st_size >= self.end
+
+    def close(self) -> None:
+        """Give the stretch up; no view of `data` may be left."""
+        if self._watched >= 0:
+            kernels.unwatch(self._watched)
+        self.data.release()
+        self._all.release()
+        self._map.close()
+
+
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 
@@ -267,6 +306,15 @@ class LogFile:
             done += count
         return done
 
+    def map_range(self, position: int, size: int) -> MappedRange | None:
+        """Return a mapping of `size` bytes, at most `MOST_MAPPED`; None where a copy is better."""
+        if size < _LEAST_MAPPED:
+            return None
+        try:
+            return MappedRange(self._fd, position, min(size, MOST_MAPPED))
+        except (OSError, ValueError):  # such a file system, or the file is shorter by now
+            return None
+
     def read(self, position: int, size: int) -> bytes:
         """Return `size` bytes from byte `position` on, fewer where the file ends."""
         data = bytearray(max(0, min(size, self.size_now() - position)))
@@ -274,7 +322,9 @@ class LogFile:
 
     def forget(self, position: int, size: int) -> None:
         """Tell the system that these bytes will not be read again and need no page cache."""
-        os.posix_fadvise(self._fd, position, size, os.POSIX_FADV_DONTNEED)
+        # What is mapped stays in it; so what was mapped at the time of the last call is told again.
+        first = max(0, position - MOST_MAPPED)
+        os.posix_fadvise(self._fd, first, position - first + size, os.POSIX_FADV_DONTNEED)
 
     def size_now(self) -> int:
         """Return the size at this moment."""
@@ -304,6 +354,9 @@ class _RemoteFile(LogFile):
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         return self._window.read_into(buffer, position)
+
+    def map_range(self, position: int, size: int) -> None:
+        return None
 
     def read(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._window.size - position)))

@@ -49,6 +49,9 @@ class Refined(Patient):
         self._got: dict[int, bytes] = {}
         """What the disk gave of sectors that it was asked for, by position."""
 
+    def map_range(self, position: int, size: int) -> None:
+        """Map nothing: what is read comes from two files."""
+
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from `position`; return the number of bytes that there were."""
         count = self._earlier.read_into(buffer, position)

@@ -1,6 +1,6 @@
 """A log on a disk that fails: what cannot be read is skipped sector by sector, and noted."""
 
-from logtool.disk.files import LogFile
+from logtool.disk.files import LogFile, MappedRange
 from logtool.errors import UnreadableError
 
 SECTOR = 4096
@@ -30,6 +30,10 @@ class Patient:
             return self._log.read_into(buffer, position)
         except UnreadableError:
             return self._by_sectors(buffer, position)
+
+    def map_range(self, position: int, size: int) -> MappedRange | None:
+        """Return a mapping; where a sector of it cannot be read, the scan reads and notes it."""
+        return self._log.map_range(position, size)
 
     def _by_sectors(self, buffer: memoryview, position: int) -> int:
         done = 0

@@ -7,7 +7,7 @@ much would be lost.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from logtool.segment.damage import Damage, Reason, reason_of
 from logtool.segment.forms import form_of
 from logtool.segment.resync import WIDEST_WINDOW, Offsets
 
+if TYPE_CHECKING:
+    from logtool.disk.files import MappedRange
+
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
 MOST_ROWS = 8200
@@ -44,6 +47,7 @@ SEARCH_BUDGET = 256 * 1024 * 1024
 spent, damage that does not end where its size field says reaches to the end of the file."""
 
 _LARGEST_OFFSET = 2**63 - 1
+_NOTHING = memoryview(b"")
 _COLUMNS = [field.name for field in fields(BatchTable)]
 _ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
 
@@ -51,7 +55,8 @@ _ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
 class Source(Protocol):
     """What a scan reads from; `logtool.disk.files.LogFile` is one.
 
-    One that has a `term` is a segment of Redpanda, with batches in its form.
+    One that has a `term` is a segment of Redpanda, with batches in its form. One that has
+    `map_range` can be read without being copied; see `logtool.disk.files.MappedRange`.
     """
 
     size: int
@@ -149,18 +154,36 @@ class _Scanner:
         self._facts = np.empty(kernels.FACTS, np.int64)
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
+        # Only a kernel reads what is mapped, and one that writes nothing there.
+        maps = not payload and not self._form.reserves
+        self._map = getattr(source, "map_range", None) if maps else None
+        self._mapped: MappedRange | None = None
 
     def run(self, position: int) -> Iterator[Chunk]:
+        try:
+            yield from self._chunks(position)
+        finally:
+            self._unmap()
+
+    def _chunks(self, position: int) -> Iterator[Chunk]:
         stub = self._form.longest_stub
         need = stub + 1
         while position < self.end:
-            data = self.ahead(position, need)
+            if self._map_from(position, need):
+                walked = self._walk_mapped(position)
+                if walked is None:
+                    continue
+                stop, why, seen = walked
+                data = _NOTHING
+            else:
+                data = self.ahead(position, need)
+                stop, why = self._walk(data, position)
+                seen = len(data)
             need = stub + 1
-            stop, why = self._walk(data, position)
             if self._count and (self._payload or why != kernels.MORE):
                 yield self._chunk(data, position)
             position += stop
-            unseen = len(data) - stop <= stub < self.end - position
+            unseen = seen - stop <= stub < self.end - position
             if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
             size = self._form.entry_size(self.read(position, self._form.head))
@@ -206,7 +229,7 @@ class _Scanner:
                 )
             position += damage.length
         if self._count:
-            yield self._chunk(memoryview(b""), position)
+            yield self._chunk(_NOTHING, position)
 
     def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
         """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
@@ -226,6 +249,49 @@ class _Scanner:
                 (first + row, error) for row, error in fill_control(table, data, position)
             ]
         return stop, why
+
+    def _walk_mapped(self, position: int) -> tuple[int, int, int] | None:
+        """Walk over what is mapped from `position` on; returns where, why and before what it ended.
+
+        None where the file has changed or cannot be read: nothing was added, and from now on it is
+        copied and not mapped.
+        """
+        mapped = self._mapped
+        assert mapped
+        first, errors = self._count, len(self._control_errors)
+        with mapped.data[position - mapped.position :] as data:
+            stop, why = self._walk(data, position)
+            seen = len(data)
+        if mapped.whole():
+            if position + stop >= self.end:
+                self._unmap()
+            return stop, why, seen
+        self._unmap()
+        self._map = None
+        self._count = first
+        del self._control_errors[errors:]
+        return None
+
+    def _map_from(self, position: int, need: int) -> bool:
+        """Return whether `need` bytes from `position` on are mapped, fewer at the end."""
+        if self._map is None:
+            return False
+        need = min(need, self.end - position)
+        mapped = self._mapped
+        if mapped and mapped.position <= position and position + need <= mapped.end:
+            return True
+        self._unmap()
+        mapped = self._map(position, self.end - position)
+        if mapped and mapped.end - position < need:
+            mapped.close()
+            return False
+        self._mapped = mapped
+        return mapped is not None
+
+    def _unmap(self) -> None:
+        if self._mapped:
+            self._mapped.close()
+            self._mapped = None
 
     def ahead(self, position: int, need: int) -> memoryview:
         """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""

@@ -1,0 +1,212 @@
+"""Scans over mapped files give what scans by copies give, also of files that change meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from damage import cut, flip, zero
+
+from logtool.disk import files
+from logtool.disk.files import LogFile, MappedRange
+from logtool.formats import kernels, record, record_batch
+from logtool.segment.walk import scan
+
+PAGE = 4096
+BASE = 1000
+MANY = [
+    record_batch.encode(
+        record.encode([record.Record(0, 0, b"key", bytes([i]) * (370 * i % 1500))]),
+        base_offset=BASE + i, last_offset_delta=0, record_count=1, max_timestamp=1,
+    )
+    for i in range(40)
+]  # fmt: skip
+DATA = b"".join(MANY)
+
+needs_guard = pytest.mark.skipif(
+    not kernels.COMPILED, reason="the kernels run as plain Python, which maps nothing"
+)
+
+
+class Copied(LogFile):
+    """A file of which nothing is mapped."""
+
+    def map_range(self, position: int, size: int) -> None:
+        pass
+
+
+class Counting(LogFile):
+    """A file that counts its mappings, and lets something happen behind each."""
+
+    maps = 0
+    then: Callable[[], object] = staticmethod(lambda: None)
+
+    def map_range(self, position: int, size: int) -> MappedRange | None:
+        found = super().map_range(position, size)
+        self.maps += found is not None
+        self.then()
+        return found
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Map files of any size, a page or two at once."""
+    monkeypatch.setattr(files, "_LEAST_MAPPED", 1)
+    monkeypatch.setattr(files, "MOST_MAPPED", 2 * PAGE)
+
+
+def said(file: LogFile) -> list[object]:
+    """Return the columns of all batches, and the damage, that a scan finds."""
+    tables, damages, errors = [], [], []
+    for chunk in scan(file, base_offset=BASE, payload=False):
+        assert not len(chunk.data) or len(chunk.table) == 1
+        tables.append(chunk.table)
+        damages.append(chunk.damage)
+        errors += [(row, str(error)) for row, error in chunk.control_errors]
+    columns = [
+        [value for table in tables for value in getattr(table, field.name).tolist()]
+        for field in fields(tables[0])
+    ] if tables else []  # fmt: skip
+    return [columns, [damage for damage in damages if damage], errors]
+
+
+def both(path: Path) -> list[object]:
+    """Return what both ways say, which must be the same, and be said of a mapping."""
+    with Copied(path) as file:
+        copied = said(file)
+    with Counting(path) as file:
+        assert said(file) == copied
+        assert file.maps or not path.stat().st_size
+    return copied
+
+
+@needs_guard
+@pytest.mark.parametrize("name", ["4.3.1/clean", "2.8.2/magic-0", "2.8.2/magic-1"])
+def test_logs_of_real_brokers(name: str, scenario: Callable[[str], Path]) -> None:
+    """Among them transactions, compressed batches and wrappers of magic 0 and 1."""
+    logs = [path for path in scenario(name).rglob("*.log") if path.stem.isdigit()]
+    assert sum(len(both(path)[0]) for path in logs) > 0
+
+
+@needs_guard
+@pytest.mark.parametrize("most", [PAGE, 2 * PAGE, 16 * PAGE])
+def test_damage_anywhere(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_MAPPED", most)
+    path = tmp_path / "0.log"
+    for at in range(0, len(DATA) - 300, 997):
+        for damaged in (flip(DATA, at), cut(DATA, at), zero(DATA, at, 300)):
+            path.write_bytes(damaged)
+            both(path)
+
+
+@needs_guard
+@pytest.mark.parametrize("left", [0, 1, 100, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE + 50])
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_a_file_that_is_cut_under_its_mapping(left: int, when: int, tmp_path: Path) -> None:
+    """The pages that are gone raise SIGBUS; those behind its end within a page are zeros."""
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA)
+    with Counting(path) as file:
+        file.then = lambda: os.truncate(path, left) if file.maps == when else None
+        columns, damages, errors = said(file)
+    position, size = columns[:2] if columns else ([], [])
+    # What had been walked before is told, and nothing that was never there.
+    known = [sum(map(len, MANY[:i])) for i in range(len(MANY))]
+    assert position == known[: len(position)]
+    assert not errors
+    assert all(damage.reason.name == "INCOMPLETE" for damage in damages), damages
+    ends = [*(a + b for a, b in zip(position, size, strict=True)), 0]
+    assert max(ends) >= min(left, known[0])
+    if when == 1:
+        assert max(ends) <= left
+        with Copied(path) as shorter:
+            assert [columns, damages] == said(shorter)[:2]
+
+
+@needs_guard
+def test_a_file_that_grows_is_read_as_far_as_it_was_opened(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA)
+    with Copied(path) as file:
+        expected = said(file)
+    with Counting(path) as file:
+        file.then = lambda: path.write_bytes(DATA + DATA)
+        assert said(file) == expected
+
+
+@needs_guard
+def test_what_was_mapped_is_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA * 3)
+    for stop_early in (True, False):
+        with LogFile(path) as file:
+            for _ in scan(file, base_offset=BASE, payload=False):
+                if stop_early:
+                    break
+        assert str(path) not in Path("/proc/self/maps").read_text()
+
+
+def test_ranges_that_cannot_be_watched_are_not_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA)
+    with Copied(path) as file:
+        expected = said(file)
+    monkeypatch.setattr(kernels, "watch", lambda data: -1)
+    with Counting(path) as file:
+        assert said(file) == expected
+        assert not file.maps
+
+
+@needs_guard
+def test_more_ranges_than_can_be_watched(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA)
+    with LogFile(path) as file:
+        held = [file.map_range(0, PAGE) for _ in range(300)]
+        assert None in held
+        got = [one for one in held if one]
+        assert len(got) > 200
+        assert all(one.whole() for one in got)
+        for one in got:
+            one.close()
+        again = file.map_range(0, PAGE)
+        assert again
+        again.close()
+
+
+SIGNALLED = """
+import os, signal, sys, mmap
+from pathlib import Path
+from logtool.disk import files
+files._LEAST_MAPPED = 1
+path = Path(sys.argv[1])
+with files.LogFile(path) as file:
+    mapped = file.map_range(0, 4096)
+    assert mapped
+    if sys.argv[2] == "sent":
+        os.kill(os.getpid(), signal.SIGBUS)
+    else:
+        with path.open("r+b") as other:
+            mine = mmap.mmap(other.fileno(), 8192)
+            other.truncate(0)
+            mine[5000]
+print("still here")
+"""
+
+
+@needs_guard
+@pytest.mark.parametrize("way", ["sent", "raised"])
+def test_a_signal_that_is_not_for_a_watched_range_goes_on(way: str, tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA)
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, str(path), way], stdout=subprocess.PIPE, check=False
+    )
+    assert done.returncode == -signal.SIGBUS
+    assert not done.stdout
