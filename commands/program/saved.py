@@ -49,9 +49,10 @@ class Saved:
 
         settings, summary = self.printing.settings(), ActionSummary()
         given = self.inputs.resolved()
-        if given.flavour and (self.records is not None or self.damaged):
-            text = "--records and --decode-damaged are for logs of Kafka; PATH is of Redpanda"
-            raise UsageError(text)
+        if given.flavour and (self.retry or self.records is not None or self.damaged):
+            raise UsageError(
+                "--retry, --records and --decode-damaged are for logs of Kafka; PATH is of Redpanda"
+            )
         report = Report(settings=settings, view=salvage.make(), summary=summary, inputs=given)
         job = Salvage(
             paths=given.paths,

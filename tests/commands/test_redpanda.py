@@ -254,7 +254,8 @@ def test_salvage_saves_sound_batches_in_segments_of_redpanda(run, tmp_path):
     assert set(codes) == {"segment/missing"}
     (start,) = of("partition", run("plan", "-f", "ndjson", saved))
     assert (start["lost_records"], start["log_end_offset"]) == (0, 39)
-    for words in (["--fill-from", folder], ["--records", "ndjson"], ["--decode-damaged"]):
+    refused = ["--fill-from", folder], ["--retry", tmp_path / "saved"], ["--records", "ndjson"]
+    for words in (*refused, ["--decode-damaged"]):
         assert run("salvage", *words, "--output", tmp_path / "more", folder).status == 2
     assert run("salvage", "--output", folder / "x", folder).status == 5
 
