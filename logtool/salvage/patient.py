@@ -1,7 +1,12 @@
 """A log on a disk that fails: what cannot be read is skipped sector by sector, and noted."""
 
-from logtool.disk.files import LogFile, MappedRange
+from typing import TYPE_CHECKING
+
+from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from logtool.disk.mapped import MappedRange
 
 SECTOR = 4096
 """Bytes of what is given up at once; a disk fails in sectors of 512 or 4,096."""
@@ -31,7 +36,7 @@ class Patient:
         except UnreadableError:
             return self._by_sectors(buffer, position)
 
-    def map_range(self, position: int, size: int) -> MappedRange | None:
+    def map_range(self, position: int, size: int) -> "MappedRange | None":
         """Return a mapping; where a sector of it cannot be read, the scan reads and notes it."""
         return self._log.map_range(position, size)
 

@@ -33,7 +33,7 @@ from logtool.segment.forms import form_of
 from logtool.segment.resync import WIDEST_WINDOW, Offsets
 
 if TYPE_CHECKING:
-    from logtool.disk.files import MappedRange
+    from logtool.disk.mapped import MappedRange
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -56,7 +56,7 @@ class Source(Protocol):
     """What a scan reads from; `logtool.disk.files.LogFile` is one.
 
     One that has a `term` is a segment of Redpanda, with batches in its form. One that has
-    `map_range` can be read without being copied; see `logtool.disk.files.MappedRange`.
+    `map_range` can be read without being copied; see `logtool.disk.mapped.MappedRange`.
     """
 
     size: int

@@ -12,7 +12,8 @@ import pytest
 from damage import cut, flip, zero
 
 from logtool.disk import files
-from logtool.disk.files import LogFile, MappedRange
+from logtool.disk.files import LogFile
+from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable
 from logtool.segment.damage import Damage

@@ -1,0 +1,41 @@
+"""A stretch of a file as memory, which is read without being copied."""
+
+import errno
+import mmap
+import os
+
+from logtool.formats import kernels
+
+
+class MappedRange:
+    """A stretch of a file, mapped: read without being copied, for kernels alone.
+
+    What the file has lost, or what its disk cannot read, turns into zeros. So whoever has read from
+    `data` asks `whole` afterwards, and where that says no, reads the file itself.
+    """
+
+    def __init__(self, fd: int, position: int, size: int) -> None:
+        """Map ``size`` bytes from `position` on; OSError where that cannot be done."""
+        self._fd = fd
+        first = position // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        self.position, self.end = position, position + size
+        self._map = mmap.mmap(fd, self.end - first, mmap.MAP_SHARED, mmap.PROT_READ, offset=first)
+        self._all = memoryview(self._map)
+        self.data = self._all[position - first :]
+        self._watched = kernels.watch(self._all)
+        if self._watched < 0:
+            self.close()
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    def whole(self) -> bool:
+        """Return whether all that `data` showed so far were bytes of the file."""
+        # Behind its end a file has zeros up to the end of the page, for which there is no signal.
+        return not kernels.is_struck(self._watched) and os.fstat(self._fd).st_size >= self.end
+
+    def close(self) -> None:
+        """Give the stretch up; no view of `data` may be left."""
+        if self._watched >= 0:
+            kernels.unwatch(self._watched)
+        self.data.release()
+        self._all.release()
+        self._map.close()
