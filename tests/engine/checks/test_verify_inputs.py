@@ -181,7 +181,7 @@ def as_nobody(home: Path, *names: str) -> dict:
     """Return what verify says of paths in `home` when it has no special rights."""
     program = f"""
 import json, os, pathlib, sys
-import crc32c, javaproperties, psutil
+import crc32c, javaproperties, psutil, logtool.disk.mapped
 from logtool.errors import UnreadableError
 from logtool.findings import catalogue
 from logtool.verify import Level, Verification
