@@ -16,7 +16,8 @@ NOBODY = 65534
 # What is loaded late is loaded before: the interpreter may lie where only root may read.
 _AS_NOBODY = f"""
 import os, sys
-import crc32c, csv, importlib.resources, javaproperties, tabulate, concurrent.futures, logtool.disk.mapped
+import crc32c, csv, importlib.resources, javaproperties, tabulate, concurrent.futures
+import logtool.disk.mapped
 from logtool import cli, rebuild
 from logtool.doctor import telling
 from logtool.commands import doctor
