@@ -52,8 +52,9 @@ def may_delete(
     here must be there at its offset with its value, or a later one of the key. If the last one
     deletes the key, it is enough that the key is gone below the offset that cleaner-offset-
     checkpoint has. Aborted transactions count for nothing. Records without a key, open transactions
-    and batches that cannot be read are not proven, and nothing is that a topic got which the
-    metadata log in one of the log dirs calls compacted no more. The logs are read a second time.
+    and batches that cannot be read are not proven. Unless the metadata log in one of the log dirs
+    says that the topic is compacted today, only what lies below the offset in cleaner-offset-
+    checkpoint is judged so: give that log dir, too. The logs are read a second time.
 
     With the answer yes it prints which copy holds which offsets, and the SHA-256 of the batches
     (base offset, last offset, leader epoch, CRC and size of each as big-endian int64). It speaks of

@@ -185,7 +185,8 @@ def prove(own: Source, missing: Column, others: Sequence[Source], run: Run) -> A
 def _compacted(other: Source) -> tuple[Judgement, int | None]:
     """Return whether a copy was compacted, and the offset below which alone that counts.
 
-    There is one where the topic is not compacted any more: what came since must all be there.
+    There is one where nothing says that the topic is compacted today: what came since the cleaner
+    was last there must all be held.
     """
     copy, table = other.copy, other.copy.batches
     modern = table.magic >= MAGIC
@@ -201,7 +202,7 @@ def _compacted(other: Source) -> tuple[Judgement, int | None]:
     cleaning = Cleaning(copy.topic, copy.cleaner_offset)
     cleaning = cleaning.with_policy(other.settings, copy.topic_id)
     judged = cleaning.judge(traces)
-    today = cleaning.by_policy is not False or cleaning.is_always_compacted
+    today = cleaning.by_policy is True or cleaning.is_always_compacted
     return judged, None if today else copy.cleaner_offset or 0
 
 
@@ -212,7 +213,10 @@ def _unfit(own: Source, other: Source, limit: int | None) -> str | None:
     if own.copy.real_damages:
         return "as this copy is damaged, the last record of a key is not known"
     if limit == 0:
-        return "since its cleanup.policy is not compact today, it is not known up to where"
+        return (
+            "no metadata log among the log dirs says that its topic is compacted today, and no "
+            "cleaner-offset-checkpoint up to where it was"
+        )
     at = compare(own.copy, other.copy).diverges_at
     return None if at is None else f"diverges at offset {at}"
 
@@ -314,8 +318,8 @@ class _Proof:
         lost = self._lost()
         at = np.sort(keys.last[: keys.count][lost])
         texts = {
-            Why.TODAY: f"its topic is not compacted today, and {paths} was below offset "
-            f"{self._limit} only",
+            Why.TODAY: "its topic is not known to be compacted today, and the cleaner came in "
+            f"{paths} up to offset {self._limit} only",
             Why.MARKER: f"without this marker a transaction stays open in {paths}",
             Why.OPEN: "belongs to a transaction that has no marker in this copy",
             Why.NO_KEY: "holds records without a key, which no other can replace",

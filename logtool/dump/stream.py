@@ -108,7 +108,6 @@ class Dump:
         return [item for item in self._inputs if item.name.kind in LOG_KINDS]
 
     def _all(self) -> Iterator[Object | Block | UnreadableError]:
-        _import_for(self.kinds(), decode=self.chosen.decode and self.chosen.records)
         yield from self._unreadable
         self.summary.partitions = len({i.path.parent for i in self._inputs if i.topic is not None})
         for item in self._inputs:
@@ -232,20 +231,6 @@ class Dump:
 def _is_cut(damage: Damage) -> bool:
     """Return whether damage is no more than a batch of which the end was not read."""
     return damage.reason is Reason.INCOMPLETE and not damage.resynchronised
-
-
-def _import_for(kinds: Sequence[FileKind], *, decode: bool) -> None:
-    """Import what files of these kinds need, and no more: most dumps are of logs alone.
-
-    That is done before anything is printed: Python may lose a signal that comes amid an import.
-    """
-    small = set(kinds).difference(LOG_KINDS, REDPANDA_KINDS, names.INDEX_KINDS)
-    if small:
-        from logtool.dump import small_files  # noqa: F401
-    if not set(kinds).isdisjoint(names.INDEX_KINDS):
-        from logtool.dump import entries  # noqa: F401
-    if decode:
-        from logtool.dump import decoding  # noqa: F401
 
 
 def _topic(item: Input) -> str | None:

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,11 @@ def size(homes: tuple[Path, ...], topic: Topic) -> int:
     return sum(path.stat().st_size for home in homes for path in home.glob(f"{topic.name}-0/*.log"))
 
 
+def _is_level(homes: tuple[Path, ...], topic: Topic) -> bool:
+    """Return whether the third log dir, that of node 2, has as much of a topic as node 1."""
+    return size(homes[:2], topic) == size(homes[2:], topic)
+
+
 def part_ways(first: Broker, second: Broker, homes: tuple[Path, Path, Path], work: Path) -> Records:
     """Leave a copy unfinished, and strays; both brokers are stopped in the end."""
     from confluent_kafka.admin import AdminClient, ResourceType
@@ -183,7 +189,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         written = write(first.bootstrap)
         for topic in (SHARED, KEYED, GONE):
             workloads.wait_for(
-                lambda topic=topic: size(homes[:2], topic) == size(homes[2:], topic),  # type: ignore[misc]
+                partial(_is_level, homes, topic),
                 60,
                 f"node 2 to have all of {topic.name}",
             )

@@ -378,7 +378,7 @@ def test_a_compacted_topic_is_shown_with_what_was_replaced(run, tmp_path):
     cleaned.write_text("0\n1\norders 0 2\n")
     result = run("may-delete", path, "--among", other)
     assert result.status == 1
-    assert "only here: offset 2, 1 batch: has the last record of 1 key" in result.stdout
+    assert "only here: offset 2, 1 batch: its topic is not known to be compacted" in result.stdout
 
 
 def test_what_came_after_a_topic_was_compacted_must_all_be_there(run, brokers):
@@ -395,5 +395,8 @@ def test_what_came_after_a_topic_was_compacted_must_all_be_there(run, brokers):
     assert [
         (one["first_offset"], one["last_offset"]) for one in only_proof(result)["only_here"]
     ] == [(3, 4)]
-    assert "not compacted today" in only_proof(result)["only_here"][0]["reason"]
-    assert asked(run, path, third).status == 0  # no metadata log says what it is today
+    assert "not known to be compacted today" in only_proof(result)["only_here"][0]["reason"]
+    # Whoever says less, here nothing of the policy, gets no better answer.
+    unsaid = asked(run, path, third)
+    assert unsaid.status == 1
+    assert only_proof(unsaid)["only_here"] == only_proof(result)["only_here"]
