@@ -113,6 +113,44 @@ def kvstore(data: Path, *batches: bytes, shard: int = 0) -> Path:
     return folder
 
 
+def records(*pairs: tuple[bytes, bytes | None]) -> bytes:
+    """Return a body with a record for each key and value."""
+    return b"".join(a_record(delta, value or b"", key) for delta, (key, value) in enumerate(pairs))
+
+
+def commit(group: bytes, topic: bytes, number: int, offset: int) -> tuple[bytes, bytes]:
+    """Return the record by which a group commits an offset, in Kafka's form."""
+    named = b"".join(struct.pack(">h", len(name)) + name for name in (group, topic))
+    value = struct.pack(">hqihq", 3, offset, -1, 0, START)
+    return struct.pack(">h", 1) + named + struct.pack(">i", number), value
+
+
+def prepared(
+    base: int, producer: int, group: bytes, *offsets: tuple[bytes, int, int, bytes | None]
+) -> bytes:
+    """Return the batch in which a group commits (topic, partition, offset, metadata) for later."""
+    value = (
+        struct.pack("<bi", 0, len(group))
+        + group
+        + struct.pack("<qhqi", producer, 0, 5, len(offsets))
+    )
+    for topic, number, offset, metadata in offsets:
+        value += struct.pack("<i", len(topic)) + topic + struct.pack("<iqi", number, offset, -1)
+        value += b"\0" if metadata is None else struct.pack("<bi", 1, len(metadata)) + metadata
+    return of_transaction(base, producer, 14, value)
+
+
+def ended(base: int, producer: int, group: bytes, *, commits: bool) -> bytes:
+    """Return the batch that ends a transaction of a group."""
+    value = struct.pack("<bi", 0, len(group)) + group
+    return of_transaction(base, producer, 15 if commits else 16, value)
+
+
+def of_transaction(base: int, producer: int, kind: int, value: bytes) -> bytes:
+    body = a_record(0, value, struct.pack("<bq", kind, producer))
+    return batch(base, kind=kind, attributes=0x20, producer=(producer, 0, -1), body=body, count=1)
+
+
 def data_dir(root: Path, segments: dict[str, bytes], topic: str = "orders") -> Path:
     """Write a data directory with one partition; returns the folder of the partition."""
     folder = root / "data" / "kafka" / topic / "0_22"

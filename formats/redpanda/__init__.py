@@ -2,11 +2,11 @@
 
 `names`              what a file or folder is
 `record_batch`       the header, its two CRCs, the types of batches, and Kafka's form of a batch
-`segment`            batches one behind the other, the zeros behind them, and what is damaged
 `ghost_batch`        the batches that stand for a gap while a follower is filled
 `base_index`         where batches lie in a segment
 `compaction_index`   the keys of a segment
 `snapshot`           the frame of a snapshot, and what Raft says in its own
 `kvstore`            what a broker remembers beside the logs
 `offset_translation` Raft offsets as Kafka offsets, and back
+`group_transaction`  offsets that a group commits in a transaction
 """

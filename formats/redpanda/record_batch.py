@@ -20,7 +20,13 @@ Layout of the header, 61 bytes, little-endian::
 
 The term stands in the name of the segment only. Kafka's header has 61 bytes too, and its CRC
 covers the same fields, so that a batch of one is a batch of the other at the same place and with
-the same CRC. Source: ``model/record.h``, ``model/record_utils.cc``,
+the same CRC.
+
+A segment (``<base offset>-<term>-v1.log``) is batches one behind the other, and zeros up to the end
+of a file that was open: room is reserved in steps of 32 MiB. A broker stops at the end of the file,
+at a header of zeros, at a wrong CRC of the header, at a body that the file does not hold, and at a
+wrong CRC of the batch. A header CRC of 0 is as good as another: only a header of nothing but zeros
+is the end. Source: ``storage/parser.cc``, ``model/record.h``, ``model/record_utils.cc``,
 ``model/record_batch_types.h``, ``kafka/protocol/kafka_batch_adapter.cc`` (Redpanda 1c6cff34ea,
 2024-12-20).
 """

@@ -5,7 +5,7 @@ A data directory holds ``<namespace>/<topic>/<partition>_<revision>``. What name
 is listed as one of Kafka.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,9 +119,42 @@ def partitions(path: Path) -> list[tuple[Path, PartitionDirectory]]:
     return sorted(found, key=lambda item: (str(item[0].parent), item[1].partition, str(item[0])))
 
 
+def newest(
+    partitions: Sequence[tuple[Path, PartitionDirectory]],
+) -> list[tuple[Path, PartitionDirectory]]:
+    """Return of the folders of each partition the one of the last revision.
+
+    The others are of a topic of the same name that was deleted.
+    """
+    last: dict[tuple[Path, int], tuple[int, Path, PartitionDirectory]] = {}
+    for path, listed in partitions:
+        named = names.parse_partition_directory(path.absolute().name)
+        key = path.absolute().parent, listed.partition
+        if named and (key not in last or named.revision > last[key][0]):
+            last[key] = named.revision, path, listed
+    return [(path, listed) for _, path, listed in last.values()]
+
+
 def holds_partitions(path: Path) -> bool:
     """Return whether there is a partition below a directory, by its first folders."""
     return any(True for _ in _partitions(path, LEVELS, most=_FIRST))
+
+
+def data_dir_of(path: Path) -> tuple[Path, Path]:
+    """Return the data directory of Redpanda that a path lies in, and the path below it.
+
+    What lies in none, as a copy of one partition, stands for itself. UnreadableError for a file.
+    """
+    if not files.leads_to_dir(path):
+        raise UnreadableError(path, "expected a data directory, or a folder in one")
+    if ".." in path.parts:
+        path = path.resolve()
+    for given in (path, path.resolve()):
+        for folder in (given, *given.parents[:LEVELS]):
+            entries = [entry.name for entry in files.list_dir(folder)]
+            if names.is_data_dir(entries):
+                return folder, given
+    return path, path
 
 
 def _partitions(
@@ -139,29 +172,35 @@ def _partitions(
             yield from _partitions(folder, levels - 1, most)
 
 
-def places(path: Path) -> list[Place]:
-    """Return the files of `READ_KINDS` of a data directory, of a partition's, or the one given.
+def places(path: Path, unread: list[UnreadableError]) -> list[Place]:
+    """Return the files of `READ_KINDS` of a data directory or a folder in it, or the one given.
 
     There is none where it is none of these. Segments come by offset and not by name, each with its
-    index behind it. UnreadableError for a directory that cannot be listed.
+    index behind it. What cannot be listed is added to `unread`.
     """
     if not files.leads_to_dir(path):
         alone = place(path)
         return [alone] if alone else []
     entries = files.list_dir(path)
-    levels = LEVELS if names.is_data_dir([entry.name for entry in entries]) else 0
-    return list(_places(path, levels))
+    found = [entry.name for entry in entries]
+    whole = not is_partition(path, found) and (names.is_data_dir(found) or holds_partitions(path))
+    levels = LEVELS if whole else 0
+    return list(_places(path, levels, unread))
 
 
-def _places(path: Path, levels: int) -> Iterator[Place]:
-    entries = files.list_dir(path)
+def _places(path: Path, levels: int, unread: list[UnreadableError]) -> Iterator[Place]:
+    try:
+        entries = files.list_dir(path)
+    except UnreadableError as error:
+        unread.append(error)
+        return
     inside = (place(path / e.name) for e in entries if e.is_file(follow_symlinks=False))
     yield from sorted((one for one in inside if one), key=_order)
     if levels == 0:
         return
     for entry in entries:
         if files.is_dir(entry):
-            yield from _places(path / entry.name, levels - 1)
+            yield from _places(path / entry.name, levels - 1, unread)
 
 
 def _order(one: Place) -> tuple[int, int, int, str]:

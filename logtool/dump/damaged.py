@@ -6,6 +6,7 @@ field that the bytes contradict is not believed: the batch is then taken to reac
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +17,25 @@ from logtool.dump.records import Object, error_object, read_records
 from logtool.errors import FormatError
 from logtool.formats import legacy_batch, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logtool.formats.redpanda import names as redpanda_names
+from logtool.formats.redpanda import record_batch as redpanda_batch
 
 _MAGIC_AT = 16
 _LEAST_LEGACY = 26
 """Bytes of a message of magic 0 with neither key nor value."""
 
 
-def decode(origin: Origin, data: memoryview, position: int, limit: int) -> Iterator[Object]:
+def decode(
+    origin: Origin, data: memoryview, position: int, limit: int, term: int | None = None
+) -> Iterator[Object]:
     """Yield batches, their records and ``error`` objects, as a dump does, marked as damaged.
 
     `data` stood at byte `position` of the log that `origin` tells. `limit` is how many bytes one
-    batch may decompress to.
+    batch may decompress to. A segment of Redpanda has a `term`.
     """
+    if term is not None:
+        yield from _of_redpanda(origin, data, position, limit, term)
+        return
     at = 0
     while at < len(data):
         left = data[at:]
@@ -42,6 +50,29 @@ def decode(origin: Origin, data: memoryview, position: int, limit: int) -> Itera
         entry = left[:size] if believed else left
         for obj in _batch(origin, entry, position + at, limit):
             yield _marked(obj)
+        at += len(entry)
+
+
+def _of_redpanda(
+    origin: Origin, data: memoryview, position: int, limit: int, term: int
+) -> Iterator[Object]:
+    """Yield the same for Redpanda; offsets are Raft's, for Kafka's are not known behind damage."""
+    at = 0
+    while at < len(data):
+        left = data[at:]
+        if len(left) < HEADER_SIZE or not any(left[:HEADER_SIZE]):
+            text = f"nothing decodes in the last {len(left):,} bytes: no batch header begins here"
+            yield _marked(error_object(origin.path, "damaged", text, position + at, len(left)))
+            return
+        header = redpanda_batch.parse(left)
+        entry = left[: header.size] if HEADER_SIZE <= header.size <= len(left) else left
+        as_kafka = redpanda_batch.to_kafka(replace(header, size=len(entry)), term=term)
+        kind = {"batch_type": redpanda_batch.type_name(header.type)}
+        body = memoryview(as_kafka + entry[HEADER_SIZE:])
+        for obj in _batch(origin, body, position + at, limit):
+            if obj["type"] == "record":
+                obj |= {"offset": None, "raft_offset": obj["offset"]}
+            yield _marked(obj if obj["type"] == "error" else obj | kind)
         at += len(entry)
 
 
@@ -66,5 +97,8 @@ def _marked(obj: Object) -> Object:
 
 def origin_of(path: Path, topic: str | None, partition: int | None) -> Origin:
     """Return what a batch is said to be of, from the path of the log that it stood in."""
+    name = redpanda_names.parse_partition_file(path.name)
+    if name.term is not None:
+        return Origin(path, topic, partition, name.base_offset)
     stem = path.name.partition(".")[0]
     return Origin(path, topic, partition, int(stem) if stem.isdigit() else None)

@@ -185,6 +185,8 @@ _NAMES = {10: "line feed", 13: "carriage return", 9: "tab", 44: "comma", 58: "co
 
 def place(obj: Object) -> str:
     """Return where a record stands, in words."""
+    if obj["offset"] is None:
+        return f"{obj['path']}: Raft offset {obj['raft_offset']}"
     return f"{obj['path']}: offset {obj['offset']}"
 
 

@@ -56,6 +56,8 @@ def find_inputs(
 
 def log_beside(index: Input) -> Path:
     """Return the path of the log that an index belongs to: of the same segment and state."""
+    if index.name.kind is FileKind.REDPANDA_BASE_INDEX:
+        return index.path.with_suffix(FileKind.LOG)
     return index.path.with_name(
         index.path.name.removesuffix(index.name.state).removesuffix(index.name.kind)
         + FileKind.LOG
@@ -69,7 +71,7 @@ def _expand(
     try:
         kind = log_dir.classify(path)
     except NothingMatchedError:
-        found = redpanda_dir.places(path)
+        found = redpanda_dir.places(path, unreadable)
         if not found:
             raise
         meant = [place for place in found if _is_meant(place, selection, logs_with)]

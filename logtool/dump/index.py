@@ -25,6 +25,8 @@ from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment.walk import scan
 
+_LOGS = (FileKind.LOG, FileKind.REDPANDA_SEGMENT)
+
 
 @dataclass(slots=True)
 class IndexDump:
@@ -43,9 +45,9 @@ class IndexDump:
         """Find the indexes."""
         inputs, self._unreadable = find_inputs(self.paths, self.selection)
         for item in inputs:
-            if item.name.kind in names.INDEX_KINDS:
+            if item.name.kind in (*names.INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX):
                 self._groups.setdefault(log_beside(item), []).append(item)
-            elif item.path in self.paths and item.name.kind is not FileKind.LOG:
+            elif item.path in self.paths and item.name.kind not in _LOGS:
                 self._unreadable.append(UnreadableError(item.path, "is not an index"))
         is_empty = not inputs and self.selection != Selection()
         if not self._groups and not self._unreadable and not is_empty:
@@ -108,15 +110,23 @@ class IndexDump:
             join.finish()
         return joins
 
+    def _redpanda(self, item: Input, data: bytes, join: Join | None) -> Iterator[Object]:
+        from logtool.dump import redpanda  # where none of its files is dumped nothing needs it
+
+        content = redpanda.read_index(item.path, item.name, data)
+        yield file_object(item, len(data), None) | {"entries": content.count}
+        for obj in content.objects:
+            yield obj if obj["type"] == "error" else obj | _beside(join, obj["entry"])
+        self._advance(item.path, len(data))
+
     def _index(self, item: Input, data: bytes, join: Join | None) -> Iterator[Object]:
+        if item.name.kind is FileKind.REDPANDA_BASE_INDEX:
+            yield from self._redpanda(item, data, join)
+            return
         content = read_content(item, data)
         yield file_object(item, len(data), content)
         for fields in content.entries:
-            number = fields["entry"]
-            beside = {
-                "batch": join.batch(number) if join else None,
-                "verdict": join.verdict(number) if join else None,
-            }
+            beside = _beside(join, fields["entry"])
             yield entry(item.path, item.name.kind, fields | beside)
         yield from problems(item.path, content.findings)
         self._advance(item.path, len(data))
@@ -124,6 +134,14 @@ class IndexDump:
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
         self.progress.advance(count, path)
+
+
+def _beside(join: Join | None, number: int) -> Object:
+    """Return what is said of an entry beside the log."""
+    return {
+        "batch": join.batch(number) if join else None,
+        "verdict": join.verdict(number) if join else None,
+    }
 
 
 def _size(log: Path) -> int:

@@ -44,6 +44,8 @@ def make_join(kind: FileKind, data: bytes, base_offset: int) -> Join:
         return _Lookup(OffsetIndexJoin(index, base_offset))
     if kind is FileKind.TIME_INDEX:
         return _Lookup(TimeIndexJoin(time_index.parse(data), base_offset))
+    if kind is FileKind.REDPANDA_BASE_INDEX:
+        return _Bases(data, base_offset)
     return _Aborts(transaction_index.parse(data))
 
 
@@ -108,7 +110,61 @@ class _Lookup:
         return Verdict(self._verdicts[entry]).name.lower().replace("_", "-")
 
 
-class _Aborts:
+class _Direct:
+    """An index whose entries are held against single batches, as these come by."""
+
+    _batches: _Batches
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+    def batch(self, entry: int) -> Object | None:
+        """Return the batch that the entry points at."""
+        return self._batches.get(entry)
+
+
+class _Bases(_Direct):
+    """A base index of Redpanda: the batch that begins at the byte of an entry has its offset."""
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        from logtool.formats.redpanda import base_index
+
+        index = base_index.parse(data)
+        self._offsets = self._positions = np.empty(0, np.int64)
+        if isinstance(index, base_index.BaseIndex):
+            offsets = base_index.offsets(index, segment_base=base_offset)
+            count = min(len(offsets), len(index.entries.position))
+            self._offsets = np.array(offsets[:count], np.int64)
+            self._positions = index.entries.position[:count].astype(np.int64)
+        self._batches = _Batches(len(self._offsets))
+        self._right = np.zeros(len(self._offsets), np.bool_)
+        self._unread = self._right.copy()
+
+    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+        """Look for the batches of the entries; whether they are in their segment is not asked."""
+        if chunk.damage:
+            begin, end = chunk.damage.position, chunk.end_position
+            self._unread |= (self._positions >= begin) & (self._positions < end)
+            return
+        table = chunk.table
+        if not len(table):
+            return
+        rows = np.searchsorted(table.position, self._positions)
+        rows = np.minimum(rows, len(table) - 1)
+        there = np.flatnonzero(table.position[rows] == self._positions)
+        self._batches.put(there, table, rows[there])
+        self._right[there] = table.base_offset[rows[there]] == self._offsets[there]
+
+    def verdict(self, entry: int) -> str:
+        """Return whether that has the offset of the entry."""
+        if self._right[entry]:
+            return "right"
+        if not self._batches.missing[entry]:
+            return "offset"
+        return UNKNOWN if self._unread[entry] else "no-batch"
+
+
+class _Aborts(_Direct):
     """A transaction index: the batch is the ABORT marker at the last offset of the entry."""
 
     def __init__(self, index: transaction_index.TransactionIndex) -> None:
@@ -134,13 +190,6 @@ class _Aborts:
         self._right[entries] = (table.control_type[rows] == control_record.ABORT) & (
             table.producer_id[rows] == self._index.producer_ids[entries]
         )
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
-
-    def batch(self, entry: int) -> Object | None:
-        """Return the batch at the last offset of the entry."""
-        return self._batches.get(entry)
 
     def verdict(self, entry: int) -> str:
         """Return whether that is an ABORT marker of the entry's producer."""

@@ -75,9 +75,7 @@ def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iter
     damage = chunk.damage
     if damage:
         kafka.lose()
-        reason = _reason(damage)
-        message = f"{_REASONS[reason]}; {wording.count(damage.length, 'byte')} are no batch"
-        yield error_object(path, reason, message, damage.position, damage.length)
+        yield damage_object(path, damage)
         return
     table = chunk.table
     offsets = kafka.feed(table)
@@ -85,6 +83,13 @@ def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iter
         first, last = (int(column[row]) for column in offsets)
         fields = _batch(table.row(row), term, or_null(first), or_null(last))
         yield entry(path, FileKind.REDPANDA_SEGMENT, fields)
+
+
+def damage_object(path: Path, damage: Damage) -> Object:
+    """Return the error that stands for damage."""
+    reason = _reason(damage)
+    message = f"{_REASONS[reason]}; {wording.count(damage.length, 'byte')} are no batch"
+    return error_object(path, reason, message, damage.position, damage.length)
 
 
 def _reason(damage: Damage) -> str:

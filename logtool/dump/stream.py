@@ -8,7 +8,7 @@ text. Where the caller can take them, blocks of columns stand for batches and th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,7 +105,8 @@ class Dump:
 
     def logs(self) -> list[Input]:
         """Return the files that hold batches and will be dumped."""
-        return [item for item in self._inputs if item.name.kind in LOG_KINDS]
+        kinds = (*LOG_KINDS, FileKind.REDPANDA_SEGMENT)
+        return [item for item in self._inputs if item.name.kind in kinds]
 
     def _all(self) -> Iterator[Object | Block | UnreadableError]:
         yield from self._unreadable
@@ -134,15 +135,14 @@ class Dump:
         yield from problems(item.path, content.findings)
         self._advance(item.path, len(data))
 
-    def _redpanda(self, item: Input) -> Iterator[Object]:
+    def _redpanda(self, item: Input) -> Iterator[Object | Block]:
         from logtool.dump import redpanda  # where none of its files is dumped nothing needs it
 
-        if self.chosen.records:
-            text = "is a file of Redpanda, of which logtool prints batches and no records"
-            raise UnreadableError(item.path, text)
         if item.name.kind is FileKind.REDPANDA_SEGMENT:
-            yield from self._redpanda_segment(item)
+            yield from self._log(item) if self.chosen.records else self._redpanda_segment(item)
             return
+        if self.chosen.records:
+            return  # an entry is no record
         data = files.read_small(item.path)
         content = redpanda.read_index(item.path, item.name, data)
         yield file_object(item, len(data), None) | {"entries": content.count}
@@ -170,12 +170,13 @@ class Dump:
 
     def _log(self, item: Input) -> Iterator[Object | Block]:
         with LogFile(item.path, item.size) as file:
-            self.summary.segments += item.name.kind is FileKind.LOG
+            is_redpanda = item.name.kind is FileKind.REDPANDA_SEGMENT
+            is_segment = item.name.kind is FileKind.LOG or is_redpanda
+            self.summary.segments += is_segment
             head: Object | None = file_object(item, file.size, None)
             if head and self.chosen.content == ANY_CONTENT:
                 yield head
                 head = None
-            is_segment = item.name.kind is FileKind.LOG
             base = item.name.offset or 0 if is_segment else 0
             segment = item.name.offset if is_segment else None
             origin = Origin(
@@ -190,7 +191,10 @@ class Dump:
                     break
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
-                for obj in dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks):
+                objects = dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
+                if is_redpanda:
+                    objects = self._redpanda_records(origin, file, chunk, in_blocks=in_blocks)
+                for obj in objects:
                     if head:  # what holds nothing that is looked for has no head
                         yield head
                         head = None
@@ -198,6 +202,21 @@ class Dump:
                         yield from self._decoded(topic, obj)
                     else:
                         yield obj
+
+    def _redpanda_records(
+        self, origin: Origin, file: LogFile, chunk: Chunk, *, in_blocks: bool
+    ) -> Iterator[Object | Block]:
+        """Yield the same of Redpanda: records stand in batches of data alone."""
+        from logtool.dump import redpanda
+        from logtool.formats.redpanda.record_batch import RAFT_DATA
+
+        if chunk.damage:
+            yield redpanda.damage_object(origin.path, chunk.damage)
+            return
+        data = chunk.table[chunk.table.batch_type == RAFT_DATA]
+        if len(data):
+            chunk = replace(chunk, table=data)
+            yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
 
     def _decoded(self, topic: str, obj: Object) -> Iterator[Object]:
         """Yield an object with what was decoded of it, and what is wrong with it."""
@@ -235,7 +254,7 @@ def _is_cut(damage: Damage) -> bool:
 
 def _topic(item: Input) -> str | None:
     """Return the topic by which the records of a log or snapshot are decoded, None for no such."""
-    if item.name.kind is not FileKind.LOG:
+    if item.name.kind not in (FileKind.LOG, FileKind.REDPANDA_SEGMENT):
         return names.CLUSTER_METADATA
     from logtool.dump.decoding import has_decoder
 

@@ -4,6 +4,7 @@
 `commits`      records of a log as rows for those columns
 `membership`   type, state and members of a group, replayed record by record
 `loading`      one partition of the topic, as its coordinator loads it
+`redpanda`     the same from a log of Redpanda, with its own transactions
 `ends`         where the partitions begin and end that offsets are committed for
 `judging`      what all this says of each group together
 `history`      what happened to one group, in the order of the log

@@ -57,7 +57,11 @@ class CommitRows:
         """Return the rows that a mask or an index array selects."""
         rows = np.flatnonzero(which) if which.dtype == np.bool_ else which
         chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in NUMBERS}
-        return type(self)(**chosen, metadata=[self.metadata[row] for row in rows.tolist()])
+        if any(self.metadata):
+            texts = [self.metadata[row] for row in rows.tolist()]
+        else:
+            texts = [b""] * len(rows)
+        return type(self)(**chosen, metadata=texts)
 
 
 NUMBERS = tuple(field.name for field in fields(CommitRows) if field.name != "metadata")
@@ -128,8 +132,8 @@ class Slots(Keys):
 
     def apply(self, rows: CommitRows) -> None:
         """Let commits and tombstones take effect, where nothing newer is there."""
-        rows = rows[self.last_of_each(rows.slot)]
-        rows = rows[rows.record_offset > self.record_offset[rows.slot]]
+        last = self.last_of_each(rows.slot)
+        rows = rows[last[rows.record_offset[last] > self.record_offset[rows.slot[last]]]]
         slot = rows.slot
         for name in (
             "record_offset", "live", "offset", "leader_epoch", "commit_timestamp", "topic_id",

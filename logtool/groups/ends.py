@@ -6,22 +6,26 @@ newest producer snapshot stands for what is before it, as it does when a broker 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from logtool.checks import root, small_files
-from logtool.disk import files, partition
+from logtool.checks.identity import listed_topic_id
+from logtool.disk import files, partition, redpanda_dir
 from logtool.disk.log_dir import DataDir
 from logtool.disk.partition import Partition
 from logtool.dump.columns import NONE
 from logtool.errors import UnreadableError
-from logtool.formats import partition_metadata
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.loading.producers import decode
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
-from logtool.segment import producer_state, walk
+from logtool.segment import kafka_start, kvstore_state, producer_state, walk
+from logtool.segment.damage import Damage
+from logtool.segment.kvstore_state import Kvstores
 from logtool.segment.producer_state import ProducerState
+from logtool.segment.walk import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,14 @@ class Ends:
         self._homes = homes
         self._places: dict[TopicPartition, list[tuple[Path, DataDir]]] = {}
         for home in homes:
-            for path, directory in home.partitions:
-                if directory.kind is DirectoryKind.LIVE:
+            listed = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
+            for path, directory in listed:
+                if directory.kind is DirectoryKind.LIVE and of_clients(path, home):
                     key = (directory.topic, directory.partition)
                     self._places.setdefault(key, []).append((path, home))
         self._known: dict[TopicPartition, Extent | None] = {}
         self._starts: dict[Path, dict[TopicPartition, int]] = {}
+        self._kvstores: dict[Path, Kvstores] = {}
         self.problems: list[UnreadableError] = []
         """What could not be read, until somebody takes it."""
         images = [one for one in map(self._read_image, homes) if one]
@@ -93,7 +99,10 @@ class Ends:
 
     def _measured(self, path: Path, home: DataDir, key: TopicPartition) -> Extent | None:
         try:
-            return measure(partition.read(path), self._start(home).get(key, 0), self._on_bytes)
+            listed = partition.read(path)
+            if listed.is_redpanda:
+                return _of_redpanda(listed, self._raft_start(home, key), self._on_bytes)
+            return measure(listed, self._start(home).get(key, 0), self._on_bytes)
         except UnreadableError as error:
             self.problems.append(error)
             return None
@@ -106,9 +115,50 @@ class Ends:
             self._starts[home.path] = {key: row.offset for key, row in rows.items()}
         return self._starts[home.path]
 
+    def _raft_start(self, home: DataDir, key: TopicPartition) -> int:
+        """Return where a log of Redpanda begins for its readers, by the kvstores."""
+        if home.path not in self._kvstores:
+            self._kvstores[home.path] = kvstore_state.read(home.path)
+        return self._kvstores[home.path].start_offset(KAFKA_NAMESPACE, *key) or 0
 
-def measure(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> Extent:
-    """Read where a log begins and ends; `start` is its row in the checkpoint, 0 without one."""
+
+def of_clients(path: Path, home: DataDir) -> bool:
+    """Return whether clients know a partition: of Redpanda, whether it is in their namespace."""
+    return not home.is_redpanda or kafka_start.in_kafka(path)
+
+
+def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> Extent:
+    """Read the same in Kafka offsets, as groups commit them; UnreadableError if not known."""
+    ranges: list[tuple[int, int]] = []
+    damaged: list[Damage] = []
+
+    def look(chunk: Chunk) -> None:
+        ranges.extend(kafka_start.filtered(chunk.table))
+        damaged.extend([chunk.damage] if chunk.damage else [])
+
+    extent = measure(listed, start, on_bytes, look)
+    told = kafka_start.translation(listed, ranges)
+    torn = damaged and not damaged[-1].resynchronised and len(damaged) == 1
+    if told is None or (damaged and not torn):
+        why = "it is damaged" if told else kafka_start.unknown(listed)
+        raise UnreadableError(
+            listed.path, f"its Kafka offsets are not known, so no lag is told: {why}"
+        )
+    offsets = (extent.log_start, extent.log_end, extent.last_stable)
+    first, end, stable = (told[1].to_kafka(offset) or 0 for offset in offsets)
+    return replace(extent, log_start=first, log_end=end, last_stable=stable)
+
+
+def measure(
+    listed: Partition,
+    start: int,
+    on_bytes: Callable[[int], None],
+    look: Callable[[Chunk], None] | None = None,
+) -> Extent:
+    """Read where a log begins and ends; `start` is its row in the checkpoint, 0 without one.
+
+    `look` sees every chunk.
+    """
     first = listed.segments[0].base_offset if listed.segments else 0
     since, state = _newest_snapshot(listed)
     end, epoch = first, NONE
@@ -118,6 +168,8 @@ def measure(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> E
             continue
         with segment.log.open() as log:
             for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+                if look:
+                    look(chunk)
                 if chunk.damage:
                     continue
                 table = chunk.table
@@ -129,18 +181,12 @@ def measure(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> E
     stable = max(log_start, min(state.oldest_open(none=end), end))
     return Extent(
         path=listed.path,
-        topic_id=topic_id_of(listed),
+        topic_id=listed_topic_id(listed),
         log_start=log_start,
         log_end=max(end, log_start),
         last_stable=stable,
         leader_epoch=epoch,
     )
-
-
-def topic_id_of(listed: Partition) -> str | None:
-    """Return the topic id in partition.metadata, if there is one."""
-    file = listed.fixed.get(FileKind.PARTITION_METADATA)
-    return partition_metadata.parse(files.read_small(file.path)).topic_id if file else None
 
 
 def _newest_snapshot(listed: Partition) -> tuple[int, ProducerState]:

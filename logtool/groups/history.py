@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from logtool.disk.partition import Partition
-from logtool.dump.columns import NONE, RecordColumns, Unread, markers, read_records
+from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.errors import FormatError
 from logtool.formats import compression
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CONSUMER_OFFSETS
+from logtool.groups import redpanda
 from logtool.groups.commits import COMMIT_TYPES
 from logtool.groups.membership import Memberships
 from logtool.segment.walk import scan
@@ -47,8 +48,8 @@ def of_group(listed: Partition, group: str, on_bytes: Callable[[int], None]) -> 
                 if chunk.damage:
                     continue
                 on_bytes(int(chunk.table.size.sum()))
-                ends = markers(chunk.table)
-                for part in read_records(chunk, compression.DEFAULT_LIMIT):
+                ends = redpanda.ends(chunk.table)
+                for part in redpanda.read(chunk, compression.DEFAULT_LIMIT):
                     if isinstance(part, Unread):
                         continue
                     for row in range(len(part)):

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool.disk.partition import Partition
-from logtool.dump.columns import NONE, RecordColumns, Unread, markers, read_records
+from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.formats import compression
+from logtool.groups import redpanda
 from logtool.groups.columns import Pending, Slots
 from logtool.groups.commits import Taken, take
 from logtool.groups.membership import Memberships
@@ -45,6 +46,8 @@ class Loaded:
     damage: list[Wrong] = field(default_factory=list)
     wrong: list[Wrong] = field(default_factory=list)
     """The first records that cannot be read; `wrong_records` counts all."""
+    refused: list[Wrong] = field(default_factory=list)
+    """The first records that a coordinator can read, and refuses to apply."""
     wrong_records: int = 0
     unknown_records: int = 0
     records: int = 0
@@ -95,7 +98,7 @@ def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> 
     loaded.end_offset = max(loaded.end_offset, int(table.last_offset.max()) + 1)
     loaded.leader_epoch = max(loaded.leader_epoch, int(table.leader_epoch[-1]))
     loaded.newest_ms = max(loaded.newest_ms, int(table.max_timestamp.max()))
-    for part in read_records(chunk, limit):
+    for part in redpanda.read(chunk, limit):
         if isinstance(part, Unread):
             place = Wrong(
                 path, base, part.reason, part.position, part.size, part.first_offset,
@@ -106,7 +109,7 @@ def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> 
         loaded.records += len(part)
         taken = take(part, loaded.slots)
         _replay_taken(loaded, part, taken, path, base)
-    ended = markers(table)
+    ended = redpanda.ends(table)
     if ended:
         loaded.pending.end(ended, loaded.slots)
 
@@ -125,7 +128,11 @@ def _replay_taken(
         loaded.pending.drop_superseded(loaded.slots)
     for one in taken.others:
         offset = int(records.offset[one.row])
-        loaded.memberships.replay(one.type, one.key, one.value, offset)
+        refused = loaded.memberships.replay(one.type, one.key, one.value, offset)
+        if refused and len(loaded.refused) < _MOST_TOLD:
+            loaded.refused.append(
+                Wrong(path, base, refused, first_offset=offset, last_offset=offset)
+            )
     loaded.unknown_records += taken.unknown
     for row, reason in taken.wrong:
         offset = int(records.offset[row])

@@ -1,6 +1,8 @@
 """Type, state and members of groups, replayed record by record as their coordinator does.
 
-What a coordinator would refuse to load is taken as it stands: the newer record counts. States are
+What a coordinator would refuse to load is told, and taken as it stands: the newer record counts.
+It refuses tombstones of what still has members, or a part in the target assignment, as compaction
+can leave them (``GroupMetadataManager.replay`` of 4.3; KAFKA-21102). States are
 those after a load, as ``ClassicGroup``, ``ConsumerGroup``, ``ShareGroup`` and ``StreamsGroup``
 derive them (Kafka 3.9 and 4.3): a rebalance that was under way leaves no record.
 """
@@ -28,6 +30,7 @@ _TYPES = {
 _EPOCH_RECORDS = (3, 11, 17)
 _MEMBER_RECORDS = (5, 10, 19)
 _TARGET_RECORDS = (6, 12, 20)
+_TARGET_PARTS = (7, 13, 21)
 _CURRENT_RECORDS = (8, 14, 22)
 _TOPOLOGY, _REGULAR_EXPRESSION, _CLASSIC = 23, 16, 2
 
@@ -50,6 +53,8 @@ class Member:
     epoch: int = NONE
     is_reconciled: bool = False
     """Whether its state is STABLE."""
+    has_left: bool = False
+    """Whether its epoch was removed: only then may the member be."""
     assigned: frozenset[Partition] = frozenset()
     """By topic name in a classic group, by subtopology in a streams group, else by topic id."""
 
@@ -72,6 +77,8 @@ class Membership:
     source_topics: frozenset[str] = frozenset()
     """Of the topology of a streams group."""
     members: dict[str, Member] = field(default_factory=dict)
+    targets: set[str] = field(default_factory=set)
+    """Members with a part in the target assignment."""
     resolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Topics by regular expression."""
     owners: dict[Partition, list[tuple[int, str | None]]] = field(default_factory=dict)
@@ -127,12 +134,16 @@ class Memberships:
         self.removed: dict[str, int] = {}
         """Offset of the tombstone of a group, by its name."""
 
-    def replay(self, kind: int, key: Value, value: Value | None, offset: int) -> None:
-        """Apply one record at a record offset."""
+    def replay(self, kind: int, key: Value, value: Value | None, offset: int) -> str | None:
+        """Apply one record at a record offset; returns why a coordinator refuses it, or None."""
         name = key.get("groupId", key.get("group"))
         if kind not in _TYPES or not isinstance(name, str):
-            return
+            return None
+        refused: str | None = None
         if value is None:
+            group = self.groups.get(name)
+            if group and group.type == _TYPES[kind]:
+                refused = _refused(group, kind, key)
             self._tombstone(kind, name, key, offset)
         elif kind == _CLASSIC:
             self.groups[name] = _classic(value, self.groups.get(name), offset)
@@ -141,6 +152,7 @@ class Memberships:
             if group is None or group.type != _TYPES[kind]:
                 group = self.groups[name] = Membership(_TYPES[kind])
             _replay(group, kind, key, value, offset)
+        return f"group {name}: {refused}" if refused else None
 
     def _tombstone(self, kind: int, name: str, key: Value, offset: int) -> None:
         group = self.groups.get(name)
@@ -156,13 +168,33 @@ class Memberships:
             del group.members[member.member_id]
         elif kind in _CURRENT_RECORDS and member:
             _own(group, member, frozenset(), offset)
-            member.epoch, member.is_reconciled = NONE, False
+            member.epoch, member.is_reconciled, member.has_left = NONE, False, True
+        elif kind in _TARGET_PARTS:
+            group.targets.discard(key["memberId"])
         elif kind in _TARGET_RECORDS:
             group.assignment_epoch = NONE
         elif kind == _TOPOLOGY:
             group.topology_epoch, group.source_topics = None, frozenset()
         elif kind == _REGULAR_EXPRESSION:
             group.resolved.pop(key["regularExpression"], None)
+
+
+def _refused(group: Membership, kind: int, key: Value) -> str | None:
+    """Return why a coordinator refuses a tombstone."""
+    if kind in _MEMBER_RECORDS:
+        member = group.members.get(key["memberId"])
+        if member and not member.has_left:
+            return f"member {member.member_id} is removed, but its epoch is still there"
+        if member and member.member_id in group.targets:
+            return f"member {member.member_id} is removed, but is in the target assignment"
+    elif kind in _EPOCH_RECORDS and group.members:
+        return f"it is removed, but member {min(group.members)} is still there"
+    elif kind in (*_EPOCH_RECORDS, *_TARGET_RECORDS) and group.targets:
+        what = "it" if kind in _EPOCH_RECORDS else "its target assignment"
+        return f"{what} is removed, but member {min(group.targets)} is still assigned a part"
+    elif kind in _EPOCH_RECORDS and group.assignment_epoch != NONE:
+        return "it is removed, but the epoch of its target assignment is still there"
+    return None
 
 
 def _replay(group: Membership, kind: int, key: Value, value: Value, offset: int) -> None:
@@ -181,7 +213,10 @@ def _replay(group: Membership, kind: int, key: Value, value: Value, offset: int)
     elif kind in _CURRENT_RECORDS:
         member = group.members.setdefault(key["memberId"], Member(key["memberId"]))
         member.epoch, member.is_reconciled = value["memberEpoch"], value["state"] == _STABLE[kind]
+        member.has_left = False
         _own(group, member, frozenset(_partitions(value)), offset)
+    elif kind in _TARGET_PARTS:
+        group.targets.add(key["memberId"])
     elif kind == _TOPOLOGY:
         group.topology_epoch = value["epoch"]
         group.source_topics = frozenset(

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool.checks import committed_offsets
-from logtool.disk import log_dir, partition
+from logtool.disk import log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import NothingMatchedError, UnreadableError
@@ -31,6 +31,8 @@ from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.opened import log_dir_of
+
+_OLD_NAMESPACE, _OLD = "kafka_internal", "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +116,21 @@ class Groups:
         self, path: Path, found: dict[int, list[Partition]], homes: dict[Path, DataDir]
     ) -> Iterator[UnreadableError]:
         """Take the partitions of the topic at a path; yields those that cannot be listed."""
-        kind = log_dir.classify(path)
+        kind = log_dir.classify(path, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         try:
-            home = log_dir.read(path if whole else log_dir_of(path)[0])
+            home = log_dir.read(_around(path, whole=whole))
         except UnreadableError:
             if whole:
                 raise
             home = None
         if home and home.path not in homes:
             homes[home.path] = home
-        folders = (
-            [
-                folder
-                for folder, directory in home.partitions
-                if directory.kind is DirectoryKind.LIVE and directory.topic == CONSUMER_OFFSETS
-            ]
-            if whole and home
-            else [path]
-        )
+        folders = list(_offsets_in(home, path)) if whole and home else [path]
+        if home and home.is_redpanda and not folders:
+            yield from _of_old(home)
         for folder in folders:
             try:
                 listed = partition.read(folder)
@@ -218,6 +214,34 @@ class Groups:
         self.run.budget.pace.spend(size)
 
 
+def _offsets_in(home: DataDir, path: Path) -> Iterator[Path]:
+    """Yield the partitions of the topic in a log dir, of Redpanda those below `path`."""
+    partitions = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
+    for folder, directory in partitions:
+        is_meant = not home.is_redpanda or path.absolute() in folder.absolute().parents
+        if (
+            directory.topic == CONSUMER_OFFSETS
+            and directory.kind is DirectoryKind.LIVE
+            and is_meant
+        ):
+            yield folder
+
+
+def _of_old(home: DataDir) -> Iterator[UnreadableError]:
+    """Yield the partitions that Redpanda kept groups in before it had ``__consumer_offsets``."""
+    for folder, directory in home.partitions:
+        if directory.topic == _OLD and folder.absolute().parent.parent.name == _OLD_NAMESPACE:
+            text = "holds groups in the form that Redpanda had before __consumer_offsets, "
+            yield UnreadableError(folder, f"{text}which is not read")
+
+
+def _around(path: Path, *, whole: bool) -> Path:
+    """Return the log dir or data directory that a path is, or lies in; UnreadableError."""
+    if log_dir.is_redpanda(path):
+        return redpanda_dir.data_dir_of(path)[0]
+    return path if whole else log_dir_of(path)[0]
+
+
 def _unmeasured(listed: Partition) -> Extent:
     """Return the extent of the only copy, which need not be compared."""
     return Extent(
@@ -237,6 +261,10 @@ def _findings(loaded: Loaded) -> Iterator[Finding]:
             lambda one: committed_offsets.unreadable_record(
                 one.reason, one.first_offset, one.last_offset
             ),
+        ),
+        (
+            loaded.refused[:1],
+            lambda one: committed_offsets.refused_record(one.reason, one.first_offset),
         ),
     )
     for wrong, rule in rules:

@@ -117,7 +117,7 @@ class Growing:
     def _folders(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
         """Yield log dir, path and name of each partition dir that a broker serves."""
         for path in files.each_once(self.paths):
-            kind = log_dir.classify(path)
+            kind = log_dir.classify(path, lacking="no stream follows while it grows")
             if kind is PathKind.FILE:
                 raise UsageError(f"{path} is a file; a stream reads log dirs and partition dirs")
             if kind is PathKind.PARTITION_DIR:

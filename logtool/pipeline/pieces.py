@@ -27,6 +27,8 @@ class Piece:
     start: int = 0
     stop: int | None = None
     """None for the end of the log, wherever that is by then."""
+    log_name: str | None = None
+    """Of a segment of Redpanda; None where its base offset tells the name, as in Kafka."""
 
     @property
     def size(self) -> int:
@@ -35,6 +37,8 @@ class Piece:
 
     def path(self, kind: FileKind = FileKind.LOG) -> Path:
         """Return the path of a file of the segment."""
+        if kind is FileKind.LOG and self.log_name is not None:
+            return self.folder / self.log_name
         return self.folder / names.format_partition_file(self.segment, kind)
 
     def open(self, kind: FileKind = FileKind.LOG) -> LogFile:

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from logtool.checks.batches import BatchRules
 from logtool.checks.index_entries import Entries
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import PathKind
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import LimitError, UnreadableError, UsageError
@@ -202,35 +202,44 @@ def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
 
 def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Segment]]]:
     """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
-    kind = log_dir.classify(path)
+    kind = log_dir.classify(path, redpanda=True)
     if kind is PathKind.FILE:
         found = partition.read(path.parent)
         meant = [one for one in found.segments if one.log.path.name == path.name]
         if not meant:
             raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-        if wanted.takes(_name(path.parent)):
+        if _takes(wanted, path.parent):
             yield found, meant
     elif kind is PathKind.PARTITION_DIR:
-        if wanted.takes(_name(path)):
+        if _takes(wanted, path):
             found = partition.read(path)
             yield found, found.segments
     else:
-        for folder, directory in log_dir.read(path).partitions:
-            if not wanted.takes(directory.name):
+        for folder, _ in log_dir.read(path).partitions:
+            if not _takes(wanted, folder):
                 continue
             with suppress(UnreadableError):
                 found = partition.read(folder)
                 yield found, found.segments
 
 
-def _name(folder: Path) -> str | None:
-    return place_of_dir(folder).directory
+def _takes(wanted: Wanted, folder: Path) -> bool:
+    of_redpanda = redpanda_dir.directory(folder)
+    if of_redpanda:
+        return wanted.selection.takes(of_redpanda)
+    return wanted.takes(place_of_dir(folder).directory)
 
 
 def _for_consumers(
     places: Sequence[tuple[Partition, Sequence[Segment]]],
 ) -> list[tuple[Partition, Sequence[Segment]]]:
     """Return what the table ``kafka`` is about; UsageError for two copies of a partition."""
+    for found, _ in places:
+        if found.is_redpanda:
+            raise UsageError(
+                f"{found.path} is of Redpanda: the table kafka has offsets as consumers see them, "
+                "and its logs have Raft's; take the table records"
+            )
     seen = [place_of_dir(found.path) for found, _ in places]
     taken = [kafka_view.takes(place) for place in seen]
     kafka_view.check_copies(list(compress(seen, taken)))
@@ -263,6 +272,7 @@ def _of_partition(
                     for kind in names.INDEX_KINDS
                 ),
                 span=span,
+                log_name=segment.log.path.name if found.is_redpanda else None,
             )
 
 

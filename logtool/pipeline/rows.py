@@ -6,7 +6,7 @@ CRC-32C of keys and values, one call each. Only the columns that are asked for a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.formats.redpanda.record_batch import type_name
+from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
 from logtool.pipeline import tables
 from logtool.pipeline.decoding import decoded
 from logtool.pipeline.tables import Payload
@@ -89,7 +89,8 @@ def record_rows(
 
     A `recipe` is for another table of records.
 
-    Every record of the chunk's batches that `span` wants is one row, in order. Of a batch with
+    Every record of the chunk's batches that `span` wants is one row, in order; of Redpanda those of
+    data, as the other types hold nothing that was produced. Of a batch with
     damage inside there are the records before it; a batch that cannot be decompressed, or only to
     more than `limit` bytes, gives no rows, nor does one too large for the chunk to hold unless
     `file` has its bytes. With `strict`, LimitError names one that is above the limit.
@@ -97,6 +98,9 @@ def record_rows(
     recipe = recipe or RECORDS
     schema = _chosen(recipe.table, names or tables.schema(recipe.table, payload).names)
     common = _common(place, segment)
+    foreign = chunk.table.batch_type > RAFT_DATA
+    if foreign.any():
+        chunk = replace(chunk, table=chunk.table[~foreign])
     for batches, records in decoded(chunk, min(limit, _LARGEST_INT32), file, strict):
         for rows, some in _record_columns(common, batches, records, schema, recipe):
             mask = span.of_records(some.cut(records.offset), some.cut(records.timestamp))

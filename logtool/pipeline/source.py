@@ -49,6 +49,9 @@ where retention or a truncation took what was not read yet. A read that is no st
 there is, and refuses ``true``; ``maxOffsetsPerTrigger`` is refused too, as Spark 4.0 does not tell
 a source in Python where a micro-batch begins.
 
+Directories of Redpanda are read, too: offsets are Raft's, leader epochs are terms, ``records`` are
+those of data, and `batches` have all types. The table ``kafka`` and streams are of Kafka alone.
+
 Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
 To be told of either use `logtool verify` or `scan`.
 """
@@ -165,9 +168,9 @@ def _text_of(value: Any) -> str:
 
 
 def _check_paths(paths: Sequence[Path]) -> None:
-    """Raise UnreadableError for a path that is nothing of Kafka's."""
+    """Raise UnreadableError for a path that is nothing of Kafka's or Redpanda's."""
     for path in paths:
-        log_dir.classify(path)
+        log_dir.classify(path, redpanda=True)
 
 
 class KafkaLog(DataSource):

@@ -24,7 +24,6 @@ from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.rebuild.subject import DAMAGED
 from logtool.segment.base_index_building import Builder, header_of
 from logtool.segment.walk import scan
-from logtool.startup import opened
 
 _INDEX = FileKind.REDPANDA_BASE_INDEX
 _AREA = "base-index/"
@@ -42,7 +41,7 @@ def is_one(path: Path) -> bool:
 
 def data_dir_of(path: Path) -> Path:
     """Return the data directory that a path lies in, whose lock counts; UnreadableError."""
-    return opened.data_dir_of(path.absolute().parent if redpanda_dir.place(path) else path)[0]
+    return redpanda_dir.data_dir_of(path.absolute().parent if redpanda_dir.place(path) else path)[0]
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[tuple[Partition, Path | None]]:

@@ -45,7 +45,9 @@ class Seen:
     @property
     def risk(self) -> str:
         """Return what comes of it, in sentences: who looks, and what a broker then does."""
-        does = " ".join(rule(self.finding.code).broker_does.split())
+        known = rule(self.finding.code)
+        of_redpanda = self.finding.code.startswith("base-index/")
+        does = " ".join(((of_redpanda and known.redpanda) or known.broker_does).split())
         return f"{_LOOKS[self.by]} {does}"
 
     def as_json(self) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def placed(finding: Finding, partition: Partition) -> Finding:
     """Return a finding with its place and the command that shows more."""
     path = finding.path or partition.path
     command = f"logtool dump-index {shell.path(path)}"
-    if path.suffix == FileKind.LOG.value:
+    if path.suffix == FileKind.LOG.value or partition.is_redpanda:
         command = f"logtool verify {shell.path(partition.path)}"
     return finding.placed(
         path,

@@ -9,8 +9,9 @@ from logtool.disk import in_use as broker
 from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
+from logtool.disk.redpanda_dir import data_dir_of
 from logtool.errors import UnreadableError
-from logtool.formats.names import INDEX_KINDS
+from logtool.formats.names import INDEX_KINDS, FileKind
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
 from logtool.sanity.results import Directory
@@ -27,6 +28,7 @@ class Listing:
     clean: bool
     in_use: bool
     """Whether a broker holds it."""
+    is_redpanda: bool = False
 
     @property
     def segments(self) -> int:
@@ -44,7 +46,7 @@ class Listing:
         files = [
             segment.indexes[kind]
             for segment in segments
-            for kind in INDEX_KINDS
+            for kind in (*INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX)
             if kind in segment.indexes
         ]
         return Directory(
@@ -60,17 +62,20 @@ class Listing:
 
 def read(path: Path, selection: Selection, pace: Pace) -> Listing:
     """List a path; UnreadableError when it is nothing that a broker starts from."""
-    kind = log_dir.classify(path)
+    kind = log_dir.classify(path, redpanda=True)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
+    is_redpanda = log_dir.is_redpanda(path)
     if kind is PathKind.PARTITION_DIR:
-        holder = broker.holder(Path(path.resolve()).parent)
+        home = data_dir_of(path)[0] if is_redpanda else Path(path.resolve()).parent
+        holder = broker.holder(home)
         return Listing(
             path=path,
             partitions=[partition.read(path)],
             unread=[],
             clean=False,
             in_use=holder is not None,
+            is_redpanda=is_redpanda,
         )
     root = log_dir.read(path)
     partitions: list[Partition] = []
@@ -88,5 +93,6 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         partitions=partitions,
         unread=unread,
         clean=root.is_clean,
-        in_use=broker.holder(path) is not None,
+        in_use=broker.holder(data_dir_of(path)[0] if is_redpanda else path) is not None,
+        is_redpanda=is_redpanda,
     )

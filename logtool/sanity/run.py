@@ -12,9 +12,18 @@ from logtool.disk.log_dir import Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.formats.crc import crc32c
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
-from logtool.sanity import background, broker_load, judging, listing, measuring, model
+from logtool.sanity import (
+    background,
+    broker_load,
+    judging,
+    listing,
+    measuring,
+    model,
+    of_redpanda,
+)
 from logtool.sanity.broker_load import Load
 from logtool.sanity.indexes import Opener
 from logtool.sanity.judging import Seen, SeenBy
@@ -118,6 +127,9 @@ class Sanity:
 
     def _path(self, path: Path) -> Iterator[Said]:
         listed = listing.read(path, self._selection, self._pace)
+        if listed.is_redpanda:
+            yield from self._redpanda(listed)
+            return
         self._needed[path] = listed.needs
         yield listed.described()
         yield from listed.unread
@@ -140,6 +152,41 @@ class Sanity:
         targets = settings.targets
         yield from (one.at(target, settings.brokers) for target in targets for one in models)
         yield from judged
+
+    def _redpanda(self, listed: Listing) -> Iterator[Said]:
+        """Yield the same of Redpanda, which has one kind of start."""
+        yield listed.described()
+        yield from listed.unread
+        if not listed.partitions:
+            return
+        threads = self._settings.threads
+        crc32c(b"")  # What it loads is no part of what is timed.
+        once = partial(measuring.run, of_redpanda.start, listed.partitions, threads, self._pace)
+        run = self._median(once, listed)
+        by_path = {partition.path: partition for partition in listed.partitions}
+        said: list[Seen | UnreadableError] = []
+        for item in run.found:
+            if isinstance(item, Finding) and item.path:
+                placed = judging.placed(item, by_path[item.path.parent])
+                said.append(Seen(placed, SeenBy.LAZY))
+            elif isinstance(item, UnreadableError):
+                said.append(item)
+        seen = sum(isinstance(item, Seen) for item in said)
+        if self._settings.verify:
+            for finding, partition in of_redpanda.passed_over(self._paced(listed.partitions)):
+                said.append(Seen(judging.placed(finding, partition), SeenBy.NEITHER))
+        found = sum(isinstance(item, Seen) for item in said)
+        yield Measurement(
+            path=listed.path,
+            mode=Mode.EAGER,
+            threads=threads,
+            repeat=self._settings.repeat,
+            run=run,
+            cache=run.cache if self._settings.cold else None,
+            seen=seen,
+            missed=found - seen if self._settings.verify else None,
+        )
+        yield from said
 
     def _loads(self, listed: Listing, runs: dict[Mode, Run]) -> Iterator[Load | UnreadableError]:
         """Yield what the whole load takes in each kind of start; what is not readable before."""

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logtool.disk import files
 from logtool.disk import log_dir as log_dirs
 from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.redpanda_dir import LEVELS, is_data_dir
+from logtool.disk.redpanda_dir import data_dir_of
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 
@@ -81,23 +80,6 @@ def log_dir_of(path: Path) -> tuple[Path, bool]:
     real = path.resolve()
     is_told = path.name == real.name and path.parent.resolve() == real.parent
     return path.parent if is_told else real.parent, False
-
-
-def data_dir_of(path: Path) -> tuple[Path, Path]:
-    """Return the data directory of Redpanda that a path lies in, and the path below it.
-
-    What lies in none, as a copy of one partition, stands for itself. UnreadableError for a file.
-    """
-    if not files.leads_to_dir(path):
-        raise UnreadableError(path, "expected a data directory, or a folder in one")
-    if ".." in path.parts:
-        path = path.resolve()
-    for given in (path, path.resolve()):
-        for folder in (given, *given.parents[:LEVELS]):
-            entries = [entry.name for entry in files.list_dir(folder)]
-            if is_data_dir(entries):
-                return folder, given
-    return path, path
 
 
 def _read(log_dir: Path) -> DataDir | UnreadableError:

@@ -14,6 +14,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.loading.actions import actions
+from logtool.loading.indexing import INDEX_INTERVAL
 from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
@@ -358,10 +359,10 @@ def _placed(action: Action, request: LoadRequest) -> Action:
 def _unnoticed(segments: Sequence[partition.Segment], request: LoadRequest) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
     level = Level.BATCHES if request.assumed.verify else Level.QUICK
+    interval = max(request.start.index_interval, INDEX_INTERVAL)
     for segment in segments:
-        for item in check_segment(
-            Task(segment=segment, level=level, clean=request.start.clean)
-        ).findings:
+        task = Task(segment, level, clean=request.start.clean, index_interval=interval)
+        for item in check_segment(task).findings:
             if isinstance(item, UnreadableError):
                 raise item
             if item.severity is not Severity.INFO and item.path:

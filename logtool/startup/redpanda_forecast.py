@@ -29,9 +29,16 @@ def forecast(
     try:
         listed = partition.read(request.path) if listed is None else listed
         found = redpanda_start.load(listed, start, on_bytes)
-        done = list(_actions(listed, found))
+        return outcome_of(request, start, listed, found)
     except UnreadableError as error:
         return error
+
+
+def outcome_of(
+    request: LoadRequest, start: RedpandaStart, listed: Partition, found: Sequence[Replayed]
+) -> PartitionForecast:
+    """Return the same of segments that were looked at; UnreadableError."""
+    done = list(_actions(listed, found))
     replayed = [one for one in found if one.fate in (Fate.REPLAYED, Fate.GIVEN_UP)]
     unread = [one for one in found if one.fate is Fate.STAYS]
     ends = [one.next_offset for one in found if one.next_offset is not None]

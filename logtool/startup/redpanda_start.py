@@ -159,7 +159,8 @@ def _choose(found: Sequence[Replayed], start: RedpandaStart) -> None:
         if isinstance(index, BaseIndex) and not fault:
             one.next_offset = index.max_offset + 1
         else:
-            marked[number] = Why.NO_INDEX if index is None else f"{Why.BAD_INDEX}: it {fault}"
+            says = f"it {fault}" if fault and fault.startswith(("is ", "has ")) else fault
+            marked[number] = Why.NO_INDEX if index is None else f"{Why.BAD_INDEX}: {says}"
             clean = None if one.segment.log.path.name == clean else clean
         before = found[number - 1] if number else None
         reach = before and (before.next_offset or before.segment.base_offset + 1)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from logtool.checks.identity import listed_topic_id
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import files, partition
 from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats import partition_metadata
 from logtool.formats.names import FileKind
 from logtool.loading.loaded import Loaded, Outcome
 from logtool.loading.loader import load
@@ -70,6 +70,8 @@ class Replica:
     newest_log: File | None = field(default=None, repr=False)
     made_ns: int = 0
     """When partition.metadata was written; 0 without it."""
+    is_redpanda: bool = False
+    """Whether it is of Redpanda, which keeps no high watermark: what counts from there is null."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
 
     @property
@@ -104,6 +106,9 @@ class Replica:
             "leader_epoch": self.last_epoch if self.epochs else None,
             "epoch_start_offset": self.epochs[-1][1] if self.epochs else None,
         }
+        if self.is_redpanda:
+            names = ("initial_high_watermark", "committed_offset", "uncommitted_records")
+            offsets |= dict.fromkeys(names)
         return {
             "type": "replica",
             "path": str(self.path),
@@ -132,12 +137,12 @@ def measure(
     try:
         listed = partition.read(request.path)
         loaded = load(listed, request.start, on_bytes)
-        tail = _tail(listed, clean=request.start.clean)
+        tail = tail_of(listed, clean=request.start.clean)
         broken = [item.code for item in tail if isinstance(item, Finding)]
         start, end = loaded.log_start, loaded.log_end
         watermark = max(start, min(request.high_watermark or 0, end))
         usable = loaded.outcome is Outcome.LOADS
-        topic_id = _topic_id(listed)
+        topic_id = listed_topic_id(listed)
         stable, uncommitted = _stable(listed, watermark, end, on_bytes) if usable else (0, 0)
     except UnreadableError as error:
         return error
@@ -175,7 +180,7 @@ def _written(file: File) -> int:
     return file.mtime_ns
 
 
-def _tail(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
+def tail_of(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
     """Return what is wrong at the end of the log, where a broker appends."""
     if not listed.segments:
         return []
@@ -190,11 +195,6 @@ def _tail(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
         for item in check_segment(Task(segment=active, level=Level.QUICK, clean=clean)).findings
         if item.path == active.log.path
     ]
-
-
-def _topic_id(listed: Partition) -> str | None:
-    file = listed.fixed.get(FileKind.PARTITION_METADATA)
-    return partition_metadata.parse(files.read_small(file.path)).topic_id if file else None
 
 
 def _lost(loaded: Loaded) -> int:

@@ -236,7 +236,7 @@ def group_replicas(
         for replica in usable
         if replica.node == node
     ]
-    assumed = named[0] if named else _furthest(here or usable)
+    assumed = named[0] if named else furthest_of(here or usable)
     epoch = (
         max([replica.last_epoch for replica in usable] + [known.leader_epoch if known else -1]) + 1
     )
@@ -257,8 +257,8 @@ def group_replicas(
         committed=max(committed.values()),
         leader=leader,
         assumed=assumed,
-        furthest=_furthest(usable),
-        truncations=tuple(_truncations(usable, assumed, epoch, committed)),
+        furthest=furthest_of(usable),
+        truncations=tuple(truncations_of(usable, assumed, epoch, committed)),
         other_topic=tuple(replica for replica in loading if replica not in usable),
         elr=known.elr if known else (),
         unusable=tuple(replica.node for replica in replicas if not replica.usable),
@@ -277,19 +277,22 @@ def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:
     """Return where the first of the logs ends, or they differ by their leader epochs."""
     if not replicas:
         return None
-    furthest = _furthest(replicas)
-    ends = [
-        truncation.follower.log_end if truncation.unknown else truncation.by_leader_epoch
-        for truncation in _truncations(replicas, furthest, epoch, {})
-    ]
-    return min([furthest.log_end, *ends])
+    return min(agreed_ends(replicas, furthest_of(replicas), epoch).values())
+
+
+def agreed_ends(replicas: Sequence[Replica], leader: Replica, epoch: int) -> dict[Path, int]:
+    """Return how far each log is the same as that of `leader`, by their leader epochs."""
+    ends = {leader.path: leader.log_end}
+    for one in truncations_of(replicas, leader, epoch, {}):
+        ends[one.follower.path] = one.follower.log_end if one.unknown else one.by_leader_epoch
+    return ends
 
 
 def _checkpointed(replicas: Sequence[Replica]) -> int | None:
     return max((replica.high_watermark for replica in replicas), default=None)
 
 
-def _furthest(replicas: Sequence[Replica]) -> Replica:
+def furthest_of(replicas: Sequence[Replica]) -> Replica:
     """Return the longest of those with the newest leader epoch.
 
     What is longer and of an older epoch ends in records that a leader change has taken back.
@@ -297,7 +300,7 @@ def _furthest(replicas: Sequence[Replica]) -> Replica:
     return max(replicas, key=lambda replica: (replica.last_epoch, replica.log_end))
 
 
-def _truncations(
+def truncations_of(
     replicas: Sequence[Replica], leader: Replica, epoch: int, committed: Mapping[Path, int]
 ) -> Iterator[Truncation]:
     """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from logtool.actions import Action
 from logtool.checks import root, small_files
 from logtool.checks.partition import PartitionFacts
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
@@ -31,6 +31,7 @@ from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 from logtool.startup.partition import LoadRequest
+from logtool.watermark import of_redpanda
 from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica, measure
 from logtool.watermark.replica_group import Choice, Group, group_replicas
@@ -38,6 +39,7 @@ from logtool.watermark.replica_group import Choice, Group, group_replicas
 Item = Replica | Group | Finding | Action | UnreadableError
 _ELR = "eligible.leader.replicas.version"
 _MIN_IN_SYNC = "min.insync.replicas"
+_KVSTORE = "kvstore"
 _GONE = "checkpoint/high-watermark-beyond-end"
 _HELD_SINCE = (3, 7)
 """From this release on a high watermark does not rise where fewer are in sync (KAFKA-15583)."""
@@ -89,6 +91,8 @@ class Watermarks:
         self._images: list[MetadataImage] = []
         self._brokers: list[_Broker] = []
         self.summary = ActionSummary()
+        self.is_redpanda = False
+        """Whether any of it is of Redpanda, which keeps no high watermark."""
 
     def __iter__(self) -> Iterator[Item]:
         try:
@@ -123,6 +127,8 @@ class Watermarks:
                 yield from self._partition(members)
 
     def _open(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
+        if log_dir.is_redpanda(place.path):
+            return self._open_redpanda(place)
         kind = log_dir.classify(place.path)
         if kind is PathKind.FILE:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")
@@ -143,6 +149,20 @@ class Watermarks:
         ]
         broker = _Broker(home, node, _checkpoints(root_dir), _stopped_epoch(root_dir))
         return broker, chosen, home.notes
+
+    def _open_redpanda(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
+        """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
+        self.is_redpanda = True
+        data_dir, meant = redpanda_dir.data_dir_of(place.path)
+        home = Home(log_dir.read(data_dir), self._settings)
+        chosen = [
+            home.request(path, directory, lambda _, row: row or 0)
+            for path, directory in redpanda_dir.newest(home.root.partitions)
+            if directory.topic != _KVSTORE
+            and self._selection.takes(directory)
+            and (meant in (data_dir, path) or meant in path.parents)
+        ]
+        return _Broker(home, place.node, {}, None), chosen, home.notes
 
     def _partition(
         self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
@@ -171,13 +191,19 @@ class Watermarks:
                     )
                 )
                 self.summary.to_do |= not result.usable
+                # Nothing on the disk says whether they were acknowledged.
+                self.summary.to_do |= result.is_redpanda and result.lost_records > 0
                 yield replicas[-1]
                 yield from result.findings
                 yield from violations
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
-        group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
+        group = (
+            of_redpanda.group(replicas, self._leader)
+            if replicas[0].is_redpanda
+            else group_replicas(replicas, *self._known(replicas[0]), self._leader)
+        )
         if group:
             # Of one replica alone nobody asks whether it may lead, unless --leader does.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
@@ -248,6 +274,8 @@ def least_in_sync(
 
 
 def _measure(work: _ReplicaRequest, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
+    if work.request.redpanda:
+        return of_redpanda.measure(work.request, work.request.redpanda, work.broker.node, on_bytes)
     point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
     return measure(work.request, work.broker.node, point, on_bytes)
 

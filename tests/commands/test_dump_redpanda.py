@@ -2,12 +2,16 @@
 
 import shutil
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+import redpanda_segment as segment
 
-from logtool.formats.redpanda import base_index, record_batch, segment, snapshot
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats.redpanda import base_index, record_batch, snapshot
 from logtool.formats.redpanda.base_index import Entries
 
 DATA = Path(__file__).parents[1] / "data" / "redpanda"
@@ -248,9 +252,6 @@ def test_csv_has_a_row_for_each_batch(run, data_dir):
 
 
 def test_what_is_not_printed_is_refused(run, data_dir):
-    records = run("dump", "--records", data_dir)
-    assert records.status == 4
-    assert "is a file of Redpanda, of which logtool prints batches and no records" in records.stderr
     kafka = run("dump", "-f", "kafka", data_dir)
     assert kafka.status == 2
     assert "--format kafka has no form for the files of Redpanda" in kafka.stderr
@@ -259,13 +260,92 @@ def test_what_is_not_printed_is_refused(run, data_dir):
     assert "nothing matched --topic payments" in topic.stderr
 
 
-@pytest.mark.parametrize("command", ["watermark", "sanity"])
-def test_other_commands_say_that_they_do_not_read_it(run, data_dir, command):
-    partition = data_dir / "kafka" / "orders" / "3_17"
-    for path in (data_dir, partition, partition / "4-1-v1.log"):
-        if path.is_file():
-            continue
-        result = run(command, path)
+def test_records_are_printed_and_found(run, data_dir, tmp_path):
+    topic = data_dir / "kafka" / "orders"
+    found = run("dump", "--records", "-f", "ndjson", topic)
+    assert found.status == 0, found.stderr
+    records = found.of_type("record")
+    assert [one["offset"] for one in records] == [5, 6, 7, 8, 7429]
+    assert {one["key"]["utf8"] for one in records[:4]} == {"KEY"}
+    assert {one["leader_epoch"] for one in records} == {1, 2}
+    assert [one["base_offset"] for one in found.of_type("batch")] == [5, 6, 7, 8, 7164]
+    one = run("dump", "--key", "KEY", "--offset", "7", "-f", "ndjson", data_dir)
+    assert [record["offset"] for record in one.of_type("record")] == [7]
+    counted = run("dump", "--key", "KEY", "--count", "-f", "ndjson", data_dir)
+    assert [total["records"] for total in counted.of_type("total")] == [4]
+    csv = run("dump", "--records", "-f", "csv", data_dir)
+    assert csv.stdout.splitlines()[0].startswith("type,path,kind,position,topic,partition,segment")
+    segment = topic / "3_17" / "4-1-v1.log"
+    segment.write_bytes(SEGMENT[:400] + b"x" + SEGMENT[401:])
+    damaged = run("dump", "--records", "-f", "ndjson", segment)
+    assert damaged.status == 1
+    assert [record["offset"] for record in damaged.of_type("record")] == [5, 7, 8]
+    assert [error["reason"] for error in damaged.of_type("error")] == ["header-crc"]
 
-        assert result.status == 4, (command, path)
-        assert "it is of Redpanda, which this command does not read" in result.stderr
+
+def test_a_folder_that_cannot_be_listed_hides_no_other(run, data_dir, monkeypatch):
+    shutil.copytree(data_dir / "kafka" / "orders" / "3_17", data_dir / "kafka" / "orders" / "2_17")
+    listed = files.list_dir
+
+    def list_dir(path: Path) -> Sequence[files.Entry]:
+        if path.name == "2_17":
+            raise UnreadableError(path, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(files, "list_dir", list_dir)
+    found = run("dump", "--records", "-f", "ndjson", data_dir)
+    assert found.status == 4
+    assert len(found.of_type("record")) == 5
+    assert "2_17: Permission denied" in found.stderr
+
+
+def test_a_base_index_is_printed_beside_the_log(run, data_dir):
+    index = data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.base_index"
+    for path in (data_dir, index.parent, index):
+        found = run("dump-index", "--join-log", "-f", "ndjson", path)
+        assert found.status == 0, found.stderr
+        told = [
+            (one["raft_offset"], one["batch"]["base_offset"], one["verdict"])
+            for one in found.of_type("entry")
+        ]
+        assert told == [(4, 4, "right"), (8, 8, "right")]
+    log = index.with_suffix(".log")
+    log.write_bytes(SEGMENT[:700] + b"x" + SEGMENT[701:])
+    damaged = run("dump-index", "--join-log", "-f", "ndjson", index)
+    assert [one["verdict"] for one in damaged.of_type("entry")] == ["right", "unknown"]
+    index.write_bytes(an_index(3))
+    log.write_bytes(SEGMENT)
+    wrong = run("dump-index", "--join-log", "-f", "ndjson", index)
+    assert wrong.status == 1
+    assert [one["verdict"] for one in wrong.of_type("entry")] == ["offset", "offset"]
+    index.write_bytes(b"")
+    assert run("dump-index", index).status == 1
+    csv = run("dump-index", "-f", "csv", data_dir).stdout.splitlines()
+    assert "raft_offset" in csv[0]
+
+
+def test_a_base_index_can_be_verified_by_itself(run, data_dir):
+    index = data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.base_index"
+    assert run("verify", index).status == 0
+    index.write_bytes(index.read_bytes()[:-1])
+    assert "base-index/unreadable" in run("verify", index).stdout
+    index.with_name("4-1-v1.log").unlink()
+    assert "base-index/unreadable" in run("verify", index).stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("quorum", "which has no metadata log of KRaft"),
+        ("dirs", "which has no metadata log of KRaft"),
+        ("metadata show", "which has no metadata log of KRaft"),
+        ("checkpoint show", "which has no checkpoints of offsets"),
+        ("checkpoint rebuild", "which has no checkpoints of offsets"),
+        ("undelete --output nowhere", "which keeps nothing of what it deletes"),
+        ("may-delete --among nowhere", "which is not judged here; 'logtool diff' compares"),
+    ],
+)
+def test_what_redpanda_does_not_have_is_told(run, data_dir, command, why):
+    result = run(*command.split(), data_dir)
+    assert result.status == 4
+    assert f"it is of Redpanda, {why}" in result.stderr

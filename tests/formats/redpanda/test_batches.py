@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import pytest
+import redpanda_segment as segment
 from hypothesis import given
 from hypothesis import strategies as st
+from redpanda_segment import Reason
 
 from logtool.formats import record
 from logtool.formats import record_batch as kafka_batch
-from logtool.formats.redpanda import ghost_batch, record_batch, segment
+from logtool.formats.redpanda import ghost_batch, record_batch
 from logtool.formats.redpanda.record_batch import BatchType
-from logtool.formats.redpanda.segment import Reason
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"
 COMPACTED = (DATA / "3676-7429-77-1-v1.log.1").read_bytes()

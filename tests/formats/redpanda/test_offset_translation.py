@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+import redpanda_segment as segment
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.formats.redpanda import segment
 from logtool.formats.redpanda.offset_translation import (
     FILTERED,
     FIRST_OF_A_WHOLE_LOG,

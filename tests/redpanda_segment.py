@@ -1,15 +1,7 @@
-"""Redpanda's segment (``<base offset>-<term>-v1.log``): batches, and zeros where it has room left.
+"""A reader of Redpanda's segments, simple and slow, which tests hold the walk against.
 
-=============  ================================================================================
-batches        one behind the other, see `record_batch`
-zeros          up to the end of a file that was open: room is reserved in steps of 32 MiB
-=============  ================================================================================
-
-A broker reads a header of 61 bytes. It stops at the end of the file, at a header of zeros, at a
-wrong CRC of the header, at a body that the file does not hold, and at a wrong CRC of the batch.
-`parse` does so too, and says which of these it was; behind damage it goes on at the next batch
-whose two CRCs hold, as a broker never does. A header CRC of 0 is as good as another: only a header
-of nothing but zeros is the end. Source: ``storage/parser.cc`` (Redpanda 1c6cff34ea, 2024-12-20).
+It stops where a broker does, says why, and goes on behind damage at the next batch whose two CRCs
+hold, as a broker never does. See `logtool.formats.redpanda.record_batch`.
 """
 
 from collections.abc import Iterator

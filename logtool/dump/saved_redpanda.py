@@ -1,0 +1,92 @@
+"""The records of what was saved of a partition of Redpanda, as those of a dump of Kafka's.
+
+A record has its Kafka offset where the log tells it, and None behind damage that no copy filled: a
+batch that has no Kafka offset may have been in it. Its Raft offset stands beside it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from logtool.disk.files import LogFile
+from logtool.dump.blocks import Origin
+from logtool.dump.log import batch_objects
+from logtool.dump.records import Object, read_records
+from logtool.errors import UnreadableError
+from logtool.formats import compression
+from logtool.formats.record_batch import CONTROL, HEADER_SIZE
+from logtool.formats.redpanda import names, record_batch
+from logtool.formats.redpanda.record_batch import RAFT_DATA
+from logtool.salvage.parts import Extent, Part
+from logtool.salvage.patient import Patient
+from logtool.segment.kafka_offsets import NONE, KafkaOffsets
+from logtool.segment.walk import Chunk, scan
+
+INTERNAL = ("redpanda", "kafka_internal")
+"""Namespaces whose records no client wrote."""
+
+
+def records(origin: Origin, parts: Sequence[Part], images: Mapping[Path, Path]) -> Iterator[Object]:
+    """Yield the records of data in `parts`, without markers; the path of `origin` is the folder.
+
+    `images` are where the bytes of a log are that its disk does not give whole. UnreadableError
+    where a log cannot be read any more.
+    """
+    offsets = KafkaOffsets()
+    segment: int | None = None
+    for part in parts:
+        base = names.parse_partition_file(part.path.name).base_offset or 0
+        filled = isinstance(part, Extent) and part.filled
+        if not filled and base != segment:
+            segment = base
+            offsets.begin(origin.path / part.path.name, base)
+        if isinstance(part, Extent):
+            yield from _of_extent(origin, part, images, offsets)
+        elif part.filled_from is None:
+            offsets.lose()
+
+
+def _of_extent(
+    origin: Origin, extent: Extent, images: Mapping[Path, Path], offsets: KafkaOffsets
+) -> Iterator[Object]:
+    base = extent.first.base_offset
+    segment = names.parse_partition_file(extent.path.name).base_offset
+    with LogFile(images.get(extent.path, extent.path)) as log:
+        source = Patient(log, extent.path)
+        for chunk in scan(source, base_offset=base, start=extent.position, stop=extent.end):
+            if chunk.damage:
+                text = f"changed at byte {chunk.damage.position} while it was read"
+                raise UnreadableError(extent.path, text)
+            first = offsets.feed(chunk.table)[0]
+            table = chunk.table
+            rows = np.flatnonzero(
+                (table.batch_type == RAFT_DATA) & (table.attributes & CONTROL == 0)
+            )
+            made = batch_objects(
+                Origin(extent.path, origin.topic, origin.partition, segment), table[rows]
+            )
+            for row, batch in zip(rows.tolist(), made, strict=True):
+                delta = None if first[row] == NONE else batch["base_offset"] - int(first[row])
+                yield from _of_batch(batch, _bytes_of(source, chunk, row), delta)
+
+
+def _of_batch(batch: Object, data: memoryview, delta: int | None) -> Iterator[Object]:
+    for obj in read_records(batch, data, compression.DEFAULT_LIMIT):
+        if obj["type"] == "record":
+            offset = obj["offset"]
+            yield obj | {
+                "offset": None if delta is None else offset - delta,
+                "raft_offset": offset,
+            }
+
+
+def _bytes_of(source: Patient, chunk: Chunk, row: int) -> memoryview:
+    """Return the bytes of a batch with Kafka's header; the scan holds no very large one."""
+    size, held = int(chunk.table.size[row]), chunk.batch(row)
+    if len(held) >= size:
+        return held
+    whole = memoryview(bytearray(size))
+    source.read_into(whole, int(chunk.table.position[row]))
+    whole[:HEADER_SIZE] = record_batch.to_kafka(record_batch.parse(whole), term=source.term or 0)
+    return whole
