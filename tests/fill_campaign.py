@@ -7,6 +7,7 @@ it and writes the report.
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,15 +42,19 @@ class Case:
     """Whether its logs are what a recovery leaves that has no other copy: nothing was proved."""
     in_part: bool = False
     """Whether its logs are beginnings of the other copy's: what is proved was taken."""
+    why: str = (
+        "nothing here shows that a segment is missing: it may as well be a copy that is behind"
+    )
+    """Of one that is not filled."""
     undone: bool = True
     """Whether undo put everything back."""
     error: str | None = None
 
     @property
     def is_good(self) -> bool:
-        """Return whether the log is whole or, without leader epochs, nothing is wrong in it."""
-        old = "magic-" in self.scenario and (self.as_without or self.in_part)
-        return (self.filled or old) and self.undone
+        """Return whether the log is whole or, where no trace of its end is left, right up to it."""
+        traceless = self.way == _ALL_GONE and self.as_without and self.in_part
+        return (self.filled or traceless) and self.undone
 
 
 def logs(folder: Path) -> dict[str, bytes]:
@@ -102,7 +107,8 @@ def try_one(source: Path, work: Path, seed: int) -> Case:
     end = 1 + max(int(batches(log).last_offset.max()) for log in full_logs(copy / source.name))
     topic, _, number = source.name.rpartition("-")
     set_offsets(copy / "replication-offset-checkpoint", {(topic, int(number)): end})
-    job, case.error = recover(home, copy)
+    job, case.error, why = recover(home, copy)
+    case.why = why or case.why
     now = logs(folder)
     case.filled = now == logs(source)
     for undo_dir in job.undo_dirs:
@@ -116,11 +122,14 @@ def try_one(source: Path, work: Path, seed: int) -> Case:
     return case
 
 
-def recover(home: Path, *fill_from: Path) -> tuple[Recover, str | None]:
-    """Recover a log dir; returns the run, and the first error."""
+def recover(home: Path, *fill_from: Path) -> tuple[Recover, str | None, str | None]:
+    """Recover a log dir; returns the run, the first error, and why a range was not filled."""
     job = Recover([home], Assumed(fill_from=fill_from), Consent(apply=True))
-    errors = [str(one) for one in job if isinstance(one, LogtoolError)]
-    return job, errors[0] if errors else None
+    told = list(job)
+    errors = [str(one) for one in told if isinstance(one, LogtoolError)]
+    actions = [action for one in told for action in getattr(one, "actions", ())]
+    reasons = [one.reason for one in actions if one.action == "unfilled"]
+    return job, next(iter(errors), None), next(iter(reasons), None)
 
 
 def report(cases: Sequence[Case]) -> str:
@@ -130,10 +139,10 @@ def report(cases: Sequence[Case]) -> str:
         "",
         "`make fill` damages real partitions by a seed and repairs them with `recover --apply",
         "--fill-from`, an undamaged copy at hand. Filled: logs that are the other copy's, byte for",
-        "byte. In part: logs of magic 0 or 1 that are the beginning of the other copy's: without",
-        "leader epochs nothing proves what stood at the end but bytes of it that are left. Left",
-        "alone: logs that are as a recovery without another copy leaves them. Undone: directories",
-        "that undo made what they were, with every byte and time.",
+        "byte; the other copy's high watermark is its end, as that of a broker that goes on. In",
+        "part: logs that are the beginning of the other copy's. Left alone: logs that are as a",
+        "recovery without another copy leaves them. Undone: directories that undo made what they",
+        "were, with every byte and time.",
         "",
         "| scenario | damage | cases | filled | in part | left alone | undone |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
@@ -147,12 +156,13 @@ def report(cases: Sequence[Case]) -> str:
         left = sum(not c.filled and not c.in_part and c.as_without for c in some)
         figures = map(str, (len(some), filled, part, left, undone))
         lines.append(f"| {scenario} | {way} | {' | '.join(figures)} |")
-    newer = [case for case in cases if "magic-" not in case.scenario]
-    filled, wrong = sum(c.filled for c in newer), sum(not c.is_good for c in cases)
-    said = (
-        f"{len(newer):,} cases of magic 2: {filled:,} filled. {len(cases):,} in all: {wrong} wrong."
-    )
-    lines += ["", said]
+    reasons = Counter((c.scenario, c.way, c.why) for c in cases if not c.filled)
+    if reasons:
+        lines += ["", "| scenario | damage | not filled | why |", "| --- | --- | ---: | --- |"]
+    for (scenario, way, why), count in sorted(reasons.items()):
+        lines.append(f"| {scenario} | {way} | {count} | {why} |")
+    filled, wrong = sum(c.filled for c in cases), sum(not c.is_good for c in cases)
+    lines += ["", f"{len(cases):,} cases: {filled:,} filled, {wrong} wrong."]
     return "\n".join(lines) + "\n"
 
 

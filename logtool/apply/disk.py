@@ -11,19 +11,23 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look
 from logtool.disk import files
-from logtool.errors import LogtoolError, RefusedError, UnwritableError
+from logtool.disk.files import LogFile
+from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 from logtool.formats.crc import crc32c
 
+_BLOCK = 1024 * 1024
 _PAGE = 1 << 12
 """Bytes of the smallest hole that is made."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS)
+_NO_COPY = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EIO)
+"""Of the system's own copying: it cannot, or not between these, or a sector cannot be read."""
 _ACL = "system.posix_acl_access"
 _USER = "user."
 """Attributes that a copy gets. Others are the system's, such as capabilities, which would let a
@@ -78,6 +82,34 @@ def write_new(
     finally:
         os.close(fd)
     return size, crc
+
+
+class Run(NamedTuple):
+    """A stretch of an open file that is copied as it is."""
+
+    file: LogFile
+    position: int
+    size: int
+
+
+def copy_new(home: HeldDir, path: Path, runs: Iterable[Run], look: Look | None = None) -> None:
+    """Write a file that is not there yet of stretches of others, and make it durable.
+
+    The system copies them by itself where it can; a file system that shares blocks between files
+    takes no room for them. UnreadableError where a stretch is not there any more.
+    """
+    fd = _open(home, path, _NEW, 0o600)
+    try:
+        end = 0
+        for run in runs:
+            _copy(path, fd, run, end)
+            end += run.size
+        if look:
+            _dress(path, fd, look)
+            _set_time(path, fd, look.mtime_ns)
+        change(path, os.fsync, fd)
+    finally:
+        os.close(fd)
 
 
 def cut(home: HeldDir, path: Path, size: int, mtime_ns: int) -> bool:
@@ -203,6 +235,40 @@ def _write(path: Path, fd: int, blocks: Iterable[bytes], position: int) -> tuple
         size += len(block)
         crc = crc32c(block, crc)
     return size, crc
+
+
+def _copy(path: Path, fd: int, run: Run, position: int) -> None:
+    """Copy a stretch to a byte of a new file."""
+    calls = [_by_range, _by_sending]
+    done = 0
+    while done < run.size:
+        rest = Run(run.file, run.position + done, run.size - done)
+        if not calls:
+            block = rest.file.read(rest.position, min(rest.size, _BLOCK))
+            if not block:
+                raise UnreadableError(run.file.path, "became shorter while it was read")
+            _write_at(path, fd, memoryview(block), position + done)
+            done += len(block)
+            continue
+        try:
+            count = change(path, calls[0], fd, rest, position + done)
+        except UnwritableError as error:
+            cause = error.__cause__
+            if not isinstance(cause, OSError) or cause.errno not in _NO_COPY:
+                raise
+            count = 0
+        if not count:
+            calls.pop(0)
+        done += count
+
+
+def _by_range(fd: int, run: Run, position: int) -> int:
+    return os.copy_file_range(run.file.fileno(), fd, run.size, run.position, position)
+
+
+def _by_sending(fd: int, run: Run, position: int) -> int:
+    os.lseek(fd, position, os.SEEK_SET)
+    return os.sendfile(fd, run.file.fileno(), run.position, run.size)
 
 
 def _write_at(path: Path, fd: int, rest: memoryview, position: int) -> None:

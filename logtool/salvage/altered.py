@@ -15,10 +15,11 @@ import numpy as np
 from logtool.disk.files import LogFile
 from logtool.disk.partition import Partition
 from logtool.formats import record_batch
-from logtool.formats.record_batch import BatchTable
+from logtool.formats.record_batch import BatchTable, Column
 from logtool.salvage import parts as made
 from logtool.salvage.filling import Rows
 from logtool.salvage.parts import Extent, Kind, Part, Reject
+from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
 from logtool.segment import walk
 
@@ -34,7 +35,7 @@ def without_altered(
             yield part
             continue
         around = (*found[max(number - 1, 0) : number], *found[number + 1 : number + 2])
-        doubted = any(isinstance(one, Reject) and one.kind is Kind.ORDER for one in around)
+        doubted = any(isinstance(one, Reject) for one in around)
         base = int(part.path.name.partition(".")[0])
         asked = _Asked(
             part, base if end is None else max(base, end), epochs, part is last or doubted
@@ -52,8 +53,8 @@ class _Asked:
     """The offset at which it would begin if nothing before it were missing."""
     epochs: Rows
     may_jump: bool
-    """Whether its offsets may have risen unnoticed: no batch stands behind it, or one of those that
-    contradict each other, of which the wrong one may have been put aside."""
+    """Whether its offsets may have risen unnoticed: no batch stands behind it, or damage beside it,
+    or one of those that contradict each other, of which the wrong one may have been put aside."""
 
     def is_odd(self) -> bool:
         """Return whether it is worth while to read it again."""
@@ -71,25 +72,25 @@ class _Asked:
         """Yield the extent, cut at what a copy holds otherwise."""
         with LogFile(self.extent.path) as log:
             chunks = walk.scan(
-                log,
+                Patient(log),
                 base_offset=self.start,
                 start=self.extent.position,
                 stop=self.extent.end,
                 payload=False,
             )
             table = record_batch.concat([chunk.table for chunk in chunks])
-        place = table.base_offset.copy()
+        place = starts = made.starts(table)
         if self.may_jump:
             place = np.concatenate(([self.start], table.last_offset[:-1] + 1))
         rows = [
             row
             for row in range(len(table))
-            if place[row] != table.base_offset[row]
+            if place[row] != starts[row]
             or self._denied(int(table.base_offset[row]), int(table.leader_epoch[row]))
         ]
         mask = np.zeros(len(table), np.bool_)
-        for row in rows:
-            mask[row] = any(_has_otherwise(copy, table, row, int(place[row])) for copy in copies)
+        for copy in copies if rows else ():
+            mask[list(_held_otherwise(copy, table, rows, place))] = True
         for some in np.split(np.arange(len(table)), np.flatnonzero(mask[1:] != mask[:-1]) + 1):
             cut = made.extent(self.extent.path, take(table, some))
             yield _altered(cut) if mask[some[0]] else cut
@@ -102,17 +103,28 @@ def _altered(cut: Extent) -> Reject:
     return Reject(cut.path, cut.position, cut.size, Kind.ORDER, text)
 
 
-def _has_otherwise(copy: Partition, table: BatchTable, row: int, place: int) -> bool:
-    """Return whether a copy holds a batch at the offset `place`, with another offset or epoch."""
+def _held_otherwise(
+    copy: Partition, table: BatchTable, rows: Sequence[int], place: Column
+) -> set[int]:
+    """Return the rows that a copy holds in their places, with another offset or epoch.
+
+    It is read once, as far as these places reach.
+    """
+    wanted = {int(place[row]): row for row in rows}
+    low, high = min(wanted), max(wanted)
+    found = set()
     for segment in copy.segments:
-        beyond = segment.next_base_offset is not None and segment.next_base_offset <= place
-        if beyond or segment.base_offset > place:
+        beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
+        if beyond or segment.base_offset > high:
             continue
         with segment.log.open() as log:
-            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+            for chunk in walk.scan(Patient(log), base_offset=segment.base_offset, payload=False):
                 theirs = chunk.table
-                for at in np.flatnonzero(theirs.base_offset == place).tolist():
+                starts = made.starts(theirs)
+                for at in np.flatnonzero(np.isin(starts, list(wanted))).tolist():
+                    row = wanted[int(starts[at])]
                     ours, other = made.edge(table, row), made.edge(theirs, at)
                     same = (ours.size, ours.crc, ours.magic) == (other.size, other.crc, other.magic)
-                    return same and ours != other
-    return False
+                    if same and ours != other:
+                        found.add(row)
+    return found

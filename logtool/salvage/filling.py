@@ -10,6 +10,8 @@ epoch, CRC and size), they are the same up to there.
   taken as far as each is of the epoch that our ``leader-epoch-checkpoint`` has for its offset, or,
   without such a file, of the epoch of our last batch.
 * Without any batch of ours that file decides, if ``partition.metadata`` has one topic id in both.
+* Where a log has no leader epochs the high watermark of the other copy decides in their place; see
+  `logtool.salvage.acknowledged`.
 * Else, if the other copy's batches are as long as what is damaged and more than half of the bytes
   are the same, those are what was there; or as many as end with one whose header is left.
 """
@@ -27,6 +29,7 @@ from logtool.disk import partition
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
+from logtool.salvage import acknowledged
 from logtool.salvage import parts as made
 from logtool.salvage.parts import FILLABLE, Edge, Extent, Part, Reject
 from logtool.salvage.patient import Patient
@@ -59,7 +62,7 @@ class Hole:
         """Return whether offsets are missing."""
         if self.before is None or self.behind is None:
             return True
-        return self.behind.base_offset > self.before.last_offset + 1
+        return self.behind.start > self.before.last_offset + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def fill(
         hole = Hole(before, behind, rejects)
         wanted = any(one.kind in FILLABLE for one in rejects) or part is None
         if wanted and hole.has_room:
-            yield from _filled(hole, replicas, epochs, bases, topic_id_of(ours.path), held)
+            yield from _filled(hole, replicas, epochs, bases, ours, held)
         else:
             yield from rejects
         pending = []
@@ -123,10 +126,10 @@ def _filled(
     replicas: Sequence[Path],
     epochs: Rows,
     bases: Sequence[int],
-    own_id: str | None,
+    ours: Partition,
     held: Held | None,
 ) -> Iterator[Part | UnreadableError]:
-    why = NO_COPY
+    why, own_id = NO_COPY, topic_id_of(ours.path)
     for path in replicas:
         try:
             copy = partition.read(path)
@@ -135,7 +138,8 @@ def _filled(
             yield error
             continue
         known = epochs if hole.before or topic_id_of(copy.path) == own_id is not None else ()
-        chosen, reason = _proved(hole, stretches, known, held.end(copy) if held else None)
+        end = held.end(copy) if held else None
+        chosen, reason = _proved(hole, stretches, known, end, _acked(hole, ours, copy, stretches))
         refusal = held.refusal(hole, copy, chosen) if held and chosen else None
         if refusal:
             chosen, reason = [], refusal
@@ -157,9 +161,21 @@ def _filled(
         yield replace(one, proof=f"nothing was taken from another copy: {why}")
 
 
+def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Stretch]) -> int:
+    """Return below which offset a copy proves the end of a log without leader epochs."""
+    if hole.behind is not None or ours.is_redpanda:
+        return 0
+    if hole.before is None:
+        tables = [stretch.table for stretch in stretches]
+        same = acknowledged.is_same_partition(ours, copy)
+        if not same or acknowledged.index_denies(ours, copy, tables):
+            return 0
+    return acknowledged.watermark(copy)
+
+
 def _with_offsets(one: Reject, chosen: Sequence[Stretch]) -> Reject:
     """Return a reject with the offsets of what takes its place, where it has none of its own."""
-    first, last = chosen[0].table.base_offset[0], chosen[-1].table.last_offset[-1]
+    first, last = made.starts(chosen[0].table)[0], chosen[-1].table.last_offset[-1]
     return replace(
         one,
         first_offset=int(first) if one.first_offset is None else one.first_offset,
@@ -200,12 +216,13 @@ def _of_segment(segment: Segment, low: int, high: int) -> Iterator[Stretch]:
 
 
 def _proved(
-    hole: Hole, stretches: Sequence[Stretch], epochs: Rows, end: int | None
+    hole: Hole, stretches: Sequence[Stretch], epochs: Rows, end: int | None, acked: int
 ) -> tuple[list[Stretch], str | None]:
     """Return what of another copy fills a hole, and why; or nothing, and why not.
 
     Behind our last batch the epochs vouch for offsets below `end` alone, if it is given, and what
-    is left of the bytes for the batches that it is left of.
+    is left of the bytes for the batches that it is left of. Without epochs, offsets below `acked`
+    are those of every copy.
     """
     edges = [_edges(stretch, hole) for stretch in stretches]
     inner = [_between(stretch, hole) for stretch in stretches]
@@ -221,13 +238,27 @@ def _proved(
     agreed = _agreeing(hole, inner)
     vouched = hole.before is not None or epochs
     taken = list(_of_our_epochs(hole.before, inner, epochs)) if vouched else []
+    proof = "the leader epochs agree, and what stands before it is the same in both copies"
+    lacks = "no leader epoch here says that the batches of that copy are of the same log"
+    if not epochs and all(epoch < 0 for epoch in _first_epochs(hole, inner)):
+        taken = list(_without_epochs(inner, acked))
+        proof = "it has no leader epochs, and was acknowledged: that copy's high watermark says so"
+        lacks = "it has no leader epochs, and that copy's high watermark does not say that it was "
+        lacks += "acknowledged" if hole.before else "acknowledged, or not that it is the same log"
     if end is not None and hole.behind is None:
         agreed, taken = _left_of(hole, agreed, epochs), _below(taken, end)
     if _count(agreed) > _count(taken):
         return agreed, "what is left of the bytes agrees with that copy"
     if not taken:
-        return [], "no leader epoch here says that the batches of that copy are of the same log"
-    return taken, "the leader epochs agree, and what stands before it is the same in both copies"
+        return [], lacks
+    return taken, proof
+
+
+def _first_epochs(hole: Hole, inner: Sequence[Stretch]) -> Iterator[int]:
+    """Yield the leader epochs where another copy goes on behind our last batch; -1 for none."""
+    if hole.before:
+        yield hole.before.leader_epoch
+    yield int(inner[0].table.leader_epoch[0])
 
 
 def _below(stretches: Sequence[Stretch], end: int) -> list[Stretch]:
@@ -299,6 +330,18 @@ def _of_our_epochs(last: Edge | None, inner: Sequence[Stretch], epochs: Rows) ->
             if int(table.base_offset[row]) < end:
                 break
             end, good = int(table.last_offset[row]) + 1, row + 1
+        if good:
+            yield replace(stretch, table=take(table, np.arange(good)))
+        if good < len(table):
+            return
+
+
+def _without_epochs(inner: Sequence[Stretch], acked: int) -> Iterator[Stretch]:
+    """Yield the first batches without a leader epoch whose offsets are all below `acked`."""
+    for stretch in inner:
+        table = stretch.table
+        wrong = np.flatnonzero((table.leader_epoch >= 0) | (table.last_offset >= acked))
+        good = int(wrong[0]) if len(wrong) else len(table)
         if good:
             yield replace(stretch, table=take(table, np.arange(good)))
         if good < len(table):

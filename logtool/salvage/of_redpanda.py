@@ -3,23 +3,30 @@
 Segments that a start has given up (``.cannotrecover``) are read, too. The output has the folders of
 a data directory, so that a partition can be put in the place of the damaged one. Each segment gets
 a base index, with which a start believes it; offsets may be missing between batches.
+
+Other copies are asked as for Kafka's logs (`logtool.salvage.filling`), and their proof holds better
+here: by the rules of Raft two logs that hold a batch of one offset and one term are the same up to
+there. Names of segments tell the terms, in place of a ``leader-epoch-checkpoint``.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
-from logtool.disk import log_dir, partition
+from logtool.disk import log_dir, partition, redpanda_dir
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
+from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
-from logtool.salvage.parts import Extent, Part, Reject
+from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
 from logtool.segment.base_index_building import Builder, header_of
 from logtool.segment.walk import scan
@@ -64,20 +71,133 @@ def pieces(listed: Partition) -> list[Piece]:
     return [Piece(*one) for one in zip(logs, bases, ends, strict=True)]
 
 
+def missing(listed: Partition) -> list[Reject]:
+    """Return the segments that are gone while base indexes of theirs are there."""
+    text = "the segment is gone, and an index of it is left"
+    there = {base_and_term(piece.log) for piece in pieces(listed)}
+    return [
+        Reject(
+            path=listed.path / names.format_segment(*base_and_term(file)),
+            position=0,
+            length=0,
+            kind=Kind.MISSING,
+            reason=text,
+            first_offset=file.name.offset,
+        )
+        for file in listed.orphans
+        if base_and_term(file) not in there
+    ]
+
+
+def ordered(found: Sequence[Part]) -> Iterator[Part]:
+    """Yield the parts of a log; batches of offsets that a segment before them holds are rejects."""
+    end = -1
+    for part in found:
+        if isinstance(part, Extent) and part.first.base_offset <= end:
+            text = f"{wording.count(part.batches, 'sound batch', 'sound batches')} of "
+            text += wording.offsets(part.first.base_offset, part.last.last_offset)
+            text += ", which another segment holds"
+            yield Reject(part.path, part.position, part.size, Kind.OVERLAP, text)
+            continue
+        if isinstance(part, Extent):
+            end = part.last.last_offset
+        yield part
+
+
+def base_and_term(file: File) -> tuple[int, int]:
+    """Return what the name of a segment or an index of it says."""
+    return file.name.offset or 0, file.name.epoch or 0
+
+
+def base_of(part: Part) -> tuple[int, int]:
+    """Return by what the parts of a log are sorted: base offset and term of the segment."""
+    name = names.parse_partition_file(part.path.name)
+    return name.base_offset or 0, name.term or 0
+
+
+def copies(listed: Partition, dirs: Sequence[Path]) -> list[Path]:
+    """Return the folders of a partition in other data directories, or that are given themselves.
+
+    The revision in the name of a folder may be another on each broker.
+    """
+    found = []
+    for path in dirs:
+        given = path.resolve()
+        folders = [folder for folder, _ in redpanda_dir.partitions(given)]
+        found += [folder for folder in folders if _same_partition(folder, listed)]
+    return found
+
+
+def _same_partition(folder: Path, listed: Partition) -> bool:
+    other, own = folder.resolve(), listed.path.resolve()
+    named, ours = (names.parse_partition_directory(one.name) for one in (other, own))
+    if named is None or ours is None or other == own or named.partition != ours.partition:
+        return False
+    return other.parent.parts[-2:] == own.parent.parts[-2:]
+
+
+def terms(listed: Partition) -> list[tuple[int, int]]:
+    """Return (term, base offset) of the segments: a term begins with a new one."""
+    rows: list[tuple[int, int]] = []
+    for base, term in (base_and_term(piece.log) for piece in pieces(listed)):
+        if not rows or term > rows[-1][0]:
+            rows.append((term, base))
+    return rows
+
+
+@dataclass(slots=True)
+class NewSegment:
+    """One segment to be written."""
+
+    base_offset: int
+    term: int
+    extents: list[Extent]
+
+    def path(self, folder: Path) -> Path:
+        """Return its file in a folder."""
+        return folder / names.format_segment(self.base_offset, self.term)
+
+
+def segments(listed: Partition, parts: Sequence[Part]) -> list[NewSegment]:
+    """Return the segments to be written: those of the log, and new ones for what none holds.
+
+    What another copy has goes to the segment that its offset leads to, if that is of its term, or
+    behind what stands before it.
+    """
+    of_path = {piece.log.path: base_and_term(piece.log) for piece in pieces(listed)}
+    own = list(of_path.values())
+    made: dict[tuple[int, int], NewSegment] = {}
+    last: NewSegment | None = None
+    for part in parts:
+        if not isinstance(part, Extent):
+            continue
+        key = of_path.get(part.path)
+        if key is None:
+            name = names.parse_partition_file(part.path.name)
+            first, term = part.first.base_offset, name.term or 0
+            at = bisect_right([base for base, _ in own], first) - 1
+            if at >= 0 and own[at][1] == term:
+                key = own[at]
+            elif last and last.term == term and name.base_offset in (None, last.base_offset):
+                key = last.base_offset, term
+            else:
+                key = first, term
+        last = made.setdefault(key, NewSegment(*key, []))
+        last.extents.append(part)
+    return list(made.values())
+
+
 def place_of(listed: Partition) -> str:
     """Return where a partition lies in a data directory."""
     return "/".join(("", "", *listed.path.resolve().parts)[-3:]).lstrip("/")
 
 
-def write(home: HeldDir, folder: Path, piece: Piece, extents: Iterator[bytes]) -> None:
-    """Write a segment into a folder, and its base index."""
-    term = piece.log.name.epoch or 0
-    target = folder / names.format_segment(piece.base_offset, term)
-    disk.write_new(home, target, extents)
-    all_data = folder.parent.parent.name != KAFKA_NAMESPACE
-    builder = Builder(piece.base_offset, all_data=all_data)
+def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
+    """Write the base index of a segment that was written."""
+    all_data = target.parent.parent.parent.name != KAFKA_NAMESPACE
+    builder = Builder(segment.base_offset, all_data=all_data)
     with LogFile(target) as log:
-        for chunk in scan(log, base_offset=piece.base_offset, payload=False):
+        for chunk in scan(log, base_offset=segment.base_offset, payload=False):
             for row in range(len(chunk.table)):
                 fields = chunk.table.row(row)
                 builder.add(fields["position"], header_of(fields))
@@ -87,7 +207,8 @@ def write(home: HeldDir, folder: Path, piece: Piece, extents: Iterator[bytes]) -
 def about(listed: Partition, parts: Sequence[Part], target: Path) -> Object:
     """Return what is said of one partition."""
     extents = [part for part in parts if isinstance(part, Extent)]
-    rejects = [part for part in parts if isinstance(part, Reject)]
+    rejects = [part for part in parts if isinstance(part, Reject) and part.filled_from is None]
+    filled = [extent for extent in extents if extent.filled]
     return {
         "type": "partition",
         "path": str(listed.path),
@@ -100,8 +221,8 @@ def about(listed: Partition, parts: Sequence[Part], target: Path) -> Object:
         "batches": sum(extent.batches for extent in extents),
         "records": sum(extent.records for extent in extents),
         "bytes": sum(extent.size for extent in extents),
-        "filled_batches": 0,
-        "filled_bytes": 0,
+        "filled_batches": sum(extent.batches for extent in filled),
+        "filled_bytes": sum(extent.size for extent in filled),
         "rejects": len(rejects),
         "rejected_bytes": sum(one.length for one in rejects),
         "outcome": "loads",

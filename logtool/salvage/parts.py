@@ -1,11 +1,17 @@
 """What a log is made of when it is salvaged: stretches of sound batches, and what stays behind."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from logtool.formats.record_batch import BatchTable
+import numpy as np
+
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import MAGIC, BatchTable, Column
+from logtool.formats.redpanda import names as redpanda_names
 
 
 class Edge(NamedTuple):
@@ -17,6 +23,8 @@ class Edge(NamedTuple):
     crc: int
     leader_epoch: int
     magic: int
+    start: int
+    """With which offset it begins; see `starts`."""
 
 
 class Kind(StrEnum):
@@ -105,7 +113,17 @@ def edge(table: BatchTable, row: int) -> Edge:
         int(table.crc[row]),
         int(table.leader_epoch[row]),
         int(table.magic[row]),
+        int(starts(table)[row]),
     )
+
+
+def starts(table: BatchTable) -> Column:
+    """Return the first offset of each batch, int64.
+
+    A wrapper of magic 0 or 1 tells its last one alone; it begins as many records before.
+    """
+    counted = (table.magic < MAGIC) & (table.record_count > 0)
+    return np.where(counted, table.last_offset - table.record_count + 1, table.base_offset)
 
 
 def extent(path: Path, table: BatchTable, *, filled: bool = False) -> Extent:
@@ -121,3 +139,34 @@ def extent(path: Path, table: BatchTable, *, filled: bool = False) -> Extent:
         records=int(counts[counts > 0].sum()),
         filled=filled,
     )
+
+
+def is_dense(extent: Extent) -> bool:
+    """Return whether there is a record for each offset."""
+    return extent.records == extent.last.last_offset - extent.first.start + 1
+
+
+def missing(folder: Path, base: int, text: str, term: int | None = None) -> Reject:
+    """Return what says that a log from an offset on is not there; of Redpanda it has a `term`."""
+    if term is None:
+        name = names.format_partition_file(base, FileKind.LOG)
+    else:
+        name = redpanda_names.format_segment(base, term)
+    return Reject(folder / name, 0, 0, Kind.MISSING, text)
+
+
+def with_gaps(found: Sequence[Part], folder: Path) -> Iterator[Part]:
+    """Yield the parts; where offsets between segments lack in a log that lacks no other, that, too.
+
+    That is a segment that is gone, or the end of one.
+    """
+    dense = all(is_dense(part) for part in found if isinstance(part, Extent))
+    before: Part | None = None
+    for part in found:
+        if dense and isinstance(part, Extent) and isinstance(before, Extent):
+            end = before.last.last_offset + 1
+            if part.path != before.path and part.first.start > end:
+                term = redpanda_names.parse_partition_file(before.path.name).term
+                yield missing(folder, end, "a whole segment is gone, or the end of one", term)
+        yield part
+        before = part

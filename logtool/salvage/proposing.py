@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from logtool.disk import files, shell
+from logtool.disk import files, log_dir, shell
+from logtool.errors import UnreadableError
 from logtool.salvage.sources import copies
 
 
@@ -11,8 +12,9 @@ def repair(path: Path, places: Sequence[Path]) -> str | None:
     """Return the command line, as a shell takes it; None where no place holds another copy.
 
     `path` is a partition dir; `places` are log dirs and partition dirs, the first is asked first.
+    None of Redpanda, whose copies `salvage` takes, but no recovery.
     """
-    if files.is_remote(path) or not path.is_dir():
+    if files.is_remote(path) or not path.is_dir() or _is_of_redpanda(path):
         return None
     local = [place for place in places if not files.is_remote(place)]
     others = [place for place in local if _holds_another(place, path)]
@@ -20,6 +22,13 @@ def repair(path: Path, places: Sequence[Path]) -> str | None:
         return None
     words = [f"--fill-from {shell.path(place)}" for place in others]
     return " ".join(["logtool recover --apply", *words, shell.path(path)])
+
+
+def _is_of_redpanda(path: Path) -> bool:
+    try:
+        return log_dir.is_redpanda(path)
+    except UnreadableError:
+        return False
 
 
 def _holds_another(place: Path, path: Path) -> bool:

@@ -87,9 +87,10 @@ def _plainly(piece: Piece, source: Patient, on_bytes: Callable[[int], None]) -> 
             continue
         table = chunk.table
         epochs = table.leader_epoch[table.leader_epoch >= 0]
+        starts = parts.starts(table)
         if (
-            int(table.base_offset[0]) <= last
-            or not ordering.rises(table.base_offset, table.last_offset, table.leader_epoch)
+            int(starts[0]) <= last
+            or not ordering.rises(starts, table.last_offset, table.leader_epoch)
             or int(table.last_offset[-1]) > _highest(piece)
             or (len(epochs) and int(epochs[0]) < epoch)
         ):
@@ -121,7 +122,7 @@ def _decided(piece: Piece, source: Patient) -> list[Part]:
     rows = np.flatnonzero(within)
     kept = np.zeros(len(table), np.bool_)
     kept[rows] = ordering.longest(
-        table.base_offset[rows], table.last_offset[rows], table.leader_epoch[rows]
+        parts.starts(table)[rows], table.last_offset[rows], table.leader_epoch[rows]
     )
     ends = table.position + table.size
     same = (kept[1:] == kept[:-1]) & (beyond[1:] == beyond[:-1])

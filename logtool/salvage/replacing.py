@@ -22,17 +22,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool.checks.identity import topic_id_of
-from logtool.disk import cluster, files, partition
+from logtool.disk import cluster, partition
 from logtool.disk import joined as made
 from logtool.disk.joined import Joined, Piece
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.formats import names, offset_checkpoint, offset_index
+from logtool.formats import names, offset_index
 from logtool.formats.names import FileKind
 from logtool.loading.shadow import ShadowFile
-from logtool.salvage import altered, filling, reading
+from logtool.salvage import acknowledged, altered, filling, reading
 from logtool.salvage.filling import Hole, Stretch
-from logtool.salvage.parts import Extent, Kind, Part, Reject
+from logtool.salvage.parts import (
+    Extent,
+    Kind,
+    Part,
+    Reject,
+    is_dense,
+    missing,
+    starts,
+    with_gaps,
+)
 from logtool.salvage.run import bounded
 from logtool.salvage.sources import Source, copies
 from logtool.segment import walk
@@ -121,7 +130,9 @@ def _found(
             raise read
         by_base[base] = list(read.found)
     for base in source.lost_logs:
-        by_base.setdefault(base, []).append(_missing(source, base, "the log of an index is gone"))
+        by_base.setdefault(base, []).append(
+            missing(source.listed.path, base, "the log of an index is gone")
+        )
     found = [part for base in sorted(by_base) for part in by_base[base]]
     copies = [partition.read(path) for path in usable]
     found = list(altered.without_altered(found, source.epochs(), copies))
@@ -129,8 +140,8 @@ def _found(
     end = last.last_offset + 1 if last else 0
     if end < wanted.end and not (found and isinstance(found[-1], Reject)):
         text = f"the log ends at {end}, and went on to {wanted.end}"
-        found.append(replace(_missing(source, end, text), path=_last_log(source, end)))
-    yield from bounded(list(_with_gaps(found, source)))
+        found.append(replace(missing(source.listed.path, end, text), path=_last_log(source, end)))
+    yield from bounded(list(with_gaps(found, source.listed.path)))
 
 
 def _indexed_end(listed: Partition) -> int:
@@ -155,28 +166,6 @@ def _indexed_end(listed: Partition) -> int:
 def _last_log(source: Source, end: int) -> Path:
     name = names.format_partition_file(end, FileKind.LOG)
     return source.logs[-1][1].path if source.logs else source.listed.path / name
-
-
-def _missing(source: Source, base: int, text: str) -> Reject:
-    path = source.listed.path / names.format_partition_file(base, FileKind.LOG)
-    return Reject(path, 0, 0, Kind.MISSING, text)
-
-
-def _with_gaps(found: Sequence[Part], source: Source) -> Iterator[Part]:
-    """Yield the parts; where a segment is missing in a log that lacks nothing else, that, too."""
-    dense = all(_is_dense(part) for part in found if isinstance(part, Extent))
-    before: Part | None = None
-    for part in found:
-        if dense and isinstance(part, Extent) and isinstance(before, Extent):
-            end = before.last.last_offset + 1
-            if part.path != before.path and part.first.base_offset > end:
-                yield _missing(source, end, "a whole segment is gone")
-        yield part
-        before = part
-
-
-def _is_dense(extent: Extent) -> bool:
-    return extent.records == extent.last.last_offset - extent.first.base_offset + 1
 
 
 def _usable(source: Source, fill_from: Sequence[Path]) -> tuple[list[Path], list[str]]:
@@ -220,12 +209,7 @@ class _Held:
 
     def end(self, copy: Partition) -> int:
         """Return up to which offset the log is known to have gone, by what a copy says, too."""
-        path = copy.path.resolve().parent / FileKind.REPLICATION_CHECKPOINT.value
-        try:
-            rows = offset_checkpoint.parse(files.read_small(path)).offsets
-        except UnreadableError:
-            return self.known
-        return max(self.known, rows.get((copy.topic or "", copy.number or 0), 0))
+        return max(self.known, acknowledged.watermark(copy))
 
     def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
         """Return why batches that are proved to be of the log do not fill a hole after all."""
@@ -235,7 +219,7 @@ class _Held:
             return None
         if any(one.torn for one in chosen) or _is_damaged(copy, hole):
             return "that copy is damaged there, too"
-        if all(map(_is_dense, self.own)):
+        if all(map(is_dense, self.own)):
             return None if _joins(hole, chosen) else "that copy lacks offsets there, too"
         if size >= damaged and self._same_around(hole, copy):
             return None
@@ -256,13 +240,13 @@ def _joins(hole: Hole, chosen: Sequence[Stretch]) -> bool:
     """Return whether no offset is missing between the batches of a hole and those around it."""
     at = hole.before.last_offset + 1 if hole.before else None
     for stretch in chosen:
-        table = stretch.table
-        if at not in (None, int(table.base_offset[0])):
+        table, begins = stretch.table, starts(stretch.table)
+        if at not in (None, int(begins[0])):
             return False
-        if not (table.base_offset[1:] == table.last_offset[:-1] + 1).all():
+        if not (begins[1:] == table.last_offset[:-1] + 1).all():
             return False
         at = int(table.last_offset[-1]) + 1
-    return hole.behind is None or at == hole.behind.base_offset
+    return hole.behind is None or at == hole.behind.start
 
 
 def _is_damaged(copy: Partition, hole: Hole) -> bool:
@@ -274,7 +258,7 @@ def _is_damaged(copy: Partition, hole: Hole) -> bool:
         if chunk.damage:
             torn = True
             continue
-        if torn and end < high and int(chunk.table.base_offset[0]) > low + 1:
+        if torn and end < high and int(starts(chunk.table)[0]) > low + 1:
             return True
         end, torn = int(chunk.table.last_offset[-1]), False
     return torn and hole.behind is not None and end < high

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from logtool.disk import files
+from logtool.disk import files, partition
 from logtool.disk.log_dir import PathKind, Selection, classify
-from logtool.disk.partition import Partition
+from logtool.disk.partition import File, Partition
 from logtool.errors import (
     LogtoolError,
     RefusedError,
     UnreadableError,
     UnwritableError,
-    UsageError,
 )
 from logtool.formats import leader_epoch_checkpoint, names
 from logtool.formats.names import FileKind, TopicPartition
@@ -24,8 +23,9 @@ from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
-from logtool.salvage import filling, imaging, of_redpanda, reading, transactions
-from logtool.salvage.parts import Extent, Kind, Part, Reject
+from logtool.salvage import altered, filling, imaging, of_redpanda, reading, transactions
+from logtool.salvage.imaging import Image
+from logtool.salvage.parts import Extent, Kind, Part, Reject, with_gaps
 from logtool.salvage.reading import Piece, Reading
 from logtool.salvage.sources import Source, copies, sources
 from logtool.salvage.writing import Output
@@ -63,8 +63,6 @@ class Salvage:
     def _saved(self) -> Iterator[Object | LogtoolError]:
         found: list[Source] = []
         whole = [] if self.deleted else [path for path in self.paths if of_redpanda.is_one(path)]
-        if whole and self.fill_from:
-            raise UsageError(f"--fill-from is for logs of Kafka; {whole[0]} is of Redpanda")
         paths = [path for path in self.paths if path not in whole]
         for one in sources(paths, self.selection, deleted=self.deleted):
             if isinstance(one, Source):
@@ -110,9 +108,52 @@ class Salvage:
     def _redpanda(self, listed: Partition) -> Iterator[Object | LogtoolError]:
         """Save a partition of Redpanda in its own form."""
         self.run.path = listed.path
-        parts: list[Part] = []
-        logs: list[tuple[Piece, list[Extent]]] = []
-        pieces = of_redpanda.pieces(listed)
+        name = of_redpanda.place_of(listed)
+        found: list[Part] = []
+        for item in self._found_of_redpanda(listed, name):
+            if isinstance(item, LogtoolError | dict):
+                yield item
+            else:
+                found.append(item)
+        parts = found
+        replicas = of_redpanda.copies(listed, self.fill_from)
+        if replicas:
+            parts = []
+            rows = of_redpanda.terms(listed)
+            bases = [piece.base_offset for piece in of_redpanda.pieces(listed)]
+            sure = list(bounded(list(with_gaps(found, listed.path))))
+            for filled in filling.fill(listed, sure, replicas, rows, bases):
+                if isinstance(filled, LogtoolError):
+                    yield filled
+                else:
+                    parts.append(filled)
+        saved, rejected = self.output.place(name)
+        self.output.redpanda(saved, listed, parts)
+        made = of_redpanda.about(listed, parts, saved)
+        self.output.note(made)
+        yield made
+        about = {"topic": listed.topic, "partition": listed.number}
+        for torn in transactions.torn(parts, self.output.images):
+            obj = {**torn.as_json(), **about}
+            self.output.note(obj)
+            yield obj
+        rejects = [part for part in parts if isinstance(part, Reject)]
+        for one in rejects:
+            yield {**self.output.reject(rejected, one), **about}
+        self._add(made, to_do=any(one.filled_from is None for one in rejects))
+
+    def _found_of_redpanda(
+        self, listed: Partition, name: str
+    ) -> Iterator[Part | Object | LogtoolError]:
+        """Yield the parts of all segments of a partition of Redpanda, in order."""
+        pieces = []
+        for piece in of_redpanda.pieces(listed):
+            try:
+                pieces.append(replace(piece, earlier=self._earlier(name, piece.log)))
+            except UnreadableError as error:
+                yield error
+                pieces.append(piece)
+        found: list[Part] = []
         with self.run.workers(reading.read, sum(piece.log.size for piece in pieces)) as workers:
             for read in workers.run(pieces, lambda piece: -piece.log.size):
                 if isinstance(read, OutOfTimeError):
@@ -120,25 +161,12 @@ class Salvage:
                 if isinstance(read, UnreadableError):
                     yield read
                     continue
-                parts += read.found
-                extents = [part for part in read.found if isinstance(part, Extent)]
-                if extents:
-                    logs.append((read.piece, extents))
-        parts = list(bounded(parts))
-        saved, rejected = self.output.place(of_redpanda.place_of(listed))
-        self.output.redpanda(saved, logs)
-        made = of_redpanda.about(listed, parts, saved)
-        self.output.note(made)
-        yield made
-        about = {"topic": listed.topic, "partition": listed.number}
-        for torn in transactions.torn(parts):
-            obj = {**torn.as_json(), **about}
-            self.output.note(obj)
-            yield obj
-        rejects = [part for part in parts if isinstance(part, Reject)]
-        for one in rejects:
-            yield {**self.output.reject(rejected, one), **about}
-        self._add(made, to_do=bool(rejects))
+                if read.bad or read.piece.earlier:
+                    yield self._image(name, read.piece)
+                found += read.found
+        found += of_redpanda.missing(listed)
+        found.sort(key=of_redpanda.base_of)
+        yield from bounded(list(of_redpanda.ordered(found)))
 
     def _partition(
         self, source: Source, log_starts: dict[TopicPartition, int]
@@ -189,8 +217,7 @@ class Salvage:
         for (base, file), end in zip(logs, ends, strict=bool(logs)):
             earlier = None
             try:
-                if self.retry:
-                    earlier = imaging.find(self.retry, source.name, file.path, file.size)
+                earlier = self._earlier(source.name, file)
             except UnreadableError as error:
                 yield error
             pieces.append(Piece(file, base, end, earlier))
@@ -203,7 +230,7 @@ class Salvage:
                 if isinstance(read, Reading):
                     by_base[read.piece.base_offset] = list(read.found)
                     if read.bad or read.piece.earlier:
-                        yield from self._image(source, read.piece)
+                        yield self._image(source.name, read.piece)
                 else:
                     yield read
         for base, file in source.logs:
@@ -217,10 +244,14 @@ class Salvage:
             by_base.setdefault(base, []).append(Reject(path, 0, 0, Kind.MISSING, text))
         yield from bounded([part for base in sorted(by_base) for part in by_base[base]])
 
-    def _image(self, source: Source, piece: Piece) -> Iterator[Object]:
+    def _earlier(self, name: str, log: File) -> Image | None:
+        """Return what an earlier run has of a log."""
+        return imaging.find(self.retry, name, log.path, log.size) if self.retry else None
+
+    def _image(self, name: str, piece: Piece) -> Object:
         """Keep what the disk gives of a log that it does not give whole."""
         with reading.opened(piece) as given:
-            yield self.output.image(source.name, piece.log.path, given)
+            return self.output.image(name, piece.log.path, given)
 
     def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
         replicas = copies(source.name, self.fill_from)
@@ -228,7 +259,16 @@ class Salvage:
             yield from found
             return
         epochs = source.epochs()
-        yield from filling.fill(source.listed, found, replicas, epochs, source.bases)
+        listed = []
+        for path in replicas:
+            try:
+                listed.append(partition.read(path))
+            except UnreadableError as error:
+                yield error
+        sure = list(altered.without_altered(found, epochs, listed))
+        sure = list(bounded(list(with_gaps(sure, source.listed.path))))
+        there = [one.path for one in listed]
+        yield from filling.fill(source.listed, sure, there, epochs, source.bases)
 
     def _count(self, made: Object, rejects: Sequence[Reject], loaded: Loaded) -> None:
         lost = any(one.filled_from is None for one in rejects)
@@ -253,7 +293,7 @@ def bounded(found: list[Part]) -> Iterator[Part]:
         elif part.kind in _UNKNOWN_OFFSETS:
             behind = next((p for p in found[number:] if isinstance(p, Extent)), None)
             first = None if before is None else before + 1
-            last = None if behind is None else behind.first.base_offset - 1
+            last = None if behind is None else behind.first.start - 1
             if first is not None and last is not None and last < first:
                 first = last = None
             part = replace(part, first_offset=first, last_offset=last)
@@ -264,7 +304,7 @@ def not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
     """Yield which of the other copies cannot be looked at: nothing is filled from them."""
     for path in fill_from:
         try:
-            if classify(path) is PathKind.FILE:
+            if classify(path, redpanda=True) is PathKind.FILE:
                 yield UnreadableError(path, "is no log dir and no partition dir")
         except UnreadableError as error:
             yield error

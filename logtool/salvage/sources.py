@@ -109,7 +109,8 @@ def sources(
     """Yield the logs of log dirs and partition dirs, and why some cannot be listed."""
     for path in paths:
         try:
-            if log_dirs.classify(path) is PathKind.LOG_DIR:
+            kind = log_dirs.classify(path, lacking="keeps nothing of what it deletes")
+            if kind is PathKind.LOG_DIR:
                 yield from _of_log_dir(path, selection, deleted=deleted)
             else:
                 yield from _of_partition(path, deleted=deleted)

@@ -63,17 +63,17 @@ def torn(parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES) -> Ite
                     told.add(key)
                     yield Torn(producer_id, producer.epoch, key[1], end)
         else:
-            _replay(part, state, images.get(part.path, part.path))
+            _replay(part, state, images)
             end = part.last.last_offset + 1
 
 
-def _replay(extent: Extent, state: ProducerState, path: Path) -> None:
+def _replay(extent: Extent, state: ProducerState, images: Mapping[Path, Path]) -> None:
     from logtool.disk.files import LogFile
 
-    with LogFile(path) as log:
-        base = extent.first.base_offset
+    with LogFile(images.get(extent.path, extent.path)) as log:
+        source, base = Patient(log, extent.path), extent.first.base_offset
         for chunk in walk.scan(
-            Patient(log), base_offset=base, start=extent.position, stop=extent.end, payload=False
+            source, base_offset=base, start=extent.position, stop=extent.end, payload=False
         ):
             rows = np.flatnonzero(chunk.table.producer_id >= 0)
             if len(rows):

@@ -23,10 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from logtool.apply import disk, outside
+from logtool.apply.disk import Run
 from logtool.apply.held import HeldDir
 from logtool.apply.steps import Look
 from logtool.disk import partition
-from logtool.disk.files import LogFile
+from logtool.disk.files import LogFile, term_of
+from logtool.disk.partition import Partition
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
 from logtool.formats.crc import crc32c
@@ -35,9 +37,8 @@ from logtool.formats.record_batch import MAGIC
 from logtool.loading import loader, trusting
 from logtool.loading.loaded import Loaded, Start
 from logtool.salvage import imaging, of_redpanda
-from logtool.salvage.parts import Extent, Reject
+from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
-from logtool.salvage.reading import Piece
 from logtool.segment import walk
 
 _BLOCK = 1024 * 1024
@@ -57,6 +58,8 @@ class Output:
         self._lines: list[bytes] = []
         self.images: dict[Path, Path] = {}
         """Where the bytes of a log are that its disk does not give whole."""
+        self.of_redpanda: tuple[Path, tuple[Part, ...]] | None = None
+        """What was written last of Redpanda, and what it is made of."""
 
     def check(self, log_dirs: Iterable[Path], size: int) -> None:
         """RefusedError where it is in use, lies in a log dir, or has no room for `size` bytes."""
@@ -114,11 +117,25 @@ class Output:
         home = self._home(folder)
         for base, extents in logs:
             target = folder / names.format_partition_file(base, FileKind.LOG)
-            disk.write_new(home, target, _batches(extents, self.images), _look(extents))
+            self._copy(home, target, extents, base)
         for file, content in beside.items():
             disk.write_new(home, folder / file, [content])
         sound = all(one.first.magic >= MAGIC for _, extents in logs for one in extents)
         return self.recovered(folder, start, trusted=sound)
+
+    def _copy(self, home: HeldDir, target: Path, extents: Sequence[Extent], base: int) -> None:
+        """Write a log, and check each batch as it stands there: nothing reads them again."""
+        look = _look(extents) if term_of(target) is None else None
+        disk.copy_new(home, target, _runs(extents, self.images), look)
+        batches = end = 0
+        with LogFile(target) as log:
+            for chunk in walk.scan(log, base_offset=base, payload=False):
+                if chunk.damage:
+                    break
+                batches, end = batches + len(chunk.table), chunk.end_position
+        if (batches, end) != (sum(e.batches for e in extents), sum(e.size for e in extents)):
+            disk.remove(home, target)
+            raise _changed(extents, end)
 
     def image(self, name: str, log: Path, given: Patient) -> dict[str, Any]:
         """Keep all that a disk gives of a log, and a map of it; returns its JSON object.
@@ -142,12 +159,15 @@ class Output:
         """Make a folder below the directory, if it is not there."""
         self._home(path)
 
-    def redpanda(self, folder: Path, logs: Sequence[tuple[Piece, Sequence[Extent]]]) -> None:
+    def redpanda(self, folder: Path, listed: Partition, parts: Sequence[Part]) -> None:
         """Write the segments of a partition of Redpanda, each with its base index."""
         home = self._home(folder)
-        for piece, extents in logs:
-            of_redpanda.write(home, folder, piece, _batches(extents, self.images))
+        for segment in of_redpanda.segments(listed, parts):
+            target = segment.path(folder)
+            self._copy(home, target, segment.extents, segment.base_offset)
+            of_redpanda.write_index(home, target, segment)
         disk.sync_dir(home, folder)
+        self.of_redpanda = (folder, tuple(parts))
 
     def write(self, path: Path, blocks: Iterable[bytes]) -> None:
         """Write a new file; `path` is below the directory."""
@@ -214,37 +234,21 @@ def _bytes(one: Reject, images: Mapping[Path, Path]) -> Iterator[bytes]:
             done += count
 
 
-def _batches(extents: Sequence[Extent], images: Mapping[Path, Path]) -> Iterator[bytes]:
-    """Yield the bytes of extents; Kafka's are checked once more, for nothing reads them again."""
+def _runs(extents: Sequence[Extent], images: Mapping[Path, Path]) -> Iterator[Run]:
+    """Yield the stretches of the files that extents are in."""
     for extent in extents:
         with LogFile(images.get(extent.path, extent.path)) as log:
-            if log.term is None:
-                yield from _checked(extent, log)
-            else:  # a scan gives other bytes than those of the file: headers in Kafka's form
-                yield from _plain(log, extent.position, extent.size)
+            yield Run(log, extent.position, extent.size)
 
 
-def _checked(extent: Extent, log: LogFile) -> Iterator[bytes]:
-    base, end = extent.first.base_offset, extent.position
-    for chunk in walk.scan(log, base_offset=base, start=end, stop=extent.end):
-        if chunk.damage:
-            break
-        size, end = chunk.end_position - end, chunk.end_position
-        at = int(chunk.table.position[0])
-        if len(chunk.data) >= at - chunk.data_position + size:
-            yield bytes(chunk.data[at - chunk.data_position :][:size])
-        else:  # one that is too large to be held
-            yield from _plain(log, at, size)
-    if end < extent.end:
-        raise UnreadableError(extent.path, f"changed at byte {end} while it was read")
-
-
-def _plain(log: LogFile, position: int, size: int) -> Iterator[bytes]:
-    for start in range(position, position + size, _BLOCK):
-        data = bytearray(min(_BLOCK, position + size - start))
-        if log.read_into(memoryview(data), start) < len(data):
-            raise UnreadableError(log.path, "became shorter while it was read")
-        yield bytes(data)
+def _changed(extents: Sequence[Extent], end: int) -> UnreadableError:
+    """Return which log is not any more what was read of it, by the end of what still is."""
+    for extent in extents:
+        if end < extent.size:
+            text = f"changed at byte {extent.position + end} while it was read"
+            return UnreadableError(extent.path, text)
+        end -= extent.size
+    return UnreadableError(extents[-1].path, "changed while it was read")
 
 
 def _look(extents: Sequence[Extent]) -> Look | None:

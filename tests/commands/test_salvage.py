@@ -115,6 +115,19 @@ def test_a_log_that_is_gone_is_said_and_comes_from_another_copy(run, home, tmp_p
     assert logs(saved / "partitions/small-segments-0") == logs(copy / "small-segments-0")
 
 
+def test_a_segment_that_ends_too_early_is_told_where_another_copy_is_asked(run, home, tmp_path):
+    copy = shutil.copytree(home, tmp_path / "copy")
+    log = home / "small-segments-0" / f"{42:020d}.log"
+    damage_file(log, cut, batches(log)[-1][0])
+
+    result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy)
+
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["last_offset"], bool(reject["filled_from"])) == (
+        "missing", 76, True)  # fmt: skip
+    assert logs(saved / "partitions/small-segments-0") == logs(copy / "small-segments-0")
+
+
 @pytest.mark.parametrize(("byte", "value"), [(0, 1), (7, 0), (6, 1), (12, 1), (14, 9)])
 def test_a_sound_batch_whose_offset_or_epoch_contradicts_the_others_is_put_aside(
     run, home, byte, value
