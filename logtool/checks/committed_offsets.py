@@ -62,3 +62,14 @@ def missing_records(reason: str, position: int | None, length: int | None) -> Fi
         position=position,
         length=length,
     )
+
+
+def refused_record(reason: str, offset: int | None) -> Finding:
+    """Return the finding for the first record that a coordinator reads and does not apply."""
+    return Finding(
+        "group/refused-record",
+        f"the coordinator refuses the record at offset {offset} and does not load what follows: "
+        f"{reason}",
+        first_offset=offset,
+        last_offset=offset,
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from logtool.checks import small_files
 from logtool.disk import files
 from logtool.disk.log_dir import DataDir
+from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import partition_metadata
@@ -90,12 +91,21 @@ def node_of(meta: MetaProperties) -> str | None:
 
 
 def topic_id_of(path: Path) -> str | None:
-    """Return what partition.metadata of a partition dir says; None where there is no such file."""
-    file = path / FileKind.PARTITION_METADATA.value
+    """Return what partition.metadata of a partition dir says; None where it cannot be read."""
     try:
-        return partition_metadata.parse(files.read_small(file)).topic_id
+        return _topic_id(path / FileKind.PARTITION_METADATA.value)
     except UnreadableError:
         return None
+
+
+def listed_topic_id(listed: Partition) -> str | None:
+    """Return what partition.metadata says; None where there is none; else UnreadableError."""
+    file = listed.fixed.get(FileKind.PARTITION_METADATA)
+    return _topic_id(file.path) if file else None
+
+
+def _topic_id(path: Path) -> str | None:
+    return partition_metadata.parse(files.read_small(path)).topic_id
 
 
 def faults(member: Member, *, has_ids: bool, is_kraft: bool) -> list[tuple[Finding, Effect]]:

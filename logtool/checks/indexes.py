@@ -18,8 +18,6 @@ from logtool.formats.time_index import TimeIndex
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
 from logtool.segment.walk import Chunk
 
-DEFAULT_INTERVAL_BYTES = 4096
-"""Default of ``index.interval.bytes``."""
 MOST_RESTARTS = 50
 """Starts of brokers that a segment sees at most before it is rolled."""
 LONGEST_STRETCH = 16 * 1024 * 1024
@@ -91,11 +89,11 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         yield from _padding(self._segment, self._file, "offset-index", self._index.padding)
 
     def joined(
-        self, time_entries: int, batches: int, largest_batch: int, *, clean: bool
+        self, time_entries: int, batches: int, largest_batch: int, interval: int, *, clean: bool
     ) -> Iterator[Finding]:
         """Yield what file and log tell; `time_entries` of the time index tell of lost entries.
 
-        `largest_batch` is in bytes.
+        `largest_batch` and `interval`, ``index.interval.bytes``, are in bytes.
         """
         yield from _reconciled(
             list(self.alone(clean=clean)), list(self._mismatches()), offset_index.ENTRY_SIZE
@@ -104,9 +102,9 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         # one for each time that a broker went. Each of these ends a stretch in which no more than
         # an interval had passed before the last append: the next broker begins to count anew.
         went = time_entries - 1
-        most = went * (DEFAULT_INTERVAL_BYTES + largest_batch) + DEFAULT_INTERVAL_BYTES
+        most = went * (interval + largest_batch) + interval
         last = self._join.last_batch_position
-        long = last > most or (went > MOST_RESTARTS and last > DEFAULT_INTERVAL_BYTES)
+        long = last > most or (went > MOST_RESTARTS and last > interval)
         if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
             text = (
                 f"no entry for {wording.count(batches, 'batch', 'batches')} in "

@@ -14,7 +14,7 @@ from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.segment import producer_state
-from logtool.segment.walk import Chunk, Plain
+from logtool.segment.walk import Chunk, Inspect, Plain
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""
@@ -31,11 +31,16 @@ class LogPass:
         self._is_redpanda = task.segment.log.name.epoch is not None
         self._expected = task.segment.base_offset
 
+    @property
+    def inspect(self) -> Inspect | None:
+        """Return what looks into the batches while they are scanned; None at lower levels."""
+        if self._task.level is not Level.RECORDS:
+            return None
+        return lambda chunk: list(check_records(chunk, self._task.limit))
+
     def feed(self, chunk: Chunk) -> list[Finding]:
         """Take the next chunk; returns what is wrong with its batches."""
-        findings = list(self.rules.feed(chunk))
-        if self._task.level is Level.RECORDS:
-            findings += check_records(chunk, self._task.limit)
+        findings = [*self.rules.feed(chunk), *chunk.inspected]
         misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:

@@ -14,6 +14,30 @@ from logtool.formats.names import CLUSTER_METADATA
 from logtool.metadata.state import MetadataImage
 
 
+def ends_early(image: MetadataImage) -> Iterator[Finding]:
+    """Yield where reading ended before the end, if it did: `logtool verify` has what is there."""
+    if image.damage is None:
+        return
+    path, position = image.damaged_at or (None, None)
+    reason = image.damage.removeprefix(f"{path}: byte {position}: ")
+    in_snapshot = path is not None and path == image.snapshot
+    missing = (
+        "what else the snapshot says is not known"
+        if in_snapshot
+        else f"nothing is known of the records from offset {image.offset} on"
+    )
+    yield Finding(
+        "metadata/ends-early",
+        f"{missing}: {reason}",
+        position=position,
+        first_offset=None if in_snapshot else image.offset,
+        path=path,
+        topic=CLUSTER_METADATA,
+        partition=0,
+        next=f"logtool verify {shell.path(path.parent)}" if path else None,
+    )
+
+
 def check(image: MetadataImage) -> Iterator[Finding]:
     """Yield the first record that does not apply: those behind it may only follow from that."""
     if not image.problems:

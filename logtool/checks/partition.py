@@ -13,7 +13,7 @@ from logtool.checks.segment import vanished
 from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats import compression, leader_epoch_checkpoint
+from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.metadata.settings import Settings
 from logtool.segment.producer_state import ProducerState
@@ -57,6 +57,8 @@ class CheckRequest:
     """What is known of the topic's settings, asked where offsets are missing."""
     ahead_ms: int | None = None
     """How far ahead a timestamp of a producer may be; None: not known."""
+    index_interval: int = offset_index.DEFAULT_INTERVAL
+    """Bytes for which an offset index may lack an entry."""
 
 
 def plan(partition: Partition, request: CheckRequest) -> list[Task]:
@@ -72,6 +74,7 @@ def plan(partition: Partition, request: CheckRequest) -> list[Task]:
             limit=request.limit,
             drop_cache=request.drop_cache,
             ahead_ms=request.ahead_ms,
+            index_interval=request.index_interval,
         )
         for segment in partition.segments
     ]

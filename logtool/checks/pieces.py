@@ -170,14 +170,15 @@ def _is_ordinary(
         return False
     offsets, times = _joins(segment, log, piece, report)
     log_pass = LogPass(task, report.report)
-    at, payload = piece.start, task.payload or task.level is Level.RECORDS
+    at = piece.start
     chunks = walk.scan(
         log,
         base_offset=segment.base_offset,
         start=at,
         stop=piece.stop,
-        payload=payload,
+        payload=task.payload,
         unpack_limit=task.limit,
+        inspect=log_pass.inspect,
     )
     for chunk in chunks:
         if chunk.damage or log_pass.feed(chunk) or log_pass.timestamps.has_odd:

@@ -1,7 +1,8 @@
 """Rules for the records inside the batches: decompress, decode, compare with the header."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from logtool.formats.record_batch import (
     MAGIC,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE,
-    BatchTable,
     Column,
 )
 from logtool.segment.walk import Chunk
@@ -23,6 +23,20 @@ from logtool.segment.walk import Chunk
 _UNPACKED_AT_ONCE = 512 * 1024
 """Bytes: few enough for a cache. What one thread decompresses goes into one buffer of this size."""
 _OF_THREAD = threading.local()
+
+
+class _Claims(NamedTuple):
+    """What headers say of the records of their batches: three columns of int64."""
+
+    counts: Column
+    spans: Column
+    """The largest offset delta that stays in the batch."""
+    latest: Column
+    """The largest timestamp delta, ms."""
+
+    def of(self, rows: Column) -> "_Claims":
+        """Return those of some of the batches."""
+        return _Claims(self.counts[rows], self.spans[rows], self.latest[rows])
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
@@ -33,60 +47,79 @@ def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
     """
     table = chunk.table
     wrong: Column = np.ones(len(table), np.uint8)
-    held = table.position - chunk.data_position + table.size <= len(chunk.data)
-    counted = (table.record_count >= 0) & (table.magic >= MAGIC) & held
-    plain = np.flatnonzero(counted & (table.codec == compression.NONE))
-    starts = table.position[plain] - chunk.data_position
-    wrong[plain] = _suspicious(
-        chunk.data, starts + HEADER_SIZE, starts + table.size[plain], table[plain]
+    claims = _Claims(
+        np.ascontiguousarray(table.record_count),
+        table.last_offset - table.base_offset,
+        table.max_timestamp - table.base_timestamp,
     )
-    packed = np.flatnonzero(counted & (table.codec > 0) & (table.codec < len(compression.NAMES)))
-    _judge_packed(chunk, packed.tolist(), limit, wrong)
+    starts = table.position - chunk.data_position
+    ends = starts + table.size
+    starts += HEADER_SIZE
+    counted = (table.record_count >= 0) & (table.magic >= MAGIC) & (ends <= len(chunk.data))
+    codec = table.codec
+    plain = np.flatnonzero(counted & (codec == compression.NONE))
+    if len(plain):
+        wrong[plain] = _suspicious(chunk.data, starts[plain], ends[plain], claims.of(plain))
+    for number in range(compression.NONE + 1, len(compression.NAMES)):
+        packed = np.flatnonzero(counted & (codec == number))
+        if len(packed):
+            columns = packed, starts[packed], ends[packed]
+            spans = zip(*(column.tolist() for column in columns), strict=True)
+            _judge_packed(chunk.data, number, spans, claims, limit, wrong)
     for row in np.flatnonzero(wrong).tolist():
         yield from _check_batch(chunk, row, limit)
 
 
-def _judge_packed(chunk: Chunk, packed: list[int], limit: int, wrong: Column) -> None:
+def _judge_packed(
+    data: memoryview,
+    codec: int,
+    spans: Iterable[tuple[int, int, int]],
+    claims: _Claims,
+    limit: int,
+    wrong: Column,
+) -> None:
     """Write to `wrong` what `_suspicious` tells of compressed batches; what is damaged stays wrong.
 
-    As many as have room are decompressed one behind the other, and then judged together.
+    Each of `spans` is the row of a batch and where in `data` its records stand. As many as have
+    room are decompressed one behind the other, and then judged together.
     """
-    table, room = chunk.table, _room_of_thread()
+    room = _room_of_thread()
     rows: list[int] = []
-    ends: list[int] = []
-    end = last = 0
+    bounds = [0]
 
     def judge() -> None:
         if rows:
-            starts = np.array([0, *ends[:-1]])
-            wrong[rows] = _suspicious(room, starts, np.array(ends), table[np.array(rows)])
+            edges, found = np.array(bounds), np.array(rows)
+            wrong[found] = _suspicious(room, edges[:-1], edges[1:], claims.of(found))
         rows.clear()
-        ends.clear()
+        bounds[1:] = []
 
-    for row, codec in zip(packed, table.codec[packed].tolist(), strict=True):
-        data = chunk.batch(row)[HEADER_SIZE:]
-        if end + last >= len(room):  # nor would the next have room, as far as one can tell
+    last = 0
+    for row, start, end in spans:
+        if bounds[-1] + last >= len(room):  # nor would the next have room, as far as one can tell
             judge()
-            end = 0
         try:
             size = None
-            if end + last < len(room):
-                size = compression.decompress_into(codec, data, room[end:], limit)
+            if bounds[-1] + last < len(room):
+                out = room[bounds[-1] :]
+                size = compression.decompress_into(codec, data[start:end], out, limit)
             if size is None:
-                last = _judge_alone(chunk, row, compression.decompress(codec, data, limit), wrong)
+                last = _judge_alone(
+                    compression.decompress(codec, data[start:end], limit), row, claims, wrong
+                )
                 continue
         except FormatError:
             continue  # is told of batch by batch
-        end, last = end + size, size
+        last = size
         rows.append(row)
-        ends.append(end)
+        bounds.append(bounds[-1] + size)
     judge()
 
 
-def _judge_alone(chunk: Chunk, row: int, payload: memoryview, wrong: Column) -> int:
+def _judge_alone(payload: memoryview, row: int, claims: _Claims, wrong: Column) -> int:
     """Judge a batch that has no room beside others; returns its bytes without compression."""
-    starts, ends = np.zeros(1, np.int64), np.array([len(payload)])
-    wrong[[row]] = _suspicious(payload, starts, ends, chunk.table[np.array([row])])
+    only = np.array([row])
+    wrong[only] = _suspicious(payload, np.array([0]), np.array([len(payload)]), claims.of(only))
     return len(payload)
 
 
@@ -99,14 +132,10 @@ def _room_of_thread() -> memoryview:
     return room
 
 
-def _suspicious(data: memoryview, starts: Column, ends: Column, table: BatchTable) -> Column:
+def _suspicious(data: memoryview, starts: Column, ends: Column, claims: _Claims) -> Column:
     """Return where the payloads ``data[starts:ends]`` may break a rule, 1 or 0 for each batch."""
-    wrong = np.empty(len(table), np.uint8)
-    if len(table):
-        spans = table.last_offset - table.base_offset
-        latest = table.max_timestamp - table.base_timestamp
-        counts = np.ascontiguousarray(table.record_count)
-        kernels.judge_records(data, starts, ends, counts, spans, latest, wrong)
+    wrong = np.empty(len(starts), np.uint8)
+    kernels.judge_records(data, starts, ends, *claims, wrong)
     return wrong
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats import compression
+from logtool.formats import compression, offset_index
 from logtool.formats.record_batch import BatchTable, empty_table
 
 
@@ -124,5 +124,7 @@ class Task:
     """Whether who listens to the pass needs the bytes of its batches, too, at any level."""
     ahead_ms: int | None = None
     """How far ahead a timestamp of a producer may be; None: not known."""
+    index_interval: int = offset_index.DEFAULT_INTERVAL
+    """Bytes for which an offset index may lack an entry."""
     piece: range | None = None
     """Bytes of the log that this is about alone; see `pieces`."""

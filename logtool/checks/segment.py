@@ -76,7 +76,11 @@ def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged
     if offset_rules and judged:
         entries = time_rules.entries if time_rules else 0
         report.findings += offset_rules.joined(
-            entries, report.batches, report.largest_batch, clean=task.clean
+            entries,
+            report.batches,
+            report.largest_batch,
+            task.index_interval,
+            clean=task.clean,
         )
         report.findings += offset_rules.sparse(report.end_position, report.largest_batch)
     elif offset_rules:
@@ -125,13 +129,13 @@ def _read_log(
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)
-        payload = task.payload or task.level is Level.RECORDS
         for chunk in walk.scan(
             log,
             base_offset=segment.base_offset,
             start=start,
-            payload=payload,
+            payload=task.payload,
             unpack_limit=task.limit,
+            inspect=log_pass.inspect,
         ):
             findings += log_pass.feed(chunk)
             for index in indexes if start == 0 else ():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import chain, compaction, producers, settings, small_files
+from logtool.checks.base_index import BaseIndexRules
 from logtool.checks.identity import topic_id_of
 from logtool.checks.partition import CheckRequest, Item, PartitionFacts, judge
 from logtool.checks.report import Level, Task
@@ -18,6 +19,9 @@ from logtool.formats.names import FileKind, FileState, PartitionDirectory, Recep
 
 Neighbours = dict[Path, dict[int, Segment]]
 """The segments of directories that were listed, by base offset: one listing for many files."""
+_OF_SEGMENT = (
+    FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.REDPANDA_BASE_INDEX,
+)  # fmt: skip
 
 
 def check_single_file(
@@ -40,7 +44,7 @@ def check_single_file(
         name = redpanda_dir.file_name(path.name)
     with LogFile(path) as opened:
         file = File(path=path, name=name, size=opened.size, mtime_ns=0)
-    if name.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
+    if name.kind in _OF_SEGMENT:
         yield from _in_segment(file, level, limit, facts, neighbours, on_bytes, static)
     elif name.kind is FileKind.TRANSACTION_INDEX:
         index = transaction_index.parse(files.read_small(path))
@@ -76,8 +80,15 @@ def _in_segment(
         segment = replace(segment, indexes={})
     folder = file.path.parent
     known = settings.around(folder, static or {})
-    allowed = known.ahead_ms(_topic(folder))
-    report = check_segment(Task(segment, level, limit=limit, ahead_ms=allowed), on_bytes)
+    topic = _topic(folder)
+    task = Task(
+        segment=segment,
+        level=level,
+        limit=limit,
+        ahead_ms=known.ahead_ms(topic),
+        index_interval=known.index_interval(topic),
+    )
+    report = check_segment(task, on_bytes)
     facts.segments, facts.batches = 1, report.batches
     facts.records, facts.bytes = report.records, report.bytes
     for item in report.findings:
@@ -113,6 +124,11 @@ def _topic(directory: Path) -> str | None:
 
 
 def _index_alone(file: File) -> Iterator[Item]:
+    if file.name.kind is FileKind.REDPANDA_BASE_INDEX:
+        nothing = Segment(file.name.offset or 0, file, {}, None)
+        for finding in BaseIndexRules(nothing, file).alone():
+            yield finding.placed(file.path)
+        return
     data = files.read_small(file.path)
     findings = (
         offset_index.check(offset_index.parse(data))

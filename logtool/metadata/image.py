@@ -69,8 +69,9 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
                 path, base = segment.log.path, segment.base_offset
                 if not _read_log(replay, path, base, until, active=segment.is_active):
                     break
+        replay.finish()
     except (FormatError, UnreadableError) as error:
-        image.damage = str(error)
+        _note_damage(image, error)
     return image
 
 
@@ -79,7 +80,7 @@ def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> 
 
     UnreadableError where it cannot be read, NothingMatchedError where there is none.
     """
-    if log_dir.classify(path) is PathKind.FILE:
+    if log_dir.classify(path, lacking="has no metadata log of KRaft") is PathKind.FILE:
         if until != END:
             text = "is one snapshot; give the directory of the log to go back in it"
             raise UnreadableError(path, text)
@@ -101,10 +102,16 @@ def read_snapshot(path: Path) -> MetadataImage:
     try:
         _apply_snapshot(replay, path, END)
     except FormatError as error:
-        image.damage = str(error)
+        _note_damage(image, error.at(path))
     image.offset = image.snapshot_offset = name.end_offset or 0
     image.snapshot = path
     return image
+
+
+def _note_damage(image: MetadataImage, error: FormatError | UnreadableError) -> None:
+    image.damage = str(error)
+    if isinstance(error, FormatError) and error.path:
+        image.damaged_at = error.path, error.position
 
 
 def _oldest_first(newest_first: list[File], log: Partition) -> list[File]:

@@ -14,6 +14,8 @@ _NEWEST_FEATURE = {
     (4, 1): 27, (4, 2): 29, (4, 3): 30,
 }  # fmt: skip
 """The highest ``metadata.version`` that a broker of each release offers (``MetadataVersion``)."""
+NEWEST_FEATURE = max(_NEWEST_FEATURE.values())
+"""What is higher is of a release that is newer than this program."""
 
 
 _BEFORE_FIRST = ((3, 0), (3, 1), (3, 2))

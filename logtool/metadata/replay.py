@@ -25,16 +25,27 @@ from logtool.formats.messages.cluster_metadata import (
     Transaction,
 )
 from logtool.formats.messages.codec import Value
+from logtool.metadata import releases
 from logtool.metadata.reading import Control, Entry
-from logtool.metadata.state import MOST_PROBLEMS, MetadataImage, Problem, QuotaEntity
+from logtool.metadata.state import (
+    METADATA_VERSION,
+    MOST_PROBLEMS,
+    MetadataImage,
+    Problem,
+    QuotaEntity,
+)
 
 Key = TypeVar("Key")
 _FENCING = {1: True, 0: None, -1: False}
 """``BrokerRegistrationFencingChange``"""
 _SHUTDOWN = {1: True, 0: None}
 """``BrokerRegistrationInControlledShutdownChange``"""
-_MECHANISMS = (1, 2)
-"""Of SCRAM: SHA-256, SHA-512."""
+_RECOVERY_STATES = (0, 1)
+"""``LeaderRecoveryState``"""
+_SECURITY_PROTOCOLS = range(4)
+"""``SecurityProtocol``"""
+_NO_PRODUCER_ID = -1
+KRAFT_VERSION_FEATURE = "kraft.version"
 _LISTS = ("endPoints", "features")
 
 
@@ -82,14 +93,45 @@ class Replay:
         if not problem:
             pending, self._pending = self._pending or [], [] if kind is Transaction.BEGIN else None
             self.image.open_transaction = entry.offset if kind is Transaction.BEGIN else None
-            for one in pending if kind is Transaction.END else ():
-                self.apply(one)
+            if kind is Transaction.END:
+                problem = self._end(pending)
+            else:
+                self._try(pending)
         if self.watcher:
             self.watcher.before(entry)
         if problem:
             self._note(entry, problem)
         if self.watcher:
             self.watcher.after(entry, problem)
+
+    def _end(self, pending: list[Entry]) -> str | None:
+        """Apply the records of a transaction, or return why a broker drops them all."""
+        image = self.image
+        created = {one.content.topic_id for one in pending if isinstance(one.content, TopicRecord)}
+        for one in pending:
+            if (
+                isinstance(one.content, PartitionRecord | PartitionChangeRecord)
+                and one.content.topic_id not in image.names.keys() | created
+            ):
+                self._try(pending)
+                at = one.offset
+                return f"a transaction ends, but a broker drops it for its record at offset {at}"
+        for one in pending:
+            self.apply(one)
+        return None
+
+    def _try(self, entries: list[Entry]) -> None:
+        """Note which records do not apply, of those that change nothing."""
+        if entries:
+            trial = Replay(self.image.copy())
+            for one in entries:
+                trial.apply(one)
+            self.image.problems = trial.image.problems
+            self.image.problem_count = trial.image.problem_count
+
+    def finish(self) -> None:
+        """End with a transaction open: a broker applies its records as they come."""
+        self._try(self._pending or [])
 
     def apply(self, entry: Entry) -> None:
         """Apply a record at once."""
@@ -125,9 +167,7 @@ class Replay:
         image = self.image
         match change:
             case PartitionRecord():
-                of_topic = image.partitions.setdefault(change.topic_id, {})
-                of_topic[change.partition_id] = change
-                return self._checked(change)
+                return self._put(change)
             case PartitionChangeRecord():
                 return self._change(change)
             case ConfigRecord():
@@ -144,12 +184,16 @@ class Replay:
                 return _OTHERS[change.type](image, change.data)
         return None
 
-    def _checked(self, state: PartitionRecord) -> str | None:
+    def _put(self, state: PartitionRecord) -> str | None:
+        """Set the state of a partition, or return why it cannot be."""
         name = f"{state.topic_id}:{state.partition_id}"
         if state.topic_id not in self.image.names:
             return f"partition {name} is of a topic that is not there"
         if state.directories and len(state.directories) != len(state.replicas):
             return f"partition {name} has as many directories as replicas no more"
+        if state.recovery_state not in _RECOVERY_STATES:
+            return f"partition {name} is in recovery state {state.recovery_state}, which is none"
+        self.image.partitions.setdefault(state.topic_id, {})[state.partition_id] = state
         return None
 
     def _remove(self, topic_id: str) -> str | None:
@@ -158,9 +202,9 @@ class Replay:
         image.partitions.pop(topic_id, None)
         if name is None:
             return f"topic {topic_id} is removed, but it is not there"
-        if image.topics.get(name) == topic_id:
-            del image.topics[name]
-            image.topic_configs.pop(name, None)
+        # By its name, even where a topic of another id has it too.
+        image.topics.pop(name, None)
+        image.topic_configs.pop(name, None)
         return None
 
     def _change(self, change: PartitionChangeRecord) -> str | None:
@@ -173,9 +217,7 @@ class Replay:
             state = replace(state, leader=change.leader, leader_epoch=state.leader_epoch + 1)
         told = {name: getattr(change, name) for name in _CHANGING}
         told = {name: value for name, value in told.items() if value is not None}
-        state = replace(state, partition_epoch=state.partition_epoch + 1, **told)
-        of_topic[change.partition_id] = state
-        return self._checked(state)
+        return self._put(replace(state, partition_epoch=state.partition_epoch + 1, **told))
 
     def _configure(self, setting: ConfigRecord) -> None:
         kind, name = setting.resource_type, setting.resource_name
@@ -210,7 +252,8 @@ def _register_broker(image: MetadataImage, data: Value) -> None:
 
 def _ordered(data: Value) -> Value:
     """Return a registration with endpoints and features by name: their order means nothing."""
-    lists = {name: sorted(data[name], key=lambda one: one["name"]) for name in _LISTS}
+    by_name = {name: {one["name"]: one for one in data[name]} for name in _LISTS}
+    lists = {name: [ones[key] for key in sorted(ones)] for name, ones in by_name.items()}
     return data | lists
 
 
@@ -262,14 +305,28 @@ def _change_broker(image: MetadataImage, data: Value) -> str | None:
     return None
 
 
-def _register_controller(image: MetadataImage, data: Value) -> None:
+def _register_controller(image: MetadataImage, data: Value) -> str | None:
+    for endpoint in data["endPoints"]:
+        if endpoint["securityProtocol"] not in _SECURITY_PROTOCOLS:
+            kind = endpoint["securityProtocol"]
+            node = data["controllerId"]
+            return f"controller {node} registers security protocol {kind}, which does not exist"
     image.controllers[data["controllerId"]] = _ordered(data)
+    return None
 
 
-def _feature(image: MetadataImage, data: Value) -> None:
-    image.features.pop(data["name"], None)
-    if data["featureLevel"]:
-        image.features[data["name"]] = data["featureLevel"]
+def _feature(image: MetadataImage, data: Value) -> str | None:
+    name, level = data["name"], data["featureLevel"]
+    if name == KRAFT_VERSION_FEATURE:
+        return None  # counts only as a control record
+    if name == METADATA_VERSION and level > releases.NEWEST_FEATURE:
+        image.not_understood += 1
+    elif name == METADATA_VERSION and level < 1:
+        return f"metadata.version becomes {level}, which no release has"
+    image.features.pop(name, None)
+    if level:
+        image.features[name] = level
+    return None
 
 
 def _quota(image: MetadataImage, data: Value) -> None:
@@ -284,12 +341,13 @@ def _quota(image: MetadataImage, data: Value) -> None:
 
 def entity_of(data: Value) -> QuotaEntity:
     """Return whom a ClientQuotaRecord is for."""
-    parts = [(one["entityType"], one["entityName"]) for one in data["entity"]]
-    return tuple(sorted(parts, key=lambda part: part[0]))
+    parts = {one["entityType"]: one["entityName"] for one in data["entity"]}
+    return tuple(sorted(parts.items(), key=lambda part: part[0]))
 
 
 def _producer_ids(image: MetadataImage, data: Value) -> None:
-    image.next_producer_id = data["nextProducerId"]
+    first = data["nextProducerId"]
+    image.next_producer_id = None if first == _NO_PRODUCER_ID else first
 
 
 def _acl(image: MetadataImage, data: Value) -> None:
@@ -302,20 +360,23 @@ def _remove_acl(image: MetadataImage, data: Value) -> str | None:
     return None
 
 
-def _scram(image: MetadataImage, data: Value) -> str | None:
-    if data["mechanism"] not in _MECHANISMS:
-        return f"a SCRAM credential has mechanism {data['mechanism']}, which does not exist"
+def _scram(image: MetadataImage, data: Value) -> None:
     image.scram_users[data["name"], data["mechanism"]] = data
-    return None
 
 
-def _remove_scram(image: MetadataImage, data: Value) -> str | None:
+def _remove_scram(image: MetadataImage, data: Value) -> None:
     image.scram_users.pop((data["name"], data["mechanism"]), None)
-    return None
 
 
-def _token(image: MetadataImage, data: Value) -> None:
+def _token(image: MetadataImage, data: Value) -> str | None:
+    for role, names in (
+        ("owner", [data["owner"]]), ("requester", [data["requester"]]),
+        ("renewers", data["renewers"]),
+    ):  # fmt: skip
+        if not all(":" in name for name in names):
+            return f"a delegation token has {role} that are not named as in User:alice"
     image.tokens[data["tokenId"]] = data
+    return None
 
 
 def _remove_token(image: MetadataImage, data: Value) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from logtool.formats import offset_index
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.policies import Past, PastPolicies
@@ -36,6 +37,15 @@ class Settings:
         if image is None or image.damage:
             image = MetadataImage(static=self.static)
         return image.ahead_ms(topic or "", self.node_id)
+
+    def index_interval(self, topic: str | None) -> int:
+        """Return the bytes of log for which an offset index may lack an entry, as far as is known.
+
+        ``index.interval.bytes``, and its default where that is more: it may have counted before.
+        """
+        image = self.image or MetadataImage(static=self.static)
+        known = image.topic_number(topic or "", "index.interval.bytes", 0, self.node_id)
+        return max(known, offset_index.DEFAULT_INTERVAL)
 
     def topic_id(self, topic: str | None, own: str | None) -> str | None:
         """Return the id of a topic: its `own`, else that of the topic with its name today."""

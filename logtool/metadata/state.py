@@ -5,8 +5,9 @@ Source: ``MetadataImage``, ``ClusterImage``, ``TopicsImage``, ``ConfigurationsIm
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from logtool.formats.java_text import parse_int, parse_long
 from logtool.formats.messages.cluster_metadata import PartitionRecord
@@ -88,6 +89,8 @@ class MetadataImage:
     damage: str | None = None
     """What ended reading early, None where nothing did. A torn tail, which a broker cuts off and
     fetches again, is none."""
+    damaged_at: tuple[Path, int] | None = field(default=None, compare=False)
+    """Where that is: the file, and the byte in it."""
     not_understood: int = 0
     """Records that are newer than this program, and may have changed what is here."""
     problems: list["Problem"] = field(default_factory=list, compare=False)
@@ -103,6 +106,10 @@ class MetadataImage:
     """Leader epoch of the last record."""
     timestamp_ms: int = field(default=-1, compare=False)
     """Time of the last record; -1 where none was read."""
+
+    def copy(self) -> "MetadataImage":
+        """Return an image that can be changed without this one."""
+        return replace(self, **{one.name: _copied(getattr(self, one.name)) for one in fields(self)})
 
     def metadata_version_of(self, node_id: int) -> int | None:
         """Return the highest ``metadata.version`` that a node supported when it registered."""
@@ -182,3 +189,10 @@ class MetadataImage:
             return False  # it is not among the logs that are asked about
         state = None if topic_id is None else self.partition(topic_id, number)
         return state is None or node_id not in state.replicas
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of a dict or list and of the dicts in it; anything else as it is."""
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return list(value) if isinstance(value, list) else value

@@ -46,8 +46,21 @@ WRONG = {
                                  fenced=3)], 1, "fenced 3"),
     "an ACL that is not there":
         ([record("RemoveAccessControlEntryRecord", id=ID)], 0, f"ACL {ID}"),
-    "a mechanism that does not exist":
-        ([record("UserScramCredentialRecord", name="u", mechanism=9)], 0, "mechanism 9"),
+    "a recovery state that does not exist":
+        ([*TOPIC, made.change(ID, 0, {5: b"\7"})], 2, "recovery state 7"),
+    "directories that are fewer than the replicas":
+        ([*TOPIC, made.change(ID, 0, {8: made.array(made.uuid(ID))})], 2, "directories"),
+    "a security protocol that does not exist":
+        ([record("RegisterControllerRecord", controllerId=3, incarnationId=ID, features=[],
+                 endPoints=[{"name": "C", "host": "h", "port": 1, "securityProtocol": 9}])],
+         0, "security protocol 9"),
+    "a metadata.version that no release had":
+        ([record("FeatureLevelRecord", name="metadata.version", featureLevel=-1)], 0, "becomes -1"),
+    "a token of nobody": ([record("DelegationTokenRecord", owner="nobody")], 0, "User:alice"),
+    "what an aborted transaction holds": ([*TOPIC, made.BEGIN, made.change(ID, 7, {}), made.ABORT],
+                                          3, f"{ID}:7 changes"),
+    "what an open transaction holds": ([*TOPIC, made.BEGIN, made.change(ID, 7, {})],
+                                       3, f"{ID}:7 changes"),
     "the ELR of a topic that is not there":
         ([record("ClearElrRecord", topicName="gone")], 0, "topic gone"),
     "an end of no transaction": ([*TOPIC, made.END], 2, "ends, but none has begun"),
@@ -74,6 +87,19 @@ def test_what_follows_from_records_that_were_not_understood_is_no_problem(tmp_pa
     home = log_dir_of(tmp_path, [made.framed(2, 9) + b"?", made.change(ID, 0, {})])
     found = image.read(home)
     assert (found.not_understood, found.problem_count) == (1, 0)
+
+
+def test_a_transaction_with_a_partition_of_no_topic_is_dropped_as_a_whole(tmp_path):
+    inside = [made.BEGIN, made.topic("u", NEW_ID), made.change(ID, 0, {}), made.END]
+    found = image.read(log_dir_of(tmp_path, inside))
+    assert (found.topics, [one.offset for one in found.problems]) == ({}, [2, 3])
+    assert "drops it for its record at offset 2" in found.problems[1].text
+
+
+def test_a_metadata_version_of_a_newer_release_is_not_understood(tmp_path):
+    newer = record("FeatureLevelRecord", name="metadata.version", featureLevel=99)
+    found = image.read(log_dir_of(tmp_path, [newer, made.remove_topic(ID)]))
+    assert (found.not_understood, found.problems) == (1, [])
 
 
 def test_a_broker_is_what_its_registration_and_the_changes_of_it_say(tmp_path):
@@ -107,7 +133,7 @@ def test_what_else_can_be_set_is_set_and_removed(tmp_path):
     values = [
         record("ClientQuotaRecord", **quota),
         record("UserScramCredentialRecord", **user, salt=b"s", iterations=4096),
-        record("DelegationTokenRecord", tokenId="secret", owner="User:o"),
+        record("DelegationTokenRecord", tokenId="secret", owner="User:o", requester="User:r"),
         record("AccessControlEntryRecord", id=ID, resourceName="orders", principal="User:a"),
         record("FeatureLevelRecord", name="group.version", featureLevel=1),
         record("ProducerIdsRecord", brokerId=1, nextProducerId=3000),
@@ -134,7 +160,7 @@ def test_what_else_can_be_set_is_set_and_removed(tmp_path):
 def test_secrets_are_shown_only_where_that_is_wanted(tmp_path, shown):
     values = [
         record("UserScramCredentialRecord", name="u", mechanism=1, salt=b"SALT", iterations=4096),
-        record("DelegationTokenRecord", tokenId="SECRET", owner="User:o"),
+        record("DelegationTokenRecord", tokenId="SECRET", owner="User:o", requester="User:r"),
         made.config(4, "1", "listener.name.x.ssl.keystore.password", "SECRET"),
     ]
     view = entities.View(show_secrets=shown)
