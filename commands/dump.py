@@ -188,8 +188,8 @@ def dump(
     quorum-state and the marker of a clean shutdown. It prints all files of a directory in order;
     with --records or a filter, only its logs.
 
-    Of Redpanda it takes segments and base indexes, by name or in a partition's folder or a data
-    directory, and prints their batches and entries, but no records. Kafka offsets are known in the
+    Of Redpanda it takes segments and base indexes, by name or in a directory; with --records or a
+    filter it prints records of data, with Raft's offsets. Kafka offsets of batches are known in the
     namespace kafka, from offset 0 or Raft's snapshot on and not behind damage.
 
     Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
@@ -280,7 +280,8 @@ def _run(asked: _Asked, output_file: str | None) -> None:
 
     job, table = asked.job(), None
     form = asked.settings.format
-    if form in (DumpFormat.KAFKA, DumpFormat.PARQUET) and job.has_redpanda():
+    formless = form == DumpFormat.PARQUET and not asked.shown.records
+    if (form == DumpFormat.KAFKA or formless) and job.has_redpanda():
         raise UsageError(f"--format {form} has no form for the files of Redpanda")
     if output_file is not None:
         target = options.local_path(output_file)

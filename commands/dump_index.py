@@ -22,11 +22,13 @@ JoinLog = Annotated[
 @spread
 def dump_index(
     *,
-    inputs: options.Inputs,
+    inputs: options.AnyInputs,
     join_log: JoinLog = False,
     printing: options.Printing,
 ) -> None:
     """Print offset, time and transaction indexes of files, partition dirs or log dirs.
+
+    Of Redpanda it prints base indexes.
 
     With --join-log each entry is printed beside the batch in the log that it points at, with a
     verdict: right; no-batch (none begins there, or none holds the offset); offset (a lookup would
@@ -55,9 +57,10 @@ def dump_index(
     given = inputs.resolved()
     job = IndexDump(paths=given.paths, selection=given.selection, join_log=join_log)
     layouts = dump.Layouts(joined=join_log)
+    of_redpanda = (names.FileKind.REDPANDA_BASE_INDEX,) if given.flavour else ()
     view = View(
         schema=SCHEMA,
-        columns=layouts.delimited(names.INDEX_KINDS),
+        columns=layouts.delimited((*names.INDEX_KINDS, *of_redpanda)),
         layout=layouts.table,
         row_types=dump.row_types(records=False),
     )

@@ -74,7 +74,7 @@ Bootstrap = Annotated[
 @spread
 def groups(
     *,
-    inputs: options.Inputs,
+    inputs: options.AnyInputs,
     group: GroupGlobs = None,
     history: History = None,
     sizes: Sizes = False,
@@ -104,6 +104,7 @@ def groups(
     when its offset was committed.
 
     --restore-plan leaves out offsets of deleted topics. Its commands need groups without members.
+    Of Redpanda, too, lag is counted in Kafka offsets, where the files tell them.
 
     Examples:
       logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
@@ -128,12 +129,12 @@ def groups(
         raise UsageError("--history, --sizes and --restore-plan are answers of their own: give one")
     settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
     now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
-    report = Report(settings=settings, view=views.make(settings), summary=summary, inputs=given)
+    view = views.make(settings, for_shell=restore_plan)
+    report = Report(settings, view, summary, given)
     retention = parsing.parse_duration("--offsets-retention", offsets_retention)
     job = Groups(
-        paths=given.paths, groups=tuple(group or ()), selection=given.selection,
-        history_of=history, retention_ms=round(retention * 1000),
-        run=running.run(report.show), summary=summary,
+        paths=given.paths, groups=tuple(group or ()), selection=given.selection, summary=summary,
+        history_of=history, retention_ms=round(retention * 1000), run=running.run(report.show),
     )  # fmt: skip
     kind = views.Restoring if restore_plan else views.Sizes if sizes else views.Printer
     printer = kind(report, now_ms, bootstrap_server)

@@ -123,7 +123,8 @@ def _target(path: Path) -> "ListedCopy":
     from logtool.disk.log_dir import PathKind, Selection
     from logtool.errors import NothingMatchedError
 
-    if log_dir.classify(path) is PathKind.PARTITION_DIR:
+    lacking = "is not judged here; 'logtool diff' compares its copies"
+    if log_dir.classify(path, lacking=lacking) is PathKind.PARTITION_DIR:
         for one in find(path.absolute(), None, Selection()):
             if isinstance(one, ListedCopy):
                 return one

@@ -284,6 +284,8 @@ class Inputs:
 
         Where there are none of either, they are the log dirs of the broker's own file.
         """
+        # Only what reads the directories of Redpanda, too, has that option.
+        force(getattr(self, "flavour", None))
         none = not self.paths and self.files_from is None and not self.null
         if self.broker and none:
             return self.broker.log_dirs()
@@ -295,7 +297,6 @@ class Inputs:
 
     def given(self) -> list[Path]:
         """Return the paths of `texts`; UsageError for one that the command does not take."""
-        force(None)
         return [self.path_of(text) for text in self.texts()]
 
     def node_dirs(self) -> "list[NodeDir]":
@@ -331,12 +332,6 @@ class AnyInputs(Inputs):
 
     flavour: FlavourOption = None
 
-    def given(self) -> list[Path]:
-        """Return the paths as `Inputs.given` does, which are read as --flavour says."""
-        paths = [self.path_of(text) for text in self.texts()]
-        force(self.flavour)
-        return paths
-
 
 @dataclass(frozen=True, slots=True)
 class LocalInputs(Inputs):
@@ -350,6 +345,13 @@ class LocalInputs(Inputs):
         if files.is_remote(path):
             raise UsageError(f"{path}: this command works on local paths, not at a URL")
         return path
+
+
+@dataclass(frozen=True, slots=True)
+class AnyLocalInputs(LocalInputs):
+    """The same for a command that reads the directories of Redpanda, too."""
+
+    flavour: FlavourOption = None
 
 
 @dataclass(frozen=True, slots=True)

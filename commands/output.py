@@ -86,6 +86,8 @@ class View:
     """Types of object that are rows of CSV and TSV; errors of other types go to stderr."""
     sparse: bool = False
     """Whether so little is printed that a progress bar may stand below it on one terminal."""
+    of_redpanda: str = "flavour: redpanda; offsets are Raft's, and epochs are terms"
+    """First line of a table about directories of Redpanda."""
 
 
 class Report:
@@ -278,7 +280,7 @@ class Report:
         width = width_of(sys.stdout, self.settings)
         flavour = self._inputs.flavour if self._inputs else None
         if flavour and chosen == "table":
-            self._emit(f"flavour: {flavour}; offsets are Raft's, and epochs are terms\n")
+            self._emit(f"{view.of_redpanda}\n")
         if chosen in view.lines:
             folds = width if chosen == "table" else None  # another form has readers of its own
             return LineWriter(self._emit, view.lines[chosen], folds)

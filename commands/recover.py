@@ -223,7 +223,8 @@ def recover(
 
     With --fill-from, the batches of another copy take the place of damage where offsets, leader
     epochs, CRCs and neighbours prove that it is the same log. Behind its last batch the log must be
-    known to have gone on. The other copy is only read; see the guide logtool-recipes.
+    known to have gone on; without leader epochs, to that copy's high watermark. That copy is only
+    read; see the guide logtool-recipes.
 
     With --truncate-to, a log is cut at an offset: its recovery point comes down first, the segments
     behind go, then the one with the offset is cut. With --mark-clean, points rise when all logs are
@@ -315,7 +316,7 @@ def _check_flavour(given: "Inputs", begin: Begin, way: Way, consented: Consented
     if given.flavour and (named or way.supplements or way.fill_from or consented.mark_clean):
         raise UsageError(
             "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
-            "of Kafka; PATH is of Redpanda"
+            "of Kafka; PATH is of Redpanda: 'logtool salvage --fill-from' writes a whole copy of it"
         )
 
 

@@ -92,13 +92,14 @@ def salvage(
     is missing are told: they may have lost records, or their marker. No marker is made up.
 
     A partition that comes twice, as from two brokers, lies in DIR/partitions.2 the second time; the
-    metadata log lies in DIR/metadata. Of Redpanda, segments and base indexes of its own form lie in
-    DIR/partitions/NAMESPACE/TOPIC/PARTITION; a .cannotrecover file is read as a segment.
+    metadata log lies in DIR/metadata. Of Redpanda, segments and base indexes of its form lie in
+    DIR/partitions/NAMESPACE/TOPIC/PARTITION; a .cannotrecover file is read as a segment. Terms are
+    its epochs. Records have raft_offset, and behind damage no offset: Kafka's is not known there.
 
     With --fill-from, what is missing is taken from another copy of the partition. The batches
     before and behind it must be the same there, in offsets, leader epoch, CRC and size; behind the
-    last batch the leader epochs must agree; or more than half of the damaged bytes. What is not
-    proved so is not taken, and the manifest says why.
+    last batch the leader epochs must agree, or, of a log without them, that copy's high watermark
+    lie behind; or more than half of the damaged bytes. If not, the manifest says why.
 
     Of a log on a failing disk all that can be read is kept as DIR/rejects/TOPIC-N/LOG.image, with
     zeros in place of the rest, and LOG.map says which bytes these are, in the form of GNU ddrescue.

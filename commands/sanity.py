@@ -144,7 +144,7 @@ class Elsewhere:
 @spread
 def sanity(
     *,
-    inputs: options.LocalInputs,
+    inputs: options.AnyLocalInputs,
     mode: ModeOption = ModeChoice.BOTH,
     threads: Threads = None,
     repeat: Repeat = 1,
@@ -173,6 +173,8 @@ def sanity(
     segments each, and 80 of 400 MB a second. (Its "roughly 3000 log segments" a broker would be
     fewer than its partitions, each of which has one at least.)
 
+    A start of Redpanda reads every base index, so that there is one kind of start to time.
+
     Then the index rules of `verify --level quick` look for damage which the checks do not see, and
     what the logs need of the host is held against its limits.
 
@@ -194,6 +196,12 @@ def sanity(
     from logtool.sanity.run import Sanity
 
     given = inputs.resolved()
+    later = (delayed.first_access, delayed.become_leader, delayed.background_threads)
+    if given.flavour and (mode is ModeChoice.LAZY or any(later) or elsewhere.project):
+        raise UsageError(
+            "--mode lazy, --first-access, --become-leader, --background-threads and --project are "
+            "of Kafka; PATH is of Redpanda, whose start reads every base index"
+        )
     wanted = _procedure(mode, delayed, elsewhere)
     threads = threads or inputs.broker.number(broker_config.THREADS, 1)
     wanted = replace(wanted, threads=threads, repeat=repeat, cold=cold, verify=verify)

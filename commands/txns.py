@@ -70,10 +70,9 @@ def txns(
 ) -> None:
     """Show producers and transactions of log dirs, partition dirs or logs, and what is stuck.
 
-    Replays the state of every producer from the batches, and compares it with the producer
-    snapshots and transaction indexes by the rules of verify. Consumers with read_committed get as
-    far as the last stable offset: once everything is replicated, the first offset of the oldest
-    open transaction, or else the end of the log.
+    Replays the state of every producer from the batches, and compares it with producer snapshots
+    and transaction indexes as verify does. Consumers with read_committed get as far as the last
+    stable offset: once all is replicated, where the oldest open transaction begins, or the end.
 
     A transaction is hanging when its first record is older than --max-age. The default is 15
     minutes, the default of transaction.max.timeout.ms, and the 10 seconds after which a coordinator
@@ -84,7 +83,8 @@ def txns(
     coordinator says. One that an entry lists never hangs: the coordinator ends it after its
     timeout, or as PREPARE says, unless a leader refuses the marker. Then come the transactional ids
     whose transaction is not over, and in how many partitions it is open, committed, aborted, or has
-    left nothing yet, which is legal. A follower's copy of __transaction_state may be behind.
+    left nothing yet, which is legal. A follower's copy may be behind, and a coordinator of 4.3 may
+    note a transaction as complete before its marker is in the log.
 
     Prints for open transactions that no coordinator is known to end the command that aborts them on
     a broker of Kafka. It loses their records: run it for hanging ones only. A table begins with the

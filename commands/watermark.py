@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Dirs(options.LocalInputs):
+class Dirs(options.AnyLocalInputs):
     """What is looked at: DIR in place of PATH."""
 
     paths: Annotated[
@@ -97,9 +97,9 @@ def watermark(
     min.insync.replicas, the high watermark stays as checkpointed. may_be_lost counts offsets which
     the leader lacks and which may have been acknowledged, if another replica was in sync and was
     not given. other_topic names replicas whose topic id is not that of the metadata log, or of most
-    replicas: the topic was deleted and created again, and these replicas are left out of the
-    comparison.
-    A choice says whether a replica may be elected clean (in sync or in the ELR), and what it costs.
+    replicas: the topic was deleted and created again; these replicas are not compared. A choice
+    says whether a replica may be elected clean (in sync or in the ELR), and what it costs. Redpanda
+    keeps no high watermark: there, what a majority of the given replicas has counts as committed.
 
     'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
     ./simulate.)
@@ -161,6 +161,11 @@ def _print(report: "Report", job: "Watermarks") -> None:
             else:
                 printer.group(item)
         printer.finish()
+    if job.is_redpanda:
+        report.note(
+            "Redpanda keeps no high watermark on disk: what a majority of the replicas given here "
+            "has is taken to be committed, and of one alone nothing is known"
+        )
     for line in printer.last_lines():
         report.note(line, "warning" if job.summary.to_do else "good")
 

@@ -172,6 +172,13 @@ static inline uint32_t crc32c_of(const unsigned char *data, size_t size)
     return ~crc32c_update(~0u, data, size);
 }
 
+/* The CRC of `count` bytes and of the `size` behind them, which stand elsewhere. */
+static inline uint32_t crc32c_joined(
+    const unsigned char *before, size_t count, const unsigned char *data, size_t size)
+{
+    return ~crc32c_update(crc32c_update(~0u, before, count), data, size);
+}
+
 static inline uint32_t crc32_of(const unsigned char *data, size_t size)
 {
     uint32_t crc = ~0u;

@@ -5,6 +5,9 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
 cdef extern from "_crc32.h":
     void crc32_init() noexcept nogil
     uint32_t crc32c_of(const unsigned char *data, size_t size) noexcept nogil
+    uint32_t crc32c_joined(
+        const unsigned char *before, size_t count, const unsigned char *data, size_t size
+    ) noexcept nogil
     uint32_t crc32_of(const unsigned char *data, size_t size) noexcept nogil
 
 cdef extern from "_loads.h":
@@ -13,11 +16,10 @@ cdef extern from "_loads.h":
     uint64_t load64(const unsigned char *at, const unsigned char *last) noexcept nogil
     uint32_t load32le(const unsigned char *at, const unsigned char *last) noexcept nogil
     uint64_t load64le(const unsigned char *at, const unsigned char *last) noexcept nogil
-    void turn_fields(unsigned char *at, const unsigned char *last) noexcept nogil
-    void store_front(
-        unsigned char *at, const unsigned char *last, uint64_t base_offset, uint32_t length,
-        uint32_t epoch
+    void store_covered(
+        const unsigned char *at, const unsigned char *last, unsigned char *out
     ) noexcept nogil
+    void store_kafka(unsigned char *at, const unsigned char *last, uint32_t epoch) noexcept nogil
 
 cdef inline uint32_t crc32c(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
     return crc32c_of(&data[0] + start, <size_t>(end - start))
@@ -51,16 +53,20 @@ cdef inline int64_t int32le(const unsigned char[::1] data, Py_ssize_t position) 
 cdef inline int64_t int64le(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
     return <int64_t>load64le(&data[position], &data[position + 7])
 
-cdef inline void turn(unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
-    turn_fields(&data[position], &data[position + 60])
+cdef inline int64_t int16le(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
+    return <int16_t>(<uint16_t>(data[position] | data[position + 1] << 8))
 
-cdef inline void front(
-    unsigned char[::1] data, Py_ssize_t position, int64_t base_offset, int64_t size, int64_t epoch
+cdef inline uint32_t redpanda_crc(
+    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t after
 ) noexcept nogil:
-    store_front(
-        &data[position], &data[position + 60], <uint64_t>base_offset, <uint32_t>(size - 12),
-        <uint32_t>epoch
-    )
+    cdef unsigned char[40] covered
+    store_covered(&data[position], &data[position + 60], covered)
+    return crc32c_joined(covered, 40, &data[0] + position + 61, <size_t>(after - position - 61))
+
+cdef inline void kafka_header(
+    unsigned char[::1] data, Py_ssize_t position, int64_t epoch
+) noexcept nogil:
+    store_kafka(&data[position], &data[position + 60], <uint32_t>epoch)
 
 cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
     return <int64_t>(<uint64_t>a + <uint64_t>b)
@@ -76,10 +82,10 @@ cpdef (Py_ssize_t, Py_ssize_t, int) walk_batches(
 
 @cython.locals(
     position=Py_ssize_t, after=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t, size=int64_t,
-    kind=int64_t, reason=int, full=int, bad_size=int, bad_header=int, bad_crc=int
+    reason=int, full=int, bad_size=int, bad_header=int, bad_crc=int
 )
 cpdef (Py_ssize_t, Py_ssize_t, int) walk_redpanda(
-    unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base, int64_t epoch,
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base, int64_t epoch,
     int64_t[:, ::1] rows, Py_ssize_t first
 ) noexcept
 
@@ -133,6 +139,18 @@ cpdef (Py_ssize_t, Py_ssize_t) due_entries(
     const int64_t[:, ::1] rows, Py_ssize_t count, int64_t base, int64_t interval,
     int64_t[:, ::1] offsets, int64_t[:, ::1] times
 ) noexcept
+
+@cython.locals(row=Py_ssize_t)
+cpdef void turn_headers(
+    unsigned char[::1] data, int64_t base, int64_t epoch, const int64_t[:, ::1] rows,
+    Py_ssize_t first, Py_ssize_t count
+) noexcept
+
+@cython.locals(base_offset=int64_t)
+cdef void _write_redpanda_header(
+    const unsigned char[::1] data, Py_ssize_t position, int64_t epoch, int64_t[:, ::1] rows,
+    Py_ssize_t row
+) noexcept nogil
 
 @cython.locals(base_offset=int64_t)
 cdef void _write_header(

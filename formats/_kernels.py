@@ -41,14 +41,15 @@ if not cython.compiled:
         crc32,
         crc32_init,
         crc32c,
-        front,
         int16,
+        int16le,
         int32,
         int32le,
         int64,
         int64le,
+        kafka_header,
+        redpanda_crc,
         sum64,
-        turn,
         uint32,
         uint32le,
         zigzag,
@@ -143,13 +144,12 @@ def walk_batches(
 def walk_redpanda(
     data: memoryview, start: int, end: int, base: int, epoch: int, rows: Any, first: int
 ) -> tuple[int, int, int]:
-    """Find the sound batches of Redpanda in ``data[start:end]``, and make them Kafka's in place.
+    """Find the sound batches of Redpanda in ``data[start:end]``, one behind the other.
 
     A batch counts whose header's CRC holds, and then Kafka's CRC of the fields as Kafka writes them
-    and of the body. Its header is then overwritten in `data` by the one of as many bytes that Kafka
-    has for it, with `epoch`, the term, as its leader epoch; all behind the last sound batch stays
-    as it is. Writes the type of each batch, too; the rest is as for `walk_batches`. Source:
-    ``storage/parser.cc``, ``kafka/protocol/kafka_batch_adapter.cc`` (Redpanda 1c6cff34ea).
+    and of the body. The columns are those of the batch with Kafka's header, with `epoch`, the term,
+    as its leader epoch; the type of each batch is written, too. The rest is as for `walk_batches`.
+    Source: ``storage/parser.cc``, ``kafka/protocol/kafka_batch_adapter.cc`` (Redpanda 1c6cff34ea).
     """
     position = start
     row = first
@@ -171,20 +171,27 @@ def walk_redpanda(
             after = position + size
             if after > end:
                 break
-            turn(data, position)
-            if crc32c(data, position + 21, after) != uint32(data, position + 17):
-                turn(data, position)
+            if redpanda_crc(data, position, after) != uint32le(data, position + 17):
                 reason = bad_crc
                 break
-            kind = data[position + 16]
-            front(data, position, int64le(data, position + 8), size, epoch)
             rows[0, row] = base + position
             rows[1, row] = size
-            _write_header(data, position, rows, row)
-            rows[14, row] = kind
+            _write_redpanda_header(data, position, epoch, rows, row)
             row += 1
             position = after
     return row - first, position, reason
+
+
+def turn_headers(
+    data: memoryview, base: int, epoch: int, rows: Any, first: int, count: int
+) -> None:
+    """Overwrite headers of Redpanda by those of as many bytes that Kafka has for them.
+
+    They are those of the `count` batches from column `first` on, which `walk_redpanda` found in
+    `data`; `base` and `epoch` are those it was given.
+    """
+    for row in range(first, first + count):
+        kafka_header(data, rows[0, row] - base, epoch)
 
 
 def walk_headers(
@@ -406,6 +413,26 @@ def due_entries(
         times[1, time_count] = at - base
         time_count += 1
     return offset_count, time_count
+
+
+def _write_redpanda_header(
+    data: memoryview, position: int, epoch: int, rows: Any, row: int
+) -> None:
+    """Write the fields of a header of Redpanda."""
+    base_offset = int64le(data, position + 8)
+    rows[2, row] = base_offset
+    rows[3, row] = sum64(base_offset, int32le(data, position + 23))
+    rows[4, row] = epoch
+    rows[5, row] = 2
+    rows[6, row] = uint32le(data, position + 17)
+    rows[7, row] = int16le(data, position + 21)
+    rows[8, row] = int64le(data, position + 27)
+    rows[9, row] = int64le(data, position + 35)
+    rows[10, row] = int64le(data, position + 43)
+    rows[11, row] = int16le(data, position + 51)
+    rows[12, row] = int32le(data, position + 53)
+    rows[13, row] = int32le(data, position + 57)
+    rows[14, row] = data[position + 16]
 
 
 def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:

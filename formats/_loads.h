@@ -45,50 +45,41 @@ static inline void store32(unsigned char *at, uint32_t value)
     at[3] = (unsigned char)value;
 }
 
-static inline void turn16(unsigned char *at)
+static inline void store64le(unsigned char *at, uint64_t value)
 {
-    unsigned char first = at[0];
-    at[0] = at[1];
-    at[1] = first;
+    int byte;
+    for (byte = 0; byte < 8; byte++)
+        at[byte] = (unsigned char)(value >> 8 * byte);
 }
 
-static inline void turn32(unsigned char *at)
+/* Writes the 40 bytes that Kafka's CRC begins with for a header of Redpanda, its fields with their bytes
+ * reversed: as words, for a CRC that reads words out of narrower stores waits for each. */
+static inline void store_covered(const unsigned char *at, const unsigned char *last, unsigned char *out)
 {
-    store32(at, load32le(at, at + 3));
-}
-
-static inline void turn64(unsigned char *at)
-{
-    uint32_t low = load32le(at, at + 3), high = load32le(at + 4, at + 7);
-    store32(at, high);
-    store32(at + 4, low);
-}
-
-/* Reverses the bytes of each field from the CRC on; twice leaves the header as it was. */
-static inline void turn_fields(unsigned char *at, const unsigned char *last)
-{
+    uint64_t attributes = load16(at + 21, at + 22), delta = load32(at + 23, at + 26);
+    uint64_t first = load64(at + 27, at + 34), newest = load64(at + 35, at + 42);
+    uint64_t producer = load64(at + 43, at + 50), epoch = load16(at + 51, at + 52);
+    uint64_t sequence = load32(at + 53, at + 56), count = load32(at + 57, at + 60);
     (void)last;
-    turn32(at + 17);
-    turn16(at + 21);
-    turn32(at + 23);
-    turn64(at + 27);
-    turn64(at + 35);
-    turn64(at + 43);
-    turn16(at + 51);
-    turn32(at + 53);
-    turn32(at + 57);
+    store64le(out, attributes | delta << 16 | first << 48);
+    store64le(out + 8, first >> 16 | newest << 48);
+    store64le(out + 16, newest >> 16 | producer << 48);
+    store64le(out + 24, producer >> 16 | epoch << 48);
+    store64le(out + 32, sequence | count << 32);
 }
 
-/* Writes what stands before the CRC in a header of Kafka. */
-static inline void store_front(unsigned char *at, const unsigned char *last, uint64_t base_offset,
-                               uint32_t length, uint32_t epoch)
+/* Writes Kafka's header over one of Redpanda of the same batch. */
+static inline void store_kafka(unsigned char *at, const unsigned char *last, uint32_t epoch)
 {
-    (void)last;
+    uint64_t base_offset = load64le(at + 8, at + 15);
+    uint32_t size = load32le(at + 4, at + 7), crc = load32le(at + 17, at + 20);
+    store_covered(at, last, at + 21);  /* which has read all before it writes */
     store32(at, (uint32_t)(base_offset >> 32));
     store32(at + 4, (uint32_t)base_offset);
-    store32(at + 8, length);
+    store32(at + 8, size - 12);
     store32(at + 12, epoch);
     at[16] = 2;
+    store32(at + 17, crc);
 }
 
 #endif

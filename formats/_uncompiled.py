@@ -13,9 +13,11 @@ _UINT32 = struct.Struct(">I")
 _UINT32_LE = struct.Struct("<I")
 _INT32_LE = struct.Struct("<i")
 _INT64_LE = struct.Struct("<q")
-_FIELDS = struct.Struct(">Ihiqqqhii")
-_FIELDS_LE = struct.Struct("<Ihiqqqhii")
-_FRONT = struct.Struct(">qiib")
+_INT16_LE = struct.Struct("<h")
+_FIELDS = struct.Struct(">hiqqqhii")
+_FIELDS_LE = struct.Struct("<hiqqqhii")
+_FRONT = struct.Struct(">qiibI")
+_FRONT_LE = struct.Struct("<iqbI")
 
 
 class cython:  # noqa: N801 - stands in for the module where Cython is not installed
@@ -87,14 +89,24 @@ def int64le(data: memoryview, position: int) -> int:
     return value
 
 
-def turn(data: memoryview, position: int) -> None:
-    """Reverse the bytes of each field of a header from its CRC on."""
-    _FIELDS.pack_into(data, position + 17, *_FIELDS_LE.unpack_from(data, position + 17))
+def int16le(data: memoryview, position: int) -> int:
+    """Return the signed little-endian 16-bit integer at `position`."""
+    value: int = _INT16_LE.unpack_from(data, position)[0]
+    return value
 
 
-def front(data: memoryview, position: int, base_offset: int, size: int, epoch: int) -> None:
-    """Write what stands before the CRC in Kafka's header."""
-    _FRONT.pack_into(data, position, base_offset, size - 12, epoch, 2)
+def redpanda_crc(data: memoryview, position: int, after: int) -> int:
+    """Return the CRC of a batch of Redpanda: its fields as Kafka writes them, and its body."""
+    fields = _FIELDS.pack(*_FIELDS_LE.unpack_from(data, position + 21))
+    return _crc32c.crc32c(data[position + 61 : after], _crc32c.crc32c(fields))
+
+
+def kafka_header(data: memoryview, position: int, epoch: int) -> None:
+    """Write Kafka's header over one of Redpanda of the same batch."""
+    size, base_offset, _, crc = _FRONT_LE.unpack_from(data, position + 4)
+    fields = _FIELDS_LE.unpack_from(data, position + 21)
+    _FRONT.pack_into(data, position, base_offset, size - 12, epoch, 2, crc)
+    _FIELDS.pack_into(data, position + 21, *fields)
 
 
 def sum64(a: int, b: int) -> int:

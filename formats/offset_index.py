@@ -26,6 +26,8 @@ from logtool.formats.columns import column, count_used, run_finding, runs, unord
 
 ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize
+DEFAULT_INTERVAL: Final = 4096
+"""Default of ``index.interval.bytes``: the bytes of log after which an entry is due."""
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 """The largest distance of an offset from the base offset of its segment: indexes hold it as an
 int32, and a log that goes beyond is split."""

@@ -132,9 +132,8 @@ def catalogue() -> dict[str, Rule]:
     """Return every rule by its code, in the order of the catalogue file."""
     # Here, because a run that finds nothing needs none of it and they take a while to load.
     import tomllib
-    from importlib.resources import files
 
-    text = (files("logtool") / "catalogue.toml").read_text("utf-8")
+    text = Path(__file__).with_name("catalogue.toml").read_text("utf-8")
     return {
         code: Rule(
             code=code,

@@ -358,6 +358,7 @@ class Verification:
             cleaning=cleaning,
             settings=known or Settings(),
             ahead_ms=known.ahead_ms(cleaning.topic) if known else None,
+            index_interval=(known or Settings()).index_interval(cleaning.topic),
         )
 
     def _settings(self, told: Callable[[Path], Settings], path: Path) -> Settings | None:

@@ -24,7 +24,7 @@ INDEXES = ("log.index.interval.bytes", "log.index.size.max.bytes")
 THREADS = "num.recovery.threads.per.data.dir"
 TIMESTAMPS = ("log.message.timestamp.after.max.ms", "log.message.timestamp.difference.max.ms")
 POLICY = "log.cleanup.policy"
-JUDGED = (*TIMESTAMPS, POLICY)
+JUDGED = (*TIMESTAMPS, POLICY, INDEXES[0])
 """What the findings of `verify` depend on."""
 LEAST_IN_SYNC = "min.insync.replicas"
 VOTERS = "controller.quorum.voters"

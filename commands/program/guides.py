@@ -40,9 +40,9 @@ comes from. Integers are big-endian, and signed unless a table says otherwise.
 
 The sections whose name begins with Redpanda are about its files, where integers are little-endian.
 Batches, segments and indexes (version 4) are held against bytes that Redpanda itself wrote, all
-else against its source alone. `logtool dump` prints segments and base indexes; `verify`, `stat`,
-`gaps`, `lookup`, `diff`, `txns` and `convert` read segments, `verify` and `lookup` base indexes
-too."""
+else against its source alone. `logtool dump` prints segments and base indexes. All commands read
+segments but those about what Redpanda does not have, and say so; `verify`, `lookup`, `plan` and
+`sanity` read base indexes too."""
 
 
 def made() -> dict[str, str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +48,6 @@ class Saved:
 
         settings, summary = self.printing.settings(), ActionSummary()
         given = self.inputs.resolved()
-        if given.flavour and (self.retry or self.records is not None or self.damaged):
-            raise UsageError(
-                "--retry, --records and --decode-damaged are for logs of Kafka; PATH is of Redpanda"
-            )
         report = Report(settings=settings, view=salvage.make(), summary=summary, inputs=given)
         job = Salvage(
             paths=given.paths,

@@ -1,13 +1,15 @@
 """The records of what `salvage` saves, and what decodes of what it rejects, as files beside it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logtool.disk import files
-from logtool.dump import damaged
+from logtool.dump import damaged, saved_redpanda
+from logtool.dump.blocks import Origin
 from logtool.dump.decoding import has_decoder
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from logtool.salvage.writing import Output
 
 Object = dict[str, Any]
+Found = Callable[[], Iterator[Object]]
 _TOGETHER = 256 * 1024
 _DECODED = (Kind.DAMAGE, Kind.UNREADABLE)
 _LARGEST = 2**31 - 1
@@ -43,7 +46,7 @@ class Extras:
         Of brokers' own topics no records are written: nobody produces these again.
         """
         try:
-            if obj["type"] == "partition" and self.records and not has_decoder(obj["topic"]):
+            if obj["type"] == "partition" and self.records and not self._is_internal(obj):
                 yield from self._records(obj)
             elif obj["type"] == "reject" and self.damaged and obj["kind"] in _DECODED:
                 yield from self._decoded(obj)
@@ -52,44 +55,46 @@ class Extras:
 
     def _records(self, obj: Object) -> Iterator[Object]:
         saved = Path(obj["target"])
-        kind = saved.parent.name.replace("partitions", "records")
-        target = self.output.path / kind / f"{saved.name}.{self.records}"
+        kind, *home = saved.relative_to(self.output.path).parts
+        folder = Path(self.output.path, kind.replace("partitions", "records"), *home)
+        target = folder.with_name(f"{saved.name}.{self.records}")
+        found = partial(self._of, obj)
         about = {"topic": obj["topic"], "partition": obj["partition"]}
         made = {"type": "records", **about, "path": obj["path"], "target": str(target)}
         if self.records == "kcat":
-            count, command = self._kcat(saved, target)
+            count, command = self._kcat(found, target)
             made |= {"records": count, "command": f"{command} < {target}"}
         elif self.records == "parquet":
-            made |= {"records": self._parquet(saved, target), "command": None}
+            made |= {"records": self._parquet(found, target), "command": None}
         else:
-            lines = _Lines(saved)
+            lines = _Lines(found)
             self._write(target, lines.blocks())
             made |= {"records": lines.count, "command": None}
         self.output.note(made)
         yield made
 
-    def _kcat(self, saved: Path, target: Path) -> tuple[int, str]:
+    def _kcat(self, found: Found, target: Path) -> tuple[int, str]:
         from logtool.dump.export import Kcat
 
         export = Kcat()
         try:
-            for record in _of(saved):
+            for record in found():
                 export.look(record)
             export.settle()
         except RefusedError as error:
             text = str(error).replace("nothing was written", f"{target} was not written")
             raise RefusedError(text) from error
-        self._write(target, _together(export.line(record) for record in _of(saved)))
+        self._write(target, _together(export.line(record) for record in found()))
         return export.records, export.command()
 
-    def _parquet(self, saved: Path, target: Path) -> int:
+    def _parquet(self, found: Found, target: Path) -> int:
         from logtool.commands.printing import dump_parquet
 
         self.output.folder(target.parent)
         table: ParquetFile = dump_parquet.ParquetFile(target, records=True)
         count = 0
         with table.open():
-            for record in _of(saved):
+            for record in found():
                 table.item(record)
                 count += 1
         return count
@@ -101,7 +106,8 @@ class Extras:
         target = kept.with_name(f"{kept.name}.ndjson")
         origin = damaged.origin_of(Path(obj["path"]), obj["topic"], obj["partition"])
         data = memoryview(files.read_small(kept, _LARGEST))
-        found = damaged.decode(origin, data, obj["position"], compression.DEFAULT_LIMIT)
+        term = files.term_of(Path(obj["path"]))
+        found = damaged.decode(origin, data, obj["position"], compression.DEFAULT_LIMIT, term)
         counted = _Counted()
         self._write(target, _together(counted.lines(found)))
         made = {
@@ -112,15 +118,31 @@ class Extras:
         self.output.note(made)
         yield made
 
+    def _is_internal(self, obj: Object) -> bool:
+        """Return whether brokers wrote what is in a partition: nobody produces that again."""
+        written = self.output.of_redpanda
+        if written and str(written[0]) == obj["target"]:
+            namespace = Path(obj["path"]).absolute().parents[1].name
+            return namespace in saved_redpanda.INTERNAL or has_decoder(obj["topic"])
+        return has_decoder(obj["topic"])
+
+    def _of(self, obj: Object) -> Iterator[Object]:
+        """Yield the records of a partition that was just saved."""
+        saved, written = Path(obj["target"]), self.output.of_redpanda
+        if written is None or written[0] != saved:
+            return _of(saved)
+        origin = Origin(Path(obj["path"]), obj["topic"], obj["partition"], None)
+        return saved_redpanda.records(origin, written[1], self.output.images)
+
     def _write(self, target: Path, blocks: Iterator[bytes]) -> None:
         self.output.write(target.relative_to(self.output.path), blocks)
 
 
 class _Lines:
-    """The records of a partition dir as lines of JSON."""
+    """The records of a partition as lines of JSON."""
 
-    def __init__(self, saved: Path) -> None:
-        self._saved = saved
+    def __init__(self, found: Found) -> None:
+        self._found = found
         self.count = 0
 
     def blocks(self) -> Iterator[bytes]:
@@ -128,7 +150,7 @@ class _Lines:
         yield from _together(self._lines())
 
     def _lines(self) -> Iterator[bytes]:
-        for record in _of(self._saved):
+        for record in self._found():
             self.count += 1
             yield _line(record)
 

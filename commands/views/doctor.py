@@ -189,7 +189,11 @@ def _broker(obj: Object) -> Iterator[str]:
     if obj["in_use"]:
         who = f"process {obj['pid']}" if obj["pid"] else "a process that is not seen from here"
         name = f" ({obj['command']})" if obj["command"] else ""
-        yield f"{who}{name} holds .lock of {obj['path']}: what is said may be out of date"
+        lock = "pid.lock" if obj["clean"] is None else ".lock"
+        yield f"{who}{name} holds {lock} of {obj['path']}: what is said may be out of date"
+        return
+    if obj["clean"] is None:
+        yield "none holds pid.lock"
         return
     yield "none holds .lock;"
     yield "stopped in order" if obj["clean"] else "not stopped in order: no .kafka_cleanshutdown"

@@ -175,7 +175,7 @@ class Layouts:
         """Return the columns of CSV for files of `kinds`: those of each, every name once."""
         found: dict[str, Column] = {c.title: c for c in columns("type", "path", "kind", "position")}
         for kind in kinds:
-            if kind in _BATCH_KINDS:
+            if kind in _BATCH_KINDS or (kind is FileKind.REDPANDA_SEGMENT and self._records):
                 chosen = RECORD_CSV if self._records else BATCH_CSV
             else:
                 chosen = self._entries.get(kind_name(kind), self._checkpoint)

@@ -48,8 +48,11 @@ _NOTES = {
 }  # fmt: skip
 
 
-def make(settings: OutputSettings) -> View:
-    """Return the view of `groups`."""
+_REDPANDA = "flavour: redpanda; offsets are Kafka's, those of records are Raft's"
+
+
+def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
+    """Return the view of `groups`; a table that is `for_shell` holds commands and comments."""
 
     def layout(obj: Object) -> Columns | str | None:
         match obj["type"]:
@@ -76,6 +79,7 @@ def make(settings: OutputSettings) -> View:
         columns=_ROWS,
         layout=layout,
         row_types=frozenset({"group", "offset", "pending", "event", "restore"}),
+        of_redpanda=f"# {_REDPANDA}" if for_shell else _REDPANDA,
     )
 
 

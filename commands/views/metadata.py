@@ -203,13 +203,11 @@ class Printer:
 
     def findings(self, image: MetadataImage) -> None:
         """Print what is wrong with an image."""
-        for finding in metadata_records.check(image):
-            self._report.summary.add(finding)
-            self._report.item(finding.as_json())
-        if image.damage:
-            self._summary.to_do = True
-            text_ = f"the image ends at offset {image.offset}: {image.damage}"
-            self._report.note(text_, "error")
+        for check in (metadata_records.check, metadata_records.ends_early):
+            for finding in check(image):
+                self._report.summary.add(finding)
+                self._report.item(finding.as_json())
+        self._summary.to_do |= image.damage is not None
 
 
 def _image(path: Path, image: MetadataImage) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """How statistics look: a row for each partition, topic by topic, sparklines and a histogram."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from logtool.commands.output import View
@@ -73,12 +74,17 @@ def _layout(*, segments: bool) -> Callable[[Object], Columns | str | None]:
     return layout
 
 
+_OF_REDPANDA = re.compile(r"[0-9]+_[0-9]+", re.ASCII)
+
+
 def _directory(obj: Object) -> str:
     """Return the name of the directory: a moved or deleted one says so by its suffix."""
     path = str(obj["path"])
     if obj["type"] == "segment":
         path = path.rpartition("/")[0]
-    return path.rpartition("/")[2]
+    above, _, name = path.rpartition("/")
+    # Redpanda's are named alike in each topic.
+    return f"{above.rpartition('/')[2]}/{name}" if _OF_REDPANDA.fullmatch(name) else name
 
 
 def _sizes(obj: Object) -> str:

@@ -110,14 +110,17 @@ class Printer:
         self._later: dict[str, list[Object]] = {
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
-        self._partitions = self._lost = self._offline = 0
+        self._partitions = self._lost = self._offline = self._dropped = 0
         self._unsure: list[Group] = []
         """Those whose leader may lack what was acknowledged."""
         self._other: list[str] = []
 
     def show(self, obj: Object) -> None:
         """Print one object, now or at the end."""
-        self._offline += obj["type"] == "replica" and obj["outcome"] != "loads"
+        if obj["type"] == "replica":
+            self._offline += obj["outcome"] != "loads"
+            # Of Redpanda, which keeps no high watermark.
+            self._dropped += obj["lost_records"] if obj["initial_high_watermark"] is None else 0
         if self._table and obj["type"] in self._later:
             self._later[obj["type"]].append(obj)
         else:
@@ -163,6 +166,9 @@ class Printer:
             verdict = f"acknowledged records are lost in {self._lost}"
         elif self._unsure:
             verdict = f"acknowledged records may be lost in {len(self._unsure)}"
+        elif self._dropped:
+            records = text.count(self._dropped, "record")
+            verdict = f"the next start cuts {records}, which may have been acknowledged"
         summary = self._report.summary
         if not summary.complete and not (self._lost or self._unsure):
             verdict = "not everything was looked at, so acknowledged records may be lost"

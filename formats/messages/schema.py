@@ -27,6 +27,7 @@ a test compares them with the jars of 3.9 and 4.x.
 from collections import deque
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 ANY = 2**15 - 1
 """The last version where a range is open."""
@@ -129,11 +130,8 @@ def parse(text: str) -> Table:
 @cache
 def table(name: str) -> Table:
     """Return a table that ships, such as ``consumer_offsets``."""
-    from importlib.resources import files  # which takes longer to import than this module
-
-    from logtool.formats.messages import tables
-
-    return parse((files(tables) / f"{name}.txt").read_text("utf-8"))
+    # No importlib.resources, which takes longer to import than this module.
+    return parse((Path(__file__).parent / "tables" / f"{name}.txt").read_text("utf-8"))
 
 
 def _message(rows: Rows) -> Message:

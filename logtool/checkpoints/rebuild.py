@@ -45,7 +45,7 @@ class Rebuild:
     def __post_init__(self) -> None:
         """Find out what is meant; UsageError for a file that is no checkpoint."""
         self.log_dir, self._kinds = self.path, OFFSET_CHECKPOINTS
-        what = log_dirs.classify(self.path)
+        what = log_dirs.classify(self.path, lacking="has no checkpoints of offsets")
         if what is PathKind.FILE:
             self.log_dir, self._kinds = self.path.parent, (kind_of(self.path),)
             if self._kinds[0] is FileKind.LEADER_EPOCH_CHECKPOINT:

@@ -61,7 +61,7 @@ def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iter
     `wanted`, the logs of a log dir are read from their recovery points on. What a file is where its
     name does not tell comes as a line of text.
     """
-    what = log_dir.classify(path)
+    what = log_dir.classify(path, lacking="has no checkpoints of offsets")
     if what is PathKind.LOG_DIR:
         yield from _log_dir(log_dir.read(path), selection, wanted)
         return

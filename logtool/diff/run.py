@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from logtool.checks import root, small_files
+from logtool.checks.identity import listed_topic_id
 from logtool.diff import digest
 from logtool.diff.copy import Copy, SegmentCopy, make_copy, try_segment, unreadable_segment
 from logtool.diff.digest import Digest
@@ -21,7 +22,7 @@ from logtool.disk.log_dir import OF_TODAY, DataDir, PathKind, Selection
 from logtool.disk.node_dir import NodeDir
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError, UsageError
-from logtool.formats import leader_epoch_checkpoint, partition_metadata
+from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.metadata import image
 from logtool.metadata.state import MetadataImage
@@ -300,17 +301,14 @@ def _place(copy: ListedCopy) -> dict[str, Any]:
     """Return what is known of a copy besides its segments."""
     fixed = copy.listed.fixed if copy.listed else {}
     epochs: tuple[tuple[int, int], ...] = ()
-    topic_id = None
     if file := fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT):
         epochs = tuple(leader_epoch_checkpoint.parse(files.read_small(file.path)).epochs)
-    if file := fixed.get(FileKind.PARTITION_METADATA):
-        topic_id = partition_metadata.parse(files.read_small(file.path)).topic_id
     return {
         "topic": copy.key[0],
         "partition": copy.key[1],
         "path": str(copy.path),
         "node": copy.node,
-        "topic_id": topic_id,
+        "topic_id": listed_topic_id(copy.listed) if copy.listed else None,
         "high_watermark": copy.rows.get(FileKind.REPLICATION_CHECKPOINT),
         "cleaner_offset": copy.rows.get(FileKind.CLEANER_CHECKPOINT),
         "epochs": epochs,

@@ -312,7 +312,7 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
     members, copies = [], []
     for path in paths:
         try:
-            if log_dir.classify(path) is PathKind.LOG_DIR:
+            if log_dir.classify(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
                 members.append(_member(path))
             for one in find(path, None, Selection(), kinds=tuple(DirectoryKind)):
                 if isinstance(one, UnreadableError):
@@ -338,7 +338,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _member(path: Path, node: int | None = None) -> Member:
-    if log_dir.classify(path) is not PathKind.LOG_DIR:
+    if log_dir.classify(path, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
         raise NothingMatchedError(path, "is no log dir")
     return replace(member(log_dir.read(path)), told_node=node)
 

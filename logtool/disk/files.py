@@ -225,6 +225,17 @@ def time_through_cache(path: Path, most: int, seconds: float) -> tuple[int, floa
     return done, taken
 
 
+def term_of(path: Path) -> int | None:
+    """Return the term of a segment of Redpanda, which its name tells; None of any other file."""
+    from logtool.disk.flavour import Flavour, forced
+    from logtool.formats.redpanda import names  # where no log is read nothing needs them
+
+    if forced() is Flavour.KAFKA:
+        return None
+    name = names.parse_partition_file(path.name)
+    return name.term if name.kind in names.SEGMENTS else None
+
+
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 
@@ -239,17 +250,8 @@ class LogFile:
 
     @property
     def term(self) -> int | None:
-        """Return the term of a segment of Redpanda, which its name tells; None of any other file.
-
-        It tells a scan which form the batches have.
-        """
-        from logtool.disk.flavour import Flavour, forced
-        from logtool.formats.redpanda import names  # where no log is read nothing needs them
-
-        if forced() is Flavour.KAFKA:
-            return None
-        name = names.parse_partition_file(self.path.name)
-        return name.term if name.kind in names.SEGMENTS else None
+        """Return what `term_of` says of the path; it tells a scan which form the batches have."""
+        return term_of(self.path)
 
     def __init__(self, path: Path, listed: int | None = None) -> None:
         self.path = path
@@ -271,6 +273,10 @@ class LogFile:
                 break
             done += count
         return done
+
+    def fileno(self) -> int:
+        """Return the descriptor, for what copies from it without reading."""
+        return self._fd
 
     def map_range(self, position: int, size: int) -> "MappedRange | None":
         """Return a mapping of `size` bytes, at most `MOST_MAPPED`; None where a copy is better."""

@@ -33,7 +33,7 @@ OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
 """Partition directories that a broker writes to; their rows bear the plain name."""
 
 
-_OF_REDPANDA = "nothing matched: it is of Redpanda, which this command does not read"
+_OF_REDPANDA = "nothing matched: it is of Redpanda, which "
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 
@@ -163,20 +163,23 @@ class DataDir:
         return FileKind.CLEAN_SHUTDOWN in self.files
 
 
-def classify(path: Path, *, redpanda: bool = False) -> PathKind:
+def classify(
+    path: Path, *, redpanda: bool = False, lacking: str = "this command does not read"
+) -> PathKind:
     """Return what `path` is; NothingMatchedError when it is nothing that a broker writes.
 
-    `redpanda` says that the caller reads what Redpanda writes, too.
+    `redpanda` says that the caller reads what Redpanda writes, too. For one that does not,
+    `lacking` says in the words behind "which" why.
     """
     if not files.leads_to_dir(path):
         if not redpanda and is_redpanda(path):
-            raise NothingMatchedError(path, _OF_REDPANDA)
+            raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
         return PathKind.FILE
     entries = files.list_dir(path)
     found = [entry.name for entry in entries]
     if _is_redpanda(path, found):
         if not redpanda:
-            raise NothingMatchedError(path, _OF_REDPANDA)
+            raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
         is_log = redpanda_dir.is_partition(path, found)
         return PathKind.PARTITION_DIR if is_log else PathKind.LOG_DIR
     if _holds_partition_files(found):

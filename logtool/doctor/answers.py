@@ -180,7 +180,8 @@ class BrokerState:
     path: Path
     state: State
     holder: Holder | None
-    clean: bool
+    clean: bool | None
+    """None of Redpanda, which says it of each log by itself."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""

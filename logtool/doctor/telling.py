@@ -50,9 +50,14 @@ def answers(run: Examination) -> Iterator[Answer]:
     """Yield the answer to each question that can be answered, and the command to run next."""
     given: list[Answer] = [damage(run)]
     if run.forecast.homes:
-        given += [next_start(run), high_watermark(run), *brokers(run), versions(run)]
+        given.append(next_start(run))
+        # Redpanda keeps no high watermark, and writes down nowhere which release it is.
+        of_kafka = not all(home.root.is_redpanda for home in run.forecast.homes)
+        given += [high_watermark(run)] if of_kafka else []
+        given += brokers(run)
+        given += [versions(run)] if of_kafka else []
     given += host.disks(run.homes)
-    if run.homes:
+    if not all(one.is_redpanda for one in run.homes):
         holder = run.holder
         given += host.limits(run.homes, holder.pid if holder else None)
     yield from given
@@ -130,8 +135,10 @@ def brokers(run: Examination) -> Iterator[BrokerState]:
     """Yield who holds each log dir."""
     for home in run.forecast.homes:
         holder = in_use.holder(home.root.path)
-        state = State.INFO if holder or not home.clean else State.GOOD
-        yield BrokerState(home.root.path, state, holder, home.clean)
+        known = home.clean or home.root.is_redpanda
+        state = State.INFO if holder or not known else State.GOOD
+        clean = None if home.root.is_redpanda else home.clean
+        yield BrokerState(home.root.path, state, holder, clean)
 
 
 def versions(run: Examination) -> Versions:

@@ -52,16 +52,12 @@ def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
     folder = listed.segments[0].log.path.parent
     if not kafka_start.in_kafka(folder):
         return None
-    first = listed.segments[0].base_offset
-    start = kafka_start.known(folder, first, lambda: ranges)
-    if start is None:
-        text = "neither a snapshot of Raft nor the kvstore tells how many offsets below "
-        return KafkaView(hidden=f"{text}{first} are Kafka's")
-    delta = start.delta
-    delta -= sum(last - base + 1 for base, last in ranges if first <= base < start.offset)
+    told = kafka_start.translation(listed, ranges)
+    if told is None:
+        return KafkaView(hidden=kafka_start.unknown(listed))
     end = ledger.log_end
     rows = ledger.having([reason for reason in Reason if reason.is_loss])
     if rows.any():
         end = int(ledger.gaps.first_offset[rows].min())
-    translation = Translation(ranges, start=first, start_delta=delta)
-    return KafkaView(source=start.source, _translation=translation, _end=end)
+    source, translation = told
+    return KafkaView(source=source, _translation=translation, _end=end)

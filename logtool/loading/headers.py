@@ -11,7 +11,7 @@ import numpy as np
 from logtool.formats import kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, UNUSED_ATTRIBUTES, BatchTable, Column
-from logtool.segment import walk
+from logtool.segment.control_rows import fill_control
 from logtool.segment.walk import MOST_ROWS, Source
 
 _WINDOW = 256 * 1024
@@ -94,7 +94,7 @@ class HeaderWalk:
         position, size = int(row.position[0]), int(row.size[0])
         data = memoryview(bytearray(min(size, _LARGEST_MARKER)))
         self.bytes_read += self._source.read_into(data, position)
-        if size > len(data) or walk.fill_control(row, data, position):
+        if size > len(data) or fill_control(row, data, position):
             raise ContradictionError(
                 f"{self._name}: the control batch at byte {position} cannot be read"
             )

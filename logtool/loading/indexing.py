@@ -14,8 +14,7 @@ from logtool.formats import offset_index, time_index
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.loading.reading import StartFailsError
 
-INDEX_INTERVAL = 4096
-"""Default of ``index.interval.bytes``."""
+INDEX_INTERVAL = offset_index.DEFAULT_INTERVAL
 MAX_INDEX_SIZE = 10 * 1024 * 1024
 """Default of ``segment.index.bytes``."""
 

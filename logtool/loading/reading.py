@@ -16,6 +16,7 @@ from logtool.formats import legacy_batch, offset_index, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.loading.shadow import ShadowFile
 from logtool.segment import walk
+from logtool.segment.control_rows import fill_control
 from logtool.segment.walk import Chunk
 
 _HEAD = struct.Struct(">qiiBIhi")
@@ -200,7 +201,7 @@ class IndexedLog:
         data = memoryview(self._log.read(header.position, max(header.size, HEADER_SIZE)))
         table = record_batch.parse(data, [0], base=header.position)
         legacy_batch.fill(table, data, np.zeros(1, np.int64))
-        errors = walk.fill_control(table, data, header.position)
+        errors = fill_control(table, data, header.position)
         return Chunk(
             table=table,
             data=data,

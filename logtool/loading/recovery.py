@@ -23,6 +23,7 @@ from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
 from logtool.segment import producer_state, walk
+from logtool.segment.control_rows import fill_control
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.producer_state import AbortedTransaction
 from logtool.segment.walk import Chunk, Plain
@@ -298,4 +299,4 @@ def _accepted(
     if crc32c(memoryview(data)[21:]) != int.from_bytes(data[17:21], "big"):
         return None
     table = record_batch.parse(memoryview(data), [0], base=position)
-    return table, walk.fill_control(table, memoryview(data), position)
+    return table, fill_control(table, memoryview(data), position)

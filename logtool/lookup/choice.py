@@ -23,16 +23,19 @@ def partition_of(path: Path, topic: str | None, number: int | None) -> Path:
     selection = Selection(
         topics=() if topic is None else (topic,), partitions=() if number is None else (number,)
     )
+    listed = log_dir.read(path)
     found = [
         folder
-        for folder, directory in log_dir.read(path).partitions
+        for folder, directory in listed.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]
     if len(found) == 1:
         return found[0]
     if not found:
         raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
-    shown = ", ".join(folder.name for folder in found[:_MOST_NAMED])
+    # Redpanda's folders are named alike in each topic.
+    parts = 2 if listed.is_redpanda else 1
+    shown = ", ".join("/".join(folder.parts[-parts:]) for folder in found[:_MOST_NAMED])
     more = ", ..." if len(found) > _MOST_NAMED else ""
     raise UsageError(
         f"{path}: is a log dir, and {len(found)} of its partitions are meant ({shown}{more}); "

@@ -230,7 +230,7 @@ def read(sources: Sequence[NodeDir], run: Run) -> Iterator[MetadataCopy | Unread
 def _listed(source: NodeDir) -> Iterator[ListedCopy]:
     """Yield the copy in a log dir or a directory of a metadata log; UnreadableError without one."""
     path = source.path
-    if log_dir.classify(path) is PathKind.LOG_DIR:
+    if log_dir.classify(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
         if not files.has_dir(path / DIRECTORY):
             raise NothingMatchedError(path, f"holds no {DIRECTORY}")
         path = path / DIRECTORY
@@ -278,7 +278,7 @@ def _read(
 
 
 def _beside(home: Path, problems: list[str]) -> MetaProperties | None:
-    if log_dir.classify(home) is not PathKind.LOG_DIR:
+    if log_dir.classify(home, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
         return None
     meta: MetaProperties | None = _checked(
         log_dir.read(home).files.get(FileKind.META_PROPERTIES), problems

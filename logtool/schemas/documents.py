@@ -42,7 +42,10 @@ _ENTRIES = {
     for name, table in entries.ALL.items()
     if table is not entries.FILE
 }
-_INDEXES = ("entry-offset-index", "entry-time-index", "entry-transaction-index")
+_INDEXES = (
+    "entry-offset-index", "entry-time-index", "entry-transaction-index",
+    "entry-redpanda-base-index",
+)  # fmt: skip
 DEFINITIONS: Final[Mapping[str, Mapping[str, tuple[str, Table]]]] = {
     "dump": {
         "file": ("file", entries.FILE),

@@ -3,7 +3,8 @@
 A scan is bound to neither. What it asks of a header stands in a `Form`: how sound batches are
 walked, how many bytes the entry takes that a header begins, what is wrong with it in words, and how
 the next sound batch is found. The walk of Redpanda's form leaves Kafka's headers in the buffer, so
-that whoever takes the bytes of a chunk needs no second way to read them.
+that whoever takes the bytes of a chunk needs no second way to read them. In bytes that cannot be
+written, as those of a mapping, it leaves Redpanda's, and `Form.batch` gives one with the other.
 """
 
 from collections.abc import Callable
@@ -15,8 +16,9 @@ import numpy as np
 from logtool.formats import kernels, record_batch
 from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable
 from logtool.segment import damage
+from logtool.segment.candidates import Offsets
 from logtool.segment.damage import LONGEST_STUB, Reason
-from logtool.segment.resync import Offsets, Resync, Source
+from logtool.segment.resync import Resync, Source
 
 _TERMS = range(2**31)
 """The terms that fit in the place of Kafka's leader epoch."""
@@ -62,6 +64,8 @@ class Form:
     search: Callable[[Source, int, int], Search]
     header: Callable[[memoryview], BatchTable]
     """The row of a batch of which there is the header alone, at position 0."""
+    batch: Callable[[memoryview], memoryview]
+    """The bytes of a batch with Kafka's header."""
     is_plain: Callable[[BatchTable], bool]
     """Whether `kernels.plain_facts` may be asked about batches."""
 
@@ -73,6 +77,7 @@ def form_of(term: int | None) -> Form:
 
 def redpanda(term: int) -> Form:
     """Return the form of Redpanda's segments of a term, which their names tell."""
+    from logtool.formats.redpanda import record_batch as record_batch_of_redpanda
     from logtool.formats.redpanda.record_batch import HEADER_SIZE
     from logtool.segment import redpanda_damage
     from logtool.segment.redpanda_resync import RedpandaResync
@@ -82,7 +87,18 @@ def redpanda(term: int) -> Form:
     def walk(
         data: memoryview, start: int, end: int, base: int, rows: Any, first: int
     ) -> tuple[int, int, int]:
-        return kernels.walk_redpanda(data, start, end, base, epoch, rows, first)
+        found = kernels.walk_redpanda(data, start, end, base, epoch, rows, first)
+        if not data.readonly:
+            kernels.turn_headers(data, base, epoch, rows, first, found[0])
+        return found
+
+    def batch(content: memoryview) -> memoryview:
+        if not content.readonly:
+            return content
+        copied = bytearray(content)
+        header = record_batch_of_redpanda.parse(content[:HEADER_SIZE])
+        copied[:HEADER_SIZE] = record_batch_of_redpanda.to_kafka(header, term=epoch)
+        return memoryview(copied)
 
     def header(head: memoryview) -> BatchTable:
         return redpanda_damage.header_alone(head, epoch)
@@ -99,6 +115,7 @@ def redpanda(term: int) -> Form:
         describe=redpanda_damage.describe,
         search=RedpandaResync,
         header=header,
+        batch=batch,
         is_plain=_is_data,
     )
 
@@ -129,5 +146,6 @@ KAFKA = Form(
     describe=damage.describe,
     search=Resync,
     header=_kafka_header,
+    batch=lambda content: content,
     is_plain=lambda _: True,
 )

@@ -72,6 +72,29 @@ def known(folder: Path, first: int, ranges: Callable[[], Ranges]) -> KafkaStart 
     return of_snapshot(folder) or _of_kvstore(folder, first, ranges)
 
 
+def translation(listed: Partition, ranges: Ranges) -> tuple[str, Translation] | None:
+    """Return what tells the Kafka offsets of a log, and their translation; None where nothing does.
+
+    `ranges` are its batches that have no Kafka offset.
+    """
+    if not listed.segments:
+        return None
+    first = listed.segments[0].base_offset
+    start = known(listed.segments[0].log.path.parent, first, lambda: ranges)
+    if start is None:
+        return None
+    delta = start.delta
+    delta -= sum(last - base + 1 for base, last in ranges if first <= base < start.offset)
+    return start.source, Translation(ranges, start=first, start_delta=delta)
+
+
+def unknown(listed: Partition) -> str:
+    """Return in words that nothing tells the Kafka offsets of a log."""
+    first = listed.segments[0].base_offset if listed.segments else 0
+    text = "neither a snapshot of Raft nor the kvstore tells how many offsets below "
+    return f"{text}{first} are Kafka's"
+
+
 def of_snapshot(folder: Path) -> KafkaStart | None:
     """Return what the snapshot of Raft in a folder tells; None where there is none to believe."""
     try:

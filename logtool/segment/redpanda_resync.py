@@ -21,8 +21,9 @@ from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import HEADER, HEADER_CRC_SIZE, HEADER_SIZE, Header
+from logtool.segment.candidates import Offsets
 from logtool.segment.redpanda_damage import entry_size
-from logtool.segment.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Offsets, Source
+from logtool.segment.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Source
 
 _FIELDS = np.dtype(
     {

@@ -28,23 +28,28 @@ of the log:
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 
-from logtool.formats import compression
+from logtool.formats import kernels
 from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import (
-    CODEC_MASK,
-    HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
     MIN_ENTRY_SIZE,
-    TIMESTAMP_TYPE,
-    UNUSED_ATTRIBUTES,
+    BatchTable,
     Column,
+)
+from logtool.segment.candidates import (
+    LENGTHS,
+    MIN_SIZES,
+    Header,
+    Offsets,
+    candidates,
+    header_of,
 )
 from logtool.segment.damage import entry_size
 
@@ -54,13 +59,11 @@ FAR = 4 * 1024 * 1024
 
 FIRST_WINDOW, WIDEST_WINDOW = 4096, 256 * 1024
 """Bytes that a search looks at in one go: few where the next batch is likely to be near."""
-_MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
-"""Bytes of the smallest entry by magic."""
 _CRC_FIELDS = (slice(12, 16), slice(12, 16), slice(17, 21))
 _CRC_STARTS = (16, 16, 21)
-_LEGACY_ATTRIBUTES = (CODEC_MASK, CODEC_MASK | TIMESTAMP_TYPE)
-_LENGTHS = (18, 26)
-"""Byte of the length of the key in a message of magic 0 and 1."""
+_Rising = tuple[int, tuple[int, int], bool]
+_COLUMNS = [field.name for field in fields(BatchTable)]
+_PLACE = [_COLUMNS.index(name) for name in ("position", "size", "base_offset", "last_offset")]
 
 
 class Source(Protocol):
@@ -74,26 +77,6 @@ class Source(Protocol):
 
     def read(self, position: int, size: int) -> memoryview:
         """Return `size` bytes, fewer at the end."""
-
-
-class Offsets(NamedTuple):
-    """Which offsets a batch behind damage may have."""
-
-    last: int
-    """Of the sound batches before it."""
-    highest: int
-    """In reach of the segment."""
-
-
-class Header(NamedTuple):
-    """What the first bytes of an entry say, be they right or not."""
-
-    position: int
-    size: int
-    magic: int
-    base_offset: int
-    """Of magic 0 and 1 the last offset: the first is known only once it is unpacked."""
-    last_offset: int
 
 
 @dataclass(slots=True)
@@ -113,6 +96,7 @@ class Resync:
         """Bytes that are read at once for a CRC."""
         self._follower: tuple[int, Header] | None = None
         """Where it was last looked for what follows a chain, and what was found."""
+        self._rows: Column | None = None
 
     def next_batch(
         self, at: int, behind: int | None, offsets: Offsets, *, torn: bool
@@ -215,6 +199,15 @@ class Resync:
         before: int | None = None
         odd: int | None = None
         while position < stop:
+            if odd is None:
+                end, lasts, is_over = self._rising(position, last, stop)
+                is_further = end > position
+                if is_further:
+                    position, (before, last) = end, lasts
+                if is_over:
+                    break
+                if is_further:
+                    continue
             head = header_of(self._source.read(position, HEADER_SIZE), position, None)
             if head is None or not self.begins_batch(position):
                 break
@@ -228,6 +221,38 @@ class Resync:
                 break
             position += head.size
         return position if odd is None else odd, last
+
+    def _rising(self, position: int, last: int, stop: int) -> _Rising:
+        """Return how far sound batches whose offsets rise go on from a byte, behind offset `last`.
+
+        That is where they end, the last offsets of the two before that, and whether no header
+        stands there, so that nobody need look again. What the kernel walks over at once is told;
+        of a batch that is too large for that, nothing.
+        """
+        before, width, why = last, FIRST_WINDOW, kernels.MORE
+        if self._rows is None:
+            most = WIDEST_WINDOW // MIN_ENTRY_SIZE + 1
+            self._rows = np.empty((kernels.BATCH_COLUMNS, most), np.int64)
+        while position < stop:
+            data = self._source.read(position, width)
+            count, _, why = kernels.walk_batches(data, 0, len(data), position, self._rows, 0)
+            if not count:
+                if why != kernels.MORE or width >= WIDEST_WINDOW:
+                    break
+                width *= 4
+                continue
+            starts, sizes, bases, lasts = self._rows[_PLACE, :count]
+            good = (bases > np.concatenate(([last], lasts[:-1]))) & (starts < stop)
+            rising = count if good.all() else int(good.argmin())
+            if rising:
+                before = int(lasts[rising - 2]) if rising > 1 else last
+                last, position = int(lasts[rising - 1]), int(starts[rising - 1] + sizes[rising - 1])
+            if rising < count:
+                return position, (before, last), False
+            if why not in (kernels.MORE, kernels.FULL):
+                break  # what comes next is known not to go on with the chain
+            width = min(width * 4, WIDEST_WINDOW)
+        return position, (before, last), why in (kernels.BAD_SIZE, kernels.BAD_MAGIC)
 
     def begins_batch(self, position: int) -> bool:
         """Return whether a sound entry begins at `position`, paying for it if not."""
@@ -246,7 +271,7 @@ class Resync:
         if len(head) < 21:
             return False
         magic = head[16] if magic is None else magic
-        if size < _MIN_SIZES[magic]:
+        if size < MIN_SIZES[magic]:
             return False
         done = _CRC_STARTS[magic]
         crc = self.crc(magic, 0, position + done, position + size)
@@ -276,7 +301,7 @@ class Resync:
                 return
             # The last bytes of a file may hold a message of magic 0 and no longer header.
             keep = MIN_ENTRY_SIZE if start + len(data) >= end else HEADER_SIZE
-            for candidate in _candidates(data, len(data) - keep + 1, start, end, offsets):
+            for candidate in candidates(data, len(data) - keep + 1, start, end, offsets):
                 if candidate.size > self.budget or (floor and candidate.position < floor.position):
                     continue
                 if self._fits(candidate) and self.begins_batch(candidate.position):
@@ -288,7 +313,7 @@ class Resync:
         """Return whether the lengths in a message of magic 0 or 1 come to its size."""
         if candidate.magic == MAGIC:
             return True
-        at = _LENGTHS[candidate.magic]
+        at = LENGTHS[candidate.magic]
         key = int.from_bytes(self._source.read(candidate.position + at, 4), "big", signed=True)
         at += 4 + max(key, 0)
         if key < -1 or at + 4 > candidate.size:
@@ -307,7 +332,7 @@ class _Proof:
         head = bytes(search._source.read(damaged.position, 21))
         self._stored = int.from_bytes(head[_CRC_FIELDS[damaged.magic]], "big")
         self._done = damaged.position + start
-        self._least = damaged.position + _MIN_SIZES[damaged.magic]
+        self._least = damaged.position + MIN_SIZES[damaged.magic]
         self._crc: int | None = 0
 
     def holds(self, position: int) -> bool:
@@ -321,124 +346,3 @@ class _Proof:
 
 def _is_suspect(candidate: Header, damaged: Header) -> bool:
     return candidate.base_offset <= damaged.last_offset or candidate.magic < damaged.magic
-
-
-def header_of(head: memoryview, position: int, offsets: Offsets | None) -> Header | None:
-    """Return what a header says, None where it cannot be one.
-
-    With `offsets` its size is not looked at, but for that its offsets have to be possible.
-    """
-    if len(head) < MIN_ENTRY_SIZE or head[16] > MAGIC:
-        return None
-    magic, base = head[16], int.from_bytes(head[:8], "big", signed=True)
-    size, last = entry_size(head) or 0, base
-    if magic == MAGIC:
-        if len(head) < HEADER_SIZE:
-            return None
-        fields = np.frombuffer(head, HEADER, 1)[0]
-        delta, count = int(fields["last_offset_delta"]), int(fields["record_count"])
-        # Behind damage one of the two may be wrong, and cleaning leaves fewer records than offsets.
-        last += min(delta, max(count - 1, 0)) if offsets else delta
-        if offsets and not (
-            delta >= 0
-            and int(fields["attributes"]) & UNUSED_ATTRIBUTES & 0xFFFF == 0
-            and int(fields["attributes"]) & CODEC_MASK <= compression.ZSTD
-            and count >= 0
-            and int(fields["leader_epoch"]) >= -1
-        ):
-            return None
-    elif offsets:
-        size = max(size, _said(head, magic))
-        if head[17] & ~_LEGACY_ATTRIBUTES[magic]:
-            return None
-    if offsets and not offsets.last < base <= last <= offsets.highest:
-        return None
-    return Header(position=position, size=size, magic=magic, base_offset=base, last_offset=last)
-
-
-def _said(head: memoryview, magic: int) -> int:
-    """Return how long the lengths in a message of magic 0 or 1 say that it is; 0 for impossible."""
-    at = _LENGTHS[magic]
-    for _ in ("key", "value"):
-        length = int.from_bytes(head[at : at + 4], "big", signed=True)
-        if length < -1:
-            return 0
-        at += 4 + max(length, 0)
-    return at
-
-
-def _candidates(
-    data: memoryview, count: int, start: int, stop: int, offsets: Offsets
-) -> Iterator[Header]:
-    """Yield the headers at the first `count` bytes of `data` whose fields could be real, in order.
-
-    `start` is the file position of ``data[0]``. Of messages of magic 0 and 1 the fields are looked
-    at up to the attributes.
-    """
-    columns = _legacy(data[: count + MIN_ENTRY_SIZE - 1], start, stop, offsets)
-    if len(data) >= HEADER_SIZE:
-        modern = _modern(data, start, stop, offsets)
-        columns = np.concatenate((columns, modern), axis=1) if columns.size else modern
-    if columns.shape[1] > 1:
-        columns = columns[:, np.argsort(columns[0], kind="stable")]
-    yield from map(Header._make, zip(*columns.tolist(), strict=True))
-
-
-def _modern(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
-    """Return a row for each field of `Header`."""
-    raw = np.frombuffer(data, np.uint8)
-    count = len(raw) - HEADER_SIZE + 1
-    # Three single bytes leave so little of most data that the rest costs nothing.
-    at = np.flatnonzero(
-        (raw[16 : 16 + count] == MAGIC) & (raw[21 : 21 + count] == 0) & (raw[8 : 8 + count] < 0x80)
-    )
-    head = np.ndarray((count,), HEADER, data, strides=(1,))[at]
-    base, delta = head["base_offset"], head["last_offset_delta"].astype(np.int64)
-    size = head["batch_length"].astype(np.int64) + LOG_OVERHEAD
-    good = (
-        (size >= HEADER_SIZE)
-        & (size <= stop - start - at)
-        & (base > offsets.last)
-        & (delta >= 0)
-        & (base <= offsets.highest - delta)
-        & ((head["attributes"].astype(np.int32) & (UNUSED_ATTRIBUTES & 0xFFFF)) == 0)
-        & ((head["attributes"] & CODEC_MASK) <= compression.ZSTD)
-        & (head["record_count"] >= 0)
-        & (head["leader_epoch"] >= -1)
-    )
-    magic = np.full(len(at), MAGIC)
-    return np.array((at + start, size, magic, base, base + delta))[:, good]
-
-
-_LEGACY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("crc", ">u4"), ("magic", "u1")])
-
-
-def _legacy(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
-    """Return a row for each field of `Header`."""
-    raw = np.frombuffer(data, np.uint8)
-    count = len(raw) - MIN_ENTRY_SIZE + 1
-    if count <= 0:
-        return np.empty((len(Header._fields), 0), np.int64)
-    good = raw[16 : 16 + count] <= 1
-    good &= raw[17 : 17 + count] <= _LEGACY_ATTRIBUTES[1]
-    good &= raw[8 : 8 + count] < 0x80
-    # No entry is empty: that alone leaves nothing of zeros.
-    good &= (raw[9 : 9 + count] | raw[10 : 10 + count] | raw[11 : 11 + count]) != 0
-    low, high = max(offsets.last + 1, 0).to_bytes(8, "big"), offsets.highest.to_bytes(8, "big")
-    for byte in range(4):
-        if low[byte] != high[byte]:
-            break
-        good &= raw[byte : byte + count] == low[byte]
-    at = np.flatnonzero(good)
-    head = np.ndarray((count,), _LEGACY, data, strides=(1,))[at]
-    offset, size = head["offset"], head["size"].astype(np.int64) + LOG_OVERHEAD
-    attributes, magic = raw[at + 17], head["magic"]
-    good = (
-        (size >= np.where(magic == 0, _MIN_SIZES[0], _MIN_SIZES[1]))
-        & (size <= stop - start - at)
-        & (offset > offsets.last)
-        & (offset <= offsets.highest)
-        & ((attributes & CODEC_MASK) <= compression.LZ4)
-        & ((magic == 1) | (attributes <= CODEC_MASK))
-    )
-    return np.array((at + start, size, magic, offset, offset))[:, good]

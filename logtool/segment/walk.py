@@ -5,16 +5,15 @@ the next batch that is provably sound, as a broker never does, so that a caller 
 much would be lost.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import (
     compression,
-    control_record,
     kernels,
     legacy_batch,
     record_batch,
@@ -28,9 +27,11 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.segment.candidates import Offsets
+from logtool.segment.control_rows import fill_control
 from logtool.segment.damage import Damage, Reason, reason_of
 from logtool.segment.forms import form_of
-from logtool.segment.resync import WIDEST_WINDOW, Offsets
+from logtool.segment.resync import WIDEST_WINDOW
 
 if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
@@ -45,6 +46,9 @@ LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 SEARCH_BUDGET = 256 * 1024 * 1024
 """Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
 spent, damage that does not end where its size field says reaches to the end of the file."""
+
+_INSPECTED_AT_ONCE = 1024 * 1024
+"""Bytes of a mapping that are inspected while a processor's own cache still holds them."""
 
 _LARGEST_OFFSET = 2**63 - 1
 _NOTHING = memoryview(b"")
@@ -96,6 +100,8 @@ class Chunk:
     """(row, error) for each control batch with a producer id that a broker cannot read."""
     plain: Plain | None = None
     """Set where all batches are plain, and no rule can find anything but at the edges."""
+    inspected: list[Any] = field(default_factory=list)
+    """What the `Inspect` of the scan told of the batches."""
 
     @property
     def end_position(self) -> int:
@@ -110,6 +116,10 @@ class Chunk:
         return self.data[start : start + int(self.table.size[row])]
 
 
+Inspect = Callable[[Chunk], list[Any]]
+"""Looks at sound batches with their bytes, which may turn to zeros while it does."""
+
+
 def scan(
     source: Source,
     *,
@@ -118,6 +128,7 @@ def scan(
     stop: int | None = None,
     payload: bool = True,
     unpack_limit: int = compression.DEFAULT_LIMIT,
+    inspect: Inspect | None = None,
 ) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
@@ -125,16 +136,30 @@ def scan(
     the file is taken to end there. Without `payload` the chunks are longer and hold no bytes.
     Batches of Redpanda come with Kafka's headers and Raft's offsets, the term as leader epoch. A
     wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
+
+    `inspect` is called for each stretch of batches with their bytes, also without `payload`. What
+    it returns comes with the chunk; if the bytes were not those of the file, it is called again.
     """
     end = source.size if stop is None else min(stop, source.size)
     return _Scanner(
-        source=source, base_offset=base_offset, payload=payload, end=end, unpack_limit=unpack_limit
+        source=source,
+        base_offset=base_offset,
+        payload=payload,
+        end=end,
+        unpack_limit=unpack_limit,
+        inspect=inspect,
     ).run(start)
 
 
 class _Scanner:
     def __init__(
-        self, source: Source, base_offset: int, payload: bool, end: int, unpack_limit: int
+        self,
+        source: Source,
+        base_offset: int,
+        payload: bool,
+        end: int,
+        unpack_limit: int,
+        inspect: Inspect | None,
     ) -> None:
         self._source = source
         self._form = form_of(getattr(source, "term", None))
@@ -151,11 +176,13 @@ class _Scanner:
         self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
+        self._inspect = inspect
+        self._inspected: list[Any] = []
         self._facts = np.empty(kernels.FACTS, np.int64)
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
-        # Only a kernel reads what is mapped, and one that writes nothing there.
-        maps = not payload and not self._form.reserves
+        # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
+        maps = not payload and not (inspect and self._form.reserves)
         self._map = getattr(source, "map_range", None) if maps else None
         self._mapped: MappedRange | None = None
 
@@ -170,7 +197,7 @@ class _Scanner:
         need = stub + 1
         while position < self.end:
             if self._map_from(position, need):
-                walked = self._walk_mapped(position)
+                walked = self._walk_mapped(position, need)
                 if walked is None:
                     continue
                 stop, why, seen = walked
@@ -204,13 +231,15 @@ class _Scanner:
                     head = self.read(position, HEADER_SIZE)
                     table = self._form.header(head)
                     table.position[0] = position
-                    yield Chunk(
+                    chunk = Chunk(
                         table=table,
                         data=head,
                         data_position=position,
                         damage=None,
                         control_errors=[],
                     )
+                    chunk.inspected.extend(self._inspect(chunk) if self._inspect else ())
+                    yield chunk
                     position += size
                     continue
                 self._search.budget -= size
@@ -246,20 +275,26 @@ class _Scanner:
         ):
             table = BatchTable(*self._rows[:, first : self._count])
             self._control_errors += [
-                (first + row, error) for row, error in fill_control(table, data, position)
+                (first + row, error)
+                for row, error in fill_control(table, data, position, self._form.batch)
             ]
+        if count and self._inspect:
+            table = BatchTable(*self._rows[:, first : self._count])
+            self._inspected += self._inspect(Chunk(table, data, position, None, []))
         return stop, why
 
-    def _walk_mapped(self, position: int) -> tuple[int, int, int] | None:
+    def _walk_mapped(self, position: int, need: int) -> tuple[int, int, int] | None:
         """Walk over what is mapped from `position` on; returns where, why and before what it ended.
 
-        None where the file has changed or cannot be read: nothing was added, and from now on it is
-        copied and not mapped.
+        It sees `need` bytes or more. None where the file has changed or cannot be read: nothing was
+        added, and from now on it is copied and not mapped.
         """
         mapped = self._mapped
         assert mapped
-        first, errors = self._count, len(self._control_errors)
-        with mapped.data[position - mapped.position :] as data:
+        first, errors, inspected = self._count, len(self._control_errors), len(self._inspected)
+        size = max(need, _INSPECTED_AT_ONCE) if self._inspect else mapped.end - position
+        start = position - mapped.position
+        with mapped.data[start : start + size] as data:
             stop, why = self._walk(data, position)
             seen = len(data)
         if mapped.whole():
@@ -269,7 +304,7 @@ class _Scanner:
         self._unmap()
         self._map = None
         self._count = first
-        del self._control_errors[errors:]
+        del self._control_errors[errors:], self._inspected[inspected:]
         return None
 
     def _map_from(self, position: int, need: int) -> bool:
@@ -324,11 +359,11 @@ class _Scanner:
     def _chunk(self, data: memoryview, base: int) -> Chunk:
         """Return what was found since the last chunk, and begin the next."""
         table = BatchTable(*self._rows[:, : self._count])
-        errors, plain = self._control_errors, None
+        errors, inspected, plain = self._control_errors, self._inspected, None
         if self._form.is_plain(table) and kernels.plain_facts(self._rows, self._count, self._facts):
             plain = Plain(*self._facts.tolist())
         self._rows, self._count = self._fresh_rows(), 0
-        self._control_errors = []
+        self._control_errors, self._inspected = [], []
         last = table.last_offset
         if self._base_offset <= last[-1] <= self._highest_offset:
             self._last_offset = int(last[-1])
@@ -343,6 +378,7 @@ class _Scanner:
             damage=None,
             control_errors=errors,
             plain=plain,
+            inspected=inspected,
         )
 
     def _fresh_rows(self) -> Column:
@@ -411,29 +447,3 @@ class _Scanner:
                 break
             position += len(window)
         return True
-
-
-def fill_control(table: BatchTable, data: memoryview, base: int) -> list[tuple[int, FormatError]]:
-    """Decode the first record of each control batch into the table; returns what is unreadable.
-
-    `base` is the file position of ``data[0]``; the errors come with the number of their row.
-    """
-    errors = []
-    marked = table.is_control & (table.record_count > 0)
-    if marked.any() and (table.batch_type >= 0).any():
-        # Of Redpanda's batches others have that flag, too, and hold no control record of Kafka.
-        from logtool.formats.redpanda.record_batch import RAFT_DATA
-
-        marked &= (table.batch_type < 0) | (table.batch_type == RAFT_DATA)
-    for row in np.flatnonzero(marked):
-        start = int(table.position[row]) - base
-        try:
-            control = control_record.parse_batch(data[start : start + int(table.size[row])])
-        except FormatError as error:
-            # A broker does not look into control batches of no producer, those of KRaft.
-            if table.producer_id[row] > record_batch.NO_PRODUCER_ID:
-                errors.append((int(row), error))
-            continue
-        table.control_type[row] = control.type
-        table.coordinator_epoch[row] = control.coordinator_epoch
-    return errors

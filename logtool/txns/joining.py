@@ -320,7 +320,7 @@ def advice_on(entry: Entry, now_ms: int, *, refused: bool = False) -> str | None
         return "its coordinator cannot end it, for a marker is refused: see the findings"
     if entry.is_prepared:
         ends = "commits" if entry.state == PREPARE_COMMIT else "aborts"
-        return f"wait: its coordinator {ends} it as soon as it runs"
+        return f"wait: its coordinator {ends} it as soon as it runs; look again afterwards"
     if entry.state != ONGOING:
         return None
     time = entry.times_out_ms

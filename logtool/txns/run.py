@@ -66,7 +66,8 @@ class Audit:
             except UnreadableError as error:
                 problems.append(error)
         yield from problems
-        yield from self._read_coordinators()
+        told = {str(error) for error in problems}
+        yield from (error for error in self._read_coordinators() if str(error) not in told)
         self.run.bytes_total = sum(job.bytes for job in jobs)
         with self.run.schedule() as schedule:
             for job, found in schedule.run(jobs):

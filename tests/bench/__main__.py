@@ -11,7 +11,17 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import pipeline, readers, rebuilding, recovery, rows, salvaging, segments, starts
+from bench import (
+    coordinating,
+    pipeline,
+    readers,
+    rebuilding,
+    recovery,
+    rows,
+    salvaging,
+    segments,
+    starts,
+)
 from bench.report import Machine, as_json, as_markdown
 from bench.rows import ROOT, Bench, Row
 from broker.install import KAFKA_4
@@ -21,7 +31,7 @@ from logtool.formats import _kernels
 HERE = Path(__file__).parent
 ROWS = {
     **rows.ROWS, **readers.ROWS, **starts.ROWS, **recovery.ROWS, **segments.ROWS,
-    **pipeline.ROWS, **rebuilding.ROWS, **salvaging.ROWS,
+    **pipeline.ROWS, **rebuilding.ROWS, **salvaging.ROWS, **coordinating.ROWS,
 }  # fmt: skip
 
 

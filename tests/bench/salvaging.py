@@ -1,8 +1,9 @@
 """Salvage of a log, whole and damaged: rows for `__main__.ROWS`.
 
 What salvage writes has to be on the disk when it ends, and verify writes nothing. So it is held
-against verify and a plain copy of the same bytes, made durable; the note has the ratio to verify
-alone, which is that of the disk more than of salvage.
+against verify and a copy of the same bytes by the system itself, made durable; the note has the
+ratio to verify alone, and how much longer than verify that copy takes with nothing checked: twice
+what verify takes, which salvage may at most, is less than the copy alone.
 """
 
 import os
@@ -55,7 +56,9 @@ def _row(bench: Bench, name: str, size: int, *, damaged: bool) -> Row:
     both = [one + other for one, other in zip(alone, copied, strict=True)]
     timing = Timing(ours, both)
     ratio = spread(Timing(ours, alone).ratios)[0]
-    note = f"{seconds(timing)}, {bench.total / 4 / MIB:.0f} MiB; against verify alone {ratio:.2f}"
+    bare = spread(Timing(alone, copied).ratios)[0]
+    note = f"{seconds(timing)}, {bench.total / 4 / MIB:.0f} MiB; against verify alone {ratio:.2f}, "
+    note += f"where the durable copy alone takes {bare:.1f} times as long as verify"
     what = f"{_PLACES} damaged places, " if damaged else ""
     title = f"salvage, {what}batches of {name}, against verify and a copy made durable"
     return Row(title, timing.ratios, Bar(0.5), note=note, timing=timing)
@@ -77,11 +80,13 @@ def _salvage(source: Path, output: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    shutil.copytree(source, target)
-    for path in target.iterdir():
-        fd = os.open(path, os.O_RDONLY)
-        os.fsync(fd)
-        os.close(fd)
+    target.mkdir()
+    for path in source.iterdir():
+        with path.open("rb") as file, (target / path.name).open("xb") as copy:
+            left = path.stat().st_size
+            while left:
+                left -= os.copy_file_range(file.fileno(), copy.fileno(), left)
+            os.fsync(copy.fileno())
 
 
 ROWS = {"salvage": salvage}

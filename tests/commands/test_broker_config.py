@@ -3,8 +3,10 @@
 import json
 import os
 import shlex
+import shutil
 from pathlib import Path
 
+import metadata_records as made
 import pytest
 from log_dir_damage import new_batch
 from verification import small_log_dir
@@ -91,7 +93,7 @@ def test_a_path_of_the_command_line_goes_before_the_file(run, homes, properties)
     assert result.stderr.splitlines()[0] == told
     quiet = run("verify", "--quiet", "--broker-config", file, homes[0])
     assert (quiet.status, quiet.stderr) == (0, "")
-    nothing = run("verify", "--broker-config", file, homes[0]).stderr.splitlines()[0]
+    nothing = run("stat", "--broker-config", file, homes[0]).stderr.splitlines()[0]
     assert nothing == f"{file} says nothing that this command line lets it decide"
 
 
@@ -233,6 +235,30 @@ def test_how_far_ahead_a_timestamp_may_be_is_that_of_the_file(run, properties, t
             result = run(command, "--broker-config", file, "-f", "ndjson", path)
             found = [one for one in result.of_type("finding") if "timestamp" in one["code"]]
             assert len(found) == count, (text, path)
+
+
+def test_how_sparse_an_offset_index_may_be_is_that_of_the_file_or_of_the_topic(
+    run, properties, scenario, tmp_path
+):
+    home = tmp_path / "data"
+    shutil.copytree(scenario("4.3.1/clean") / "index.dense-0", home / "orders-0")
+    (home / "orders-0" / "partition.metadata").unlink()
+    (index, _) = sorted((home / "orders-0").glob("*.index"))
+    index.write_bytes(b"")
+    missing = ["offset-index/incomplete"]
+    wide = "log.index.interval.bytes=1000000\n"
+
+    def told(text):
+        words = "verify", "--broker-config", properties(text), "-f", "ndjson"
+        every = [run(*words, path) for path in (home, home / "orders-0")]
+        codes = [[one["code"] for one in result.of_type("finding")] for result in every]
+        return [[code for code in of_path if code in missing] for of_path in codes]
+
+    assert told("") == [missing] * 2
+    assert told(wide) == [[]] * 2
+    settings = [made.config(2, "orders", "index.interval.bytes", "1000000")]
+    made.log_dir_of(home, [made.topic("orders", "J8aAPcfLQt2bqs1JT_rMgQ"), *settings])
+    assert told("") == [[]] * 2
 
 
 def test_what_topics_are_by_default_gives_gaps_their_reason(run, properties, tmp_path):

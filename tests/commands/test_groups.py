@@ -202,6 +202,24 @@ def test_a_record_that_no_coordinator_can_read_is_a_finding(run, tmp_path):
     assert len(found.of_type("offset")) == 1
 
 
+def test_a_group_that_is_removed_with_its_member_is_a_finding(run, tmp_path):
+    log = OffsetsLog()
+    log.add(3, {"groupId": "g"}, {"epoch": 1})
+    log.add(8, {"groupId": "g", "memberId": "m"}, {
+        "memberEpoch": 1, "previousMemberEpoch": 0, "state": 0, "assignedPartitions": [],
+        "partitionsPendingRevocation": [],
+    })  # fmt: skip
+    log.add(3, {"groupId": "g"}, None)
+    log.commit("h", "t", 0, 5)
+    found = run("groups", "-f", "ndjson", log.write(tmp_path))
+    (finding,) = found.of_type("finding")
+    assert (found.status, finding["code"], finding["first_offset"]) == (
+        1, "group/refused-record", 2,
+    )  # fmt: skip
+    assert "group g: it is removed, but member m is still there" in finding["message"]
+    assert [one["group"] for one in found.of_type("offset")] == ["h"]
+
+
 def test_of_several_copies_the_furthest_without_damage_is_taken(run, tmp_path):
     log = OffsetsLog()
     log.commit("g", "t", 0, 5)

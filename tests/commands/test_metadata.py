@@ -120,7 +120,23 @@ def test_damage_leaves_what_stands_before_it(run, clean, copy_of, open_dir):
     result = run("metadata", "show", "-f", "ndjson", home)
     assert result.status == 1
     assert "CRC" in result.objects[0]["damage"]
+    (finding,) = [one for one in result.objects if one["type"] == "finding"]
+    assert (finding["code"], finding["path"]) == ("metadata/ends-early", str(log))
+    assert finding["first_offset"] == result.objects[0]["end_offset"]
+    assert 0 < finding["position"] <= len(data) // 2
+    assert finding["next"] == f"logtool verify {home}"
     assert ("topic", "codec-none") in entities(result)
+
+
+def test_a_snapshot_that_is_not_whole_says_what_it_still_can(run, tmp_path):
+    home = made.log_dir_of(tmp_path, [made.topic("t", ID)])
+    path = made.snapshot(home, 1, made.topic("t", ID), footer=False)
+    result = run("metadata", "show", "-f", "ndjson", path)
+    assert result.status == 1
+    (finding,) = [one for one in result.objects if one["type"] == "finding"]
+    assert (finding["code"], finding["path"]) == ("metadata/ends-early", str(path))
+    assert finding["message"] == "what else the snapshot says is not known: no snapshot footer"
+    assert ("topic", "t") in entities(result)
 
 
 def test_of_several_log_dirs_that_with_the_log_is_shown(run, clean, tmp_path):

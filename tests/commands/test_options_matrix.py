@@ -19,8 +19,9 @@ NO_LOG = {
     "checkpoint set": "changes one row of one file",
     "convert": "writes segments, one by one, as others",
     "undo": "puts back the files of one undo directory, all or none",
+    "kafka-dump-log": "takes the command line of Kafka's tool",
 }
-"""Commands for which none of these options makes sense."""
+"""Commands for which none of these options makes sense, or none may be."""
 METADATA = ("metadata show", "metadata at", "metadata log", "metadata diff")
 SMALL = {
     **dict.fromkeys(METADATA, "reads the metadata log, each record after those before it"),
@@ -138,7 +139,10 @@ WITHOUT = {
         **dict.fromkeys(METADATA, "the metadata log has one partition"),
     },
     "--kafka-version": {**NO_LOG, **NO_START},
-    "--json": {"completion": "prints what a shell reads", "man": "prints what man reads"},
+    "--json": {
+        "completion": "prints what a shell reads", "man": "prints what man reads",
+        "kafka-dump-log": "prints what Kafka's tool prints",
+    },
 }  # fmt: skip
 """By option: the commands without it, and why."""
 

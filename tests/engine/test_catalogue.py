@@ -26,7 +26,7 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan",
+    "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
     "rebuild-index", "txns", "watermark",
 }  # fmt: skip
 

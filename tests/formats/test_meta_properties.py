@@ -1,4 +1,9 @@
+import re
+import sys
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from logtool.formats import meta_properties
 
@@ -30,6 +35,32 @@ def test_lines_and_positions_count_continued_lines() -> None:
 
     assert meta.properties == {"a": "12", "b": "3"}
     assert [(e.line.number, e.line.position) for e in meta.elements] == [(1, 0), (3, 10)]
+
+
+LINES = st.builds(
+    bytes.__add__,
+    st.from_regex(meta_properties._ORDINARY, fullmatch=True)
+    | st.text("a1.-_=:#!\\u \t\f\r\n\u00e4", max_size=8).map(lambda text: text.encode("latin-1")),
+    st.sampled_from([b"\n", b"\r", b"", b"#a\n", b"a=b\n", b"=c", b"d=\\\n", b"\n\n"]),
+)
+
+
+@given(st.lists(LINES, max_size=4).map(b"".join))
+def test_ordinary_lines_are_split_as_the_library_splits_them(data: bytes) -> None:
+    meta = meta_properties.parse(data)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(meta_properties, "_ORDINARY", re.compile(b"(?!)"))
+        assert meta_properties.parse(data) == meta
+    assert meta_properties.encode(meta) == data
+
+
+def test_what_an_ordinary_broker_writes_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "javaproperties", None)
+
+    meta = meta_properties.parse(ON_DISK.replace(b"\\=", b"."))
+
+    assert (meta.version, meta.node_id, meta.cluster_id) == (1, 3, "a.b")
+    assert [element.line.number for element in meta.elements] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import damage
 import numpy as np
 import pyarrow as pa
 import pytest
+import redpanda_files as rp
 from conftest import SCENARIOS
 
 from logtool.disk.files import LogFile
@@ -524,3 +525,32 @@ def test_pieces_before_what_is_wanted_are_left_out(tmp_path: Path) -> None:
     since = Wanted(starting_timestamp=late["max_timestamp_ms"])
     assert len(pieces(since)) == 1
     assert rows_of(log, asked("batches", since), 3000) == whole[-3:]
+
+
+def test_directories_of_redpanda_are_tables_too(tmp_path: Path) -> None:
+    first = rp.log(0, 4)
+    segments = {"0-1-v1.log": first, "13-2-v1.log": rp.log(13, 2) + bytes(4096)}
+    folder = rp.data_dir(tmp_path, segments)
+    data = folder.parents[2]
+    records = Asked("records", ("topic", "partition", "segment", "offset", "leader_epoch"))
+    expected = [
+        {"topic": "orders", "partition": 0, "segment": base, "offset": at, "leader_epoch": term}
+        for base, last, term in ((0, 12, 1), (13, 19, 2))
+        for at in range(base + 1, last + 1)
+    ]
+    for path in (data, folder.parent, folder):
+        assert rows_of(path, records) == expected
+    assert rows_of(folder / "13-2-v1.log", records) == expected[12:]
+    types = ("position", "base_offset", "batch_type", "term")
+    batches = rows_of(data, Asked("batches", types))
+    assert [row["position"] for row in batches[:5]] == rp.positions(first)
+    assert [row["batch_type"] for row in batches] == [
+        "raft_configuration", *["raft_data"] * 4, "raft_configuration", *["raft_data"] * 2,
+    ]  # fmt: skip
+    some = Wanted(selection=Selection(topics=("ord*",)), starting_offsets={"orders": {0: 16}})
+    later = rows_of(data, Asked("records", ("offset",), some))
+    assert [row["offset"] for row in later] == [16, 17, 18, 19]
+    listed = rows_of(data, Asked("segments", ("segment", "log_bytes", "last_offset")))
+    assert [(row["segment"], row["last_offset"]) for row in listed] == [(0, 12), (13, 19)]
+    with pytest.raises(UsageError, match="take the table records"):
+        reading.plan([data], asked("kafka"))

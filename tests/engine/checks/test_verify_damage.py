@@ -943,14 +943,15 @@ NOT_IN_THE_TABLE = {
     "transaction-state/outcome", "transaction-state/record",
     "transaction-state/marker-refused", "transaction-state/marker-repeated",
     "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
-    "group/unreadable-record", "group/missing-records",
+    "group/unreadable-record", "group/missing-records", "group/refused-record",
+    "metadata/ends-early",
     "batch/header-crc", "batch/type", "log/cannot-recover", "segment/term-order",
     "base-index/unreadable", "base-index/order", "base-index/not-a-batch", "base-index/max-offset",
     "base-index/wrapped",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
-test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups) and of
-Redpanda (see test_verify_redpanda)."""
+test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
+`logtool metadata` (see test_metadata) and of Redpanda (see test_verify_redpanda)."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import redpanda_files as rp
 from damage import cut, flip, zero
 
 from logtool.disk import files
@@ -16,8 +18,9 @@ from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable
+from logtool.segment import walk
 from logtool.segment.damage import Damage
-from logtool.segment.walk import scan
+from logtool.segment.walk import Chunk, scan
 
 PAGE = 4096
 BASE = 1000
@@ -38,9 +41,9 @@ needs_guard = pytest.mark.skipif(
 class Copied:
     """A file of which nothing is mapped."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, term: int | None = None) -> None:
         self.file = LogFile(path)
-        self.size = self.file.size
+        self.size, self.term = self.file.size, term
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         return self.file.read_into(buffer, position)
@@ -49,8 +52,13 @@ class Copied:
 class Counting(Copied):
     """A file that counts its mappings, and lets something happen behind each."""
 
-    def __init__(self, path: Path, then: Callable[[int], object] = lambda maps: None) -> None:
-        super().__init__(path)
+    def __init__(
+        self,
+        path: Path,
+        then: Callable[[int], object] = lambda maps: None,
+        term: int | None = None,
+    ) -> None:
+        super().__init__(path, term)
         self.maps, self.then = 0, then
 
     def map_range(self, position: int, size: int) -> MappedRange | None:
@@ -65,18 +73,32 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Map files of any size, a page or two at once."""
     monkeypatch.setattr(files, "_LEAST_MAPPED", 1)
     monkeypatch.setattr(files, "MOST_MAPPED", 2 * PAGE)
+    monkeypatch.setattr(walk, "_INSPECTED_AT_ONCE", PAGE)
 
 
 Said = tuple[list[list[int]], list[Damage], list[tuple[int, str]]]
+Seen = list[tuple[int, bytes]]
 
 
-def said(file: Copied) -> Said:
-    """Return the columns of all batches, the damage and what no control record is, of a scan."""
+def bytes_of(chunk: Chunk) -> Seen:
+    """Return where each batch stands, and its bytes."""
+    return [(int(at), bytes(chunk.batch(row))) for row, at in enumerate(chunk.table.position)]
+
+
+def said(file: Copied, seen: Seen | None = None) -> Said:
+    """Return the columns of all batches, the damage and what no control record is, of a scan.
+
+    With `seen` the scan inspects the bytes of all batches, which go there.
+    """
     tables, damages, errors = [], [], []
+    inspect = None if seen is None else bytes_of
     with file.file:
-        for chunk in scan(file, base_offset=BASE, payload=False):
+        for chunk in scan(file, base_offset=BASE, payload=False, inspect=inspect):
             assert not len(chunk.data) or len(chunk.table) == 1
             tables.append(chunk.table)
+            if seen is not None:
+                assert [at for at, _ in chunk.inspected] == chunk.table.position.tolist()
+                seen += chunk.inspected
             damages += [chunk.damage] if chunk.damage else []
             errors += [(row, str(error)) for row, error in chunk.control_errors]
     columns = [
@@ -92,6 +114,10 @@ def both(path: Path) -> Said:
     file = Counting(path)
     assert said(file) == copied
     assert file.maps or not path.stat().st_size
+    seen: Seen = []
+    assert said(Counting(path), seen) == copied
+    data = path.read_bytes()
+    assert seen == [(at, data[at : at + size]) for at, size in zip(*copied[0][:2], strict=True)]
     return copied
 
 
@@ -115,9 +141,37 @@ def test_damage_anywhere(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @needs_guard
+def test_segments_of_redpanda(tmp_path: Path) -> None:
+    """What is mapped keeps Redpanda's headers; markers are read there, too."""
+    marker = rp.a_record(0, struct.pack(">hi", 0, 4), key=struct.pack(">hh", 0, 1))
+    whole = b"".join([
+        rp.log(BASE, 20, 150),
+        rp.batch(BASE + 61, b"f", kind=rp.TX_FENCE, attributes=0x20, producer=(9, 0, -1)),
+        rp.batch(BASE + 62, attributes=0x30, producer=(9, 0, -1), body=marker, count=1),
+        rp.batch(BASE + 63, attributes=0x30, producer=(9, 0, -1), body=marker[:-3], count=1),
+        rp.log(BASE + 64, 20, 70),
+    ])  # fmt: skip
+    path = tmp_path / "0.log"
+    for at in range(0, len(whole) - 300, 611):
+        for damaged in (flip(whole, at), cut(whole, at), zero(whole, at, 300)):
+            path.write_bytes(damaged + bytes(PAGE))
+            file = Counting(path, term=7)
+            assert said(file) == said(Copied(path, term=7))
+            assert file.maps
+            seen: Seen = []
+            assert said(Counting(path, term=7), seen) == said(Copied(path, term=7))
+    path.write_bytes(whole)
+    columns, damages, errors = said(Counting(path, term=7))
+    assert (len(columns[0]), damages, len(errors)) == (45, [], 1)
+
+
+@needs_guard
 @pytest.mark.parametrize("left", [0, 1, 100, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE + 50])
 @pytest.mark.parametrize("when", [1, 2, 3])
-def test_a_file_that_is_cut_under_its_mapping(left: int, when: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("inspecting", [False, True])
+def test_a_file_that_is_cut_under_its_mapping(
+    left: int, when: int, inspecting: bool, tmp_path: Path
+) -> None:
     """The pages that are gone raise SIGBUS; those behind its end within a page are zeros."""
     path = tmp_path / "0.log"
     path.write_bytes(DATA)
@@ -126,8 +180,11 @@ def test_a_file_that_is_cut_under_its_mapping(left: int, when: int, tmp_path: Pa
         if maps == when:
             os.truncate(path, left)
 
-    columns, damages, errors = said(Counting(path, cut_it))
+    seen: Seen | None = [] if inspecting else None
+    columns, damages, errors = said(Counting(path, cut_it), seen)
     position, size = columns[:2]
+    if seen is not None:
+        assert [batch for _, batch in seen] == MANY[: len(seen)]
     # What had been walked before is told, and nothing that was never there.
     known = [sum(map(len, MANY[:i])) for i in range(len(MANY))]
     assert position == known[: len(position)]

@@ -167,7 +167,8 @@ def test_prepared_ones_say_which_markers_are_missing(coordinated):
     assert found.parts == {
         ("tx.mixed", 0): Part.OPEN, ("codec-lz4", 0): Part.NOTHING, ("not-here", 3): Part.NOT_HERE,
     }  # fmt: skip
-    assert advice_on(found.entry, LATER) == "wait: its coordinator commits it as soon as it runs"
+    told = "wait: its coordinator commits it as soon as it runs; look again afterwards"
+    assert advice_on(found.entry, LATER) == told
     mixed = job.found["tx.mixed-0"].open
     assert [one.account.relation for one in mixed if one.producer_id == 1009] == [Relation.LISTED]
 

@@ -1,0 +1,42 @@
+"""What control batches say, in the rows of a table: the headers alone do not tell it."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from logtool.errors import FormatError
+from logtool.formats import control_record, record_batch
+from logtool.formats.record_batch import BatchTable
+
+
+def fill_control(
+    table: BatchTable,
+    data: memoryview,
+    base: int,
+    batch: Callable[[memoryview], memoryview] = lambda content: content,
+) -> list[tuple[int, FormatError]]:
+    """Decode the first record of each control batch into the table; returns what is unreadable.
+
+    `base` is the file position of ``data[0]``; the errors come with the number of their row. What
+    `batch` returns of the bytes of a batch has Kafka's header.
+    """
+    errors = []
+    marked = table.is_control & (table.record_count > 0)
+    if marked.any() and (table.batch_type >= 0).any():
+        # Of Redpanda's batches others have that flag, too, and hold no control record of Kafka.
+        from logtool.formats.redpanda.record_batch import RAFT_DATA
+
+        marked &= (table.batch_type < 0) | (table.batch_type == RAFT_DATA)
+    for row in np.flatnonzero(marked):
+        start = int(table.position[row]) - base
+        try:
+            content = batch(data[start : start + int(table.size[row])])
+            control = control_record.parse_batch(content)
+        except FormatError as error:
+            # A broker does not look into control batches of no producer, those of KRaft.
+            if table.producer_id[row] > record_batch.NO_PRODUCER_ID:
+                errors.append((int(row), error))
+            continue
+        table.control_type[row] = control.type
+        table.coordinator_epoch[row] = control.coordinator_epoch
+    return errors
