@@ -38,11 +38,19 @@ def timestamps(folder: Path) -> list[int]:
 
 def answered(consumer: Any, question: list[Any]) -> list[Any]:
     """Return a broker's answers; one that just started may still ask for patience."""
+    from confluent_kafka import KafkaException
+
+    problems: list[Any] = []
     for _ in range(60):
-        told = consumer.offsets_for_times(question, timeout=30)
-        problems = [one.error for one in told if one.error is not None]
-        if not problems:
-            return list(told)
+        try:
+            told = consumer.offsets_for_times(question, timeout=30)
+        except KafkaException as error:
+            # A broker that just started may know of fewer leader epochs than its metadata says.
+            problems = [error]
+        else:
+            problems = [one.error for one in told if one.error is not None]
+            if not problems:
+                return list(told)
         time.sleep(0.5)
     raise AssertionError(problems)
 
