@@ -194,14 +194,17 @@ class _Scanner:
 
     def _chunks(self, position: int) -> Iterator[Chunk]:
         stub = self._form.longest_stub
-        need = stub + 1
+        need, doubted = stub + 1, -1
         while position < self.end:
-            if self._map_from(position, need):
+            if position != doubted and self._map_from(position, need):
                 walked = self._walk_mapped(position, need)
                 if walked is None:
                     continue
                 stop, why, seen = walked
                 data = _NOTHING
+                if why not in (kernels.FULL, kernels.MORE):
+                    # A broker may be writing there: one copy must show what is wrong and why.
+                    doubted, self._held = position + stop, range(0)
             else:
                 data = self.ahead(position, need)
                 stop, why = self._walk(data, position)
@@ -213,6 +216,8 @@ class _Scanner:
             unseen = seen - stop <= stub < self.end - position
             if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
+            if data is _NOTHING and position == doubted:
+                continue  # what is mapped may have changed since: a copy is judged
             size = self._form.entry_size(self.read(position, self._form.head))
             left = self.end - position
             if left <= 0:
