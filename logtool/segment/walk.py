@@ -185,6 +185,8 @@ class _Scanner:
         maps = not payload and not (inspect and self._form.reserves)
         self._map = getattr(source, "map_range", None) if maps else None
         self._mapped: MappedRange | None = None
+        self._copied_at = -1
+        """Where a walk over the mapping met what may be damage."""
 
     def run(self, position: int) -> Iterator[Chunk]:
         try:
@@ -194,17 +196,14 @@ class _Scanner:
 
     def _chunks(self, position: int) -> Iterator[Chunk]:
         stub = self._form.longest_stub
-        need, doubted = stub + 1, -1
+        need = stub + 1
         while position < self.end:
-            if position != doubted and self._map_from(position, need):
+            if self._map_from(position, need):
                 walked = self._walk_mapped(position, need)
                 if walked is None:
                     continue
                 stop, why, seen = walked
                 data = _NOTHING
-                if why not in (kernels.FULL, kernels.MORE):
-                    # A broker may be writing there: one copy must show what is wrong and why.
-                    doubted, self._held = position + stop, range(0)
             else:
                 data = self.ahead(position, need)
                 stop, why = self._walk(data, position)
@@ -216,8 +215,6 @@ class _Scanner:
             unseen = seen - stop <= stub < self.end - position
             if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
-            if data is _NOTHING and position == doubted:
-                continue  # what is mapped may have changed since: a copy is judged
             size = self._form.entry_size(self.read(position, self._form.head))
             left = self.end - position
             if left <= 0:
@@ -291,8 +288,8 @@ class _Scanner:
     def _walk_mapped(self, position: int, need: int) -> tuple[int, int, int] | None:
         """Walk over what is mapped from `position` on; returns where, why and before what it ended.
 
-        It sees `need` bytes or more. None where the file has changed or cannot be read: nothing was
-        added, and from now on it is copied and not mapped.
+        It sees `need` bytes or more, and never ends at damage, which only a copy shows. None where
+        the file has changed or cannot be read: nothing was added, and from now on it is copied.
         """
         mapped = self._mapped
         assert mapped
@@ -305,6 +302,10 @@ class _Scanner:
         if mapped.whole():
             if position + stop >= self.end:
                 self._unmap()
+            if why not in (kernels.FULL, kernels.MORE):
+                # A broker may be writing there, so one copy must show what is wrong and why.
+                self._copied_at, self._held = position + stop, range(0)
+                why = kernels.FULL
             return stop, why, seen
         self._unmap()
         self._map = None
@@ -314,9 +315,11 @@ class _Scanner:
 
     def _map_from(self, position: int, need: int) -> bool:
         """Return whether `need` bytes from `position` on are mapped, fewer at the end."""
-        if self._map is None:
+        if self._map is None or position == self._copied_at:
             return False
         need = min(need, self.end - position)
+        if position in self._held and self._held.stop - position >= need:
+            return False  # the copy made for damage serves as far as it goes
         mapped = self._mapped
         if mapped and mapped.position <= position and position + need <= mapped.end:
             return True

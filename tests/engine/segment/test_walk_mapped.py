@@ -166,6 +166,69 @@ def test_segments_of_redpanda(tmp_path: Path) -> None:
 
 
 @needs_guard
+@pytest.mark.parametrize("form", ["kafka", "redpanda"])
+@pytest.mark.parametrize("sound", [0, 7, 20])
+def test_a_batch_that_is_written_over_reserved_zeros_meanwhile(
+    form: str, sound: int, tmp_path: Path
+) -> None:
+    """As of a broker that is alive: a look at the mapping sees zeros, the next one a batch."""
+    batches, term = (MANY, None) if form == "kafka" else (
+        [rp.batch(BASE + i, bytes(150)) for i in range(40)], 7
+    )  # fmt: skip
+    path = tmp_path / "0.log"
+    before = sum(map(len, batches[:sound]))
+    path.write_bytes(b"".join(batches[:sound]) + bytes(20 * PAGE))
+
+    class Written(Counting):
+        """A file to which a broker adds a batch before the first bytes are copied."""
+
+        copies = 0
+
+        def read_into(self, buffer: memoryview, position: int) -> int:
+            if not self.copies:
+                with path.open("r+b") as file:
+                    file.seek(before)
+                    file.write(batches[sound])
+            self.copies += 1
+            return super().read_into(buffer, position)
+
+    file = Written(path, term=term)
+    columns, damages, _ = said(file)
+    assert file.maps
+    assert file.copies
+    assert [damage for damage in damages if damage.reason.name != "ZEROS"] == []
+    assert len(columns[0]) == sound + 1
+
+
+@needs_guard
+def test_damage_everywhere_is_copied_a_bounded_number_of_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_MAPPED", 64 * 1024 * 1024)
+    body = record.encode([record.Record(0, 0, b"key", bytes(1200))])
+    size = len(record_batch.encode(body, base_offset=0, last_offset_delta=0, record_count=1))
+    data = bytearray().join(
+        record_batch.encode(body, base_offset=BASE + i, last_offset_delta=0, record_count=1)
+        for i in range(4000)
+    )
+    for at in range(5 * size - 9, len(data), 10 * size):
+        data[at] ^= 1
+    path = tmp_path / "0.log"
+    path.write_bytes(data)
+    copied = 0
+
+    class Measured(Counting):
+        def read_into(self, buffer: memoryview, position: int) -> int:
+            nonlocal copied
+            copied += len(buffer)
+            return super().read_into(buffer, position)
+
+    _, damages, _ = said(Measured(path))
+    assert len(damages) == 400
+    assert copied < 2 * len(data)
+
+
+@needs_guard
 @pytest.mark.parametrize("left", [0, 1, 100, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE + 50])
 @pytest.mark.parametrize("when", [1, 2, 3])
 @pytest.mark.parametrize("inspecting", [False, True])
