@@ -6,11 +6,14 @@ default ``~/.cache/logtool/kafka``, one folder for each release.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 KAFKA_4 = "4.3.1"
@@ -107,17 +110,25 @@ def install(version: str) -> Path:
     target = cache_root() / version
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as temporary:
-        jars = Path(temporary) / "jars"
-        _copy_jars(version, jars)
-        try:
+    with _fetching(target) as temporary:
+        if not target.is_dir():
+            jars = temporary / "jars"
+            _copy_jars(version, jars)
             jars.rename(target)
-        except OSError:
-            # Another process was faster; its folder is as good as ours.
-            if not target.is_dir():
-                raise
     return target
+
+
+@contextmanager
+def _fetching(target: Path) -> Iterator[Path]:
+    """Give a folder beside `target` to download into, to one process at a time.
+
+    Two runs of Maven that fill one local repository write to the same ``.part`` files: one fails.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (cache_root() / ".fetch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as temporary:
+            yield Path(temporary)
 
 
 def tiered_storage(version: str) -> Path:
@@ -129,8 +140,9 @@ def tiered_storage(version: str) -> Path:
     target = cache_root() / f"{version}-tests" / name
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as temporary:
+    with _fetching(target) as temporary:
+        if target.exists():
+            return target
         artifact = f"-Dartifact=org.apache.kafka:kafka-storage:{version}:jar:test"
         command = ["mvn", "--batch-mode", "--quiet", f"--file={HERE / 'pom.xml'}"]
         command += [f"-Dkafka.version={version}", artifact, f"-DoutputDirectory={temporary}"]
@@ -138,7 +150,7 @@ def tiered_storage(version: str) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
         if done.returncode != 0:
             raise HarnessError(f"mvn could not fetch {name}:\n{done.stdout}{done.stderr}")
-        (Path(temporary) / name).rename(target)
+        (temporary / name).rename(target)
     return target
 
 
