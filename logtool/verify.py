@@ -19,7 +19,7 @@ from logtool.checks import (
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import CheckRequest, Item, PartitionFacts, check_partition, plan
 from logtool.checks.plain import PlainPartitions
-from logtool.checks.segment import Level
+from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.disk import files, flavour, log_dir, partition
 from logtool.disk.files import LogFile
@@ -57,6 +57,7 @@ _REPAIRED = frozenset(
 
 
 _NO_REQUEST = CheckRequest()
+_WENT = "was renamed or deleted while its log dir was checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +397,8 @@ class Verification:
         for job, reports in self._schedule.run(jobs):
             subject: _Subject = job.subject
             if isinstance(subject.partition, UnreadableError):
-                yield subject.partition
+                given = job.path in self._paths
+                yield subject.partition if given else vanished(subject.partition, _WENT)
                 continue
             if subject.partition is None:
                 self._schedule.spend(subject.facts.bytes, job.path)

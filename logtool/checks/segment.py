@@ -93,11 +93,13 @@ def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged
         report.findings += time_rules.alone()
 
 
-def vanished(error: UnreadableError) -> Finding | UnreadableError:
+def vanished(
+    error: UnreadableError, text: str = "was deleted while it was checked"
+) -> Finding | UnreadableError:
     """Return the finding for a file that has vanished; any other error stays what it is."""
     if not files.has_vanished(error):
         return error
-    return Finding("partition/changed", "was deleted while it was checked", path=error.path)
+    return Finding("partition/changed", text, path=error.path)
 
 
 def _open(

@@ -244,7 +244,8 @@ def find(
                 try:
                     yield home.copy(folder, (directory.topic, directory.partition))
                 except UnreadableError as error:
-                    yield error
+                    if not files.has_vanished(error):
+                        yield error
     else:
         listed = partition.read(path)
         try:

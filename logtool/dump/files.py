@@ -93,7 +93,8 @@ def _expand(
             try:
                 inputs += _partition(place, logs_with)
             except UnreadableError as error:
-                unreadable.append(error)
+                if not files.has_vanished(error):
+                    unreadable.append(error)
     cache = path / names.REMOTE_INDEX_CACHE
     if whole and files.has_dir(cache):
         inputs += _remote_indexes(cache)

@@ -111,7 +111,8 @@ def subjects(
             allowed = known.ahead_ms(listed.topic)
             yield PartitionToRead(listed, facts, allowed, unread, known, topic_id)
         except UnreadableError as error:
-            yield error
+            if folder == path or not files.has_vanished(error):
+                yield error
 
 
 def _single(path: Path, wanted: GapOptions) -> PartitionToRead:

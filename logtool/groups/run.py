@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool.checks import committed_offsets
-from logtool.disk import log_dir, partition, redpanda_dir
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import NothingMatchedError, UnreadableError
@@ -135,7 +135,8 @@ class Groups:
             try:
                 listed = partition.read(folder)
             except UnreadableError as error:
-                yield error
+                if folder == path or not files.has_vanished(error):
+                    yield error
                 continue
             if listed.topic == CONSUMER_OFFSETS and listed.number is not None:
                 copies = found.setdefault(listed.number, [])

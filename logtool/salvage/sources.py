@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.checks import small_files
+from logtool.disk import files, partition
 from logtool.disk import log_dir as log_dirs
-from logtool.disk import partition
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
@@ -130,7 +130,8 @@ def _of_log_dir(
         try:
             yield from _kept(Source(partition.read(folder), _start(starts, directory), deleted))
         except UnreadableError as error:
-            yield error
+            if not files.has_vanished(error):
+                yield error
 
 
 def _of_partition(path: Path, *, deleted: bool) -> Iterator[Source | UnreadableError]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.checks import host_limits
+from logtool.disk import files, log_dir, partition
 from logtool.disk import in_use as broker
-from logtool.disk import log_dir, partition
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.disk.redpanda_dir import data_dir_of
@@ -87,7 +87,8 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         try:
             partitions.append(partition.read(folder))
         except UnreadableError as error:
-            unread.append(error)
+            if not files.has_vanished(error):
+                unread.append(error)
     return Listing(
         path=path,
         partitions=partitions,

@@ -73,7 +73,11 @@ class Survey:
         chosen: list[tuple[Partition, tuple[Segment, ...]]] = []
         for path in files.each_once(self._paths):
             try:
-                chosen += list(self._choose(path))
+                for one in self._choose(path):
+                    if isinstance(one, UnreadableError):
+                        yield one
+                    else:
+                        chosen.append(one)
             except UnreadableError as error:
                 yield error
         tasks = [
@@ -115,14 +119,19 @@ class Survey:
             measured.append((segment, known))
         yield Surveyed(listed, tuple(measured))
 
-    def _choose(self, path: Path) -> Iterator[tuple[Partition, tuple[Segment, ...]]]:
+    def _choose(
+        self, path: Path
+    ) -> Iterator[tuple[Partition, tuple[Segment, ...]] | UnreadableError]:
         """Yield the partitions that a path stands for, and which of their segments are meant."""
         kind = log_dir.classify(path, redpanda=True)
         if kind is PathKind.LOG_DIR:
             for folder, directory in log_dir.read(path).partitions:
                 if self._selection.takes(directory):
-                    listed = partition.read(folder)
-                    yield listed, listed.segments
+                    found = partition.read_or_error(folder)
+                    if isinstance(found, Partition):
+                        yield found, found.segments
+                    elif not files.has_vanished(found):
+                        yield found
             return
         listed = partition.read(path if kind is PathKind.PARTITION_DIR else path.parent)
         meant = listed.segments

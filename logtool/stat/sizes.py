@@ -92,7 +92,11 @@ class Weighing:
             try:
                 for folder in self._folders(path):
                     self.run.budget.pace.spend(0)
-                    yield self._weighed(folder)
+                    found = partition.read_or_error(folder)
+                    if isinstance(found, Partition):
+                        yield found, of_partition(found)
+                    elif folder == path or not files.has_vanished(found):
+                        yield found
             except UnreadableError as error:
                 yield error
             except OutOfTimeError:
@@ -106,10 +110,6 @@ class Weighing:
         if kind is PathKind.PARTITION_DIR:
             return [path]
         return [one for one, name in log_dir.read(path).partitions if self.selection.takes(name)]
-
-    def _weighed(self, folder: Path) -> tuple[Partition, Sizes] | UnreadableError:
-        found = partition.read_or_error(folder)
-        return found if isinstance(found, UnreadableError) else (found, of_partition(found))
 
 
 def as_json(kind: str, one: Sizes, place: dict[str, Any]) -> dict[str, Any]:

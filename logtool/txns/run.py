@@ -11,7 +11,7 @@ from pathlib import Path
 from logtool.checks import compaction, root, small_files
 from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
 from logtool.checks.report import SegmentReport
-from logtool.disk import log_dir, partition
+from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
@@ -99,7 +99,8 @@ class Audit:
                     try:
                         yield _job(partition.read(folder), home, watermarks)
                     except UnreadableError as error:
-                        problems.append(error)
+                        if not files.has_vanished(error):
+                            problems.append(error)
             return
         folder = path if kind is PathKind.PARTITION_DIR else path.parent
         listed = partition.read(folder)

@@ -492,10 +492,13 @@ def test_a_log_is_cut(clean, number, at, level):
     assert set(outcome.codes) <= {"partition/changed"}
 
 
-def test_a_whole_partition_is_deleted(clean):
-    outcome = during(clean, lambda: shutil.rmtree(clean / "small-segments-0"))
+@pytest.mark.parametrize("level", Level)
+def test_a_whole_partition_is_deleted(clean, level):
+    outcome = during(clean, lambda: shutil.rmtree(clean / "small-segments-0"), level=level)
     assert errors(outcome) == []
-    assert all(error.missing for error in outcome.unreadable)
+    assert outcome.unreadable == []
+    assert set(outcome.codes) == {"partition/changed"}
+    assert outcome.exit_status == 0
 
 
 def test_a_busy_directory(clean):
