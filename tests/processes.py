@@ -1,5 +1,6 @@
 """Runs of logtool without the rights of root, or beside a process that holds a lock."""
 
+import ctypes
 import fcntl
 import os
 import signal
@@ -8,28 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
 
-NOBODY = 65534
-# What is loaded late is loaded before: the interpreter may lie where only root may read.
-_AS_NOBODY = f"""
-import os, sys
-import crc32c, csv, importlib.resources, javaproperties, tabulate, concurrent.futures
-import logtool.disk.mapped
-from logtool import cli, rebuild
-from logtool.doctor import telling
-from logtool.commands import doctor
-from logtool.commands.views import doctor as doctor_view
-from logtool.startup import recover
-from logtool.commands.views import actions, rebuild as rebuild_view
-from logtool.findings import catalogue
-catalogue()
-if os.geteuid() == 0:
-    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
-sys.exit(cli.run(sys.argv[1:]))
-"""
+_PR_CAPBSET_DROP = 24
+_PR_CAPBSET_READ = 23
+_OVER_MODES = (1, 2)
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH of capabilities(7): with them no mode binds root."""
+
+_HANGS_UP = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
 _HOLD = """
 import fcntl, sys
 file = open(sys.argv[1], "a")
@@ -39,13 +29,24 @@ sys.stdin.read()
 """
 
 
-def as_nobody(*arguments: object) -> tuple[int, str, str]:
-    """Run a command line without the rights of root; returns its status and what it said.
+def give_up_rights() -> None:
+    """Let the modes of files bind the program that this process begins, also where root runs it.
 
-    The inputs must lie where anybody may go, as in `open_dir`.
+    It stays the owner of its files, so the interpreter may lie anywhere: what it must not read
+    has a mode that denies its owner, too.
     """
-    command = [sys.executable, "-c", _AS_NOBODY, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in _OVER_MODES:
+        if libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) == 1 and os.geteuid() == 0:
+            assert libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0, ctypes.get_errno()
+
+
+def without_rights(*arguments: object) -> tuple[int, str, str]:
+    """Run a command line without the rights of root; returns its status and what it said."""
+    command = [sys.executable, "-m", "logtool", *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, preexec_fn=give_up_rights
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -97,12 +98,13 @@ def interrupted(
     *line: object,
     environment: dict[str, str],
     number: signal.Signals = signal.SIGINT,
-    before: Callable[[], object] | None = None,
+    before: Callable[[], object] = _HANGS_UP,
 ) -> tuple[int, list[str], str]:
     """Send a signal to a command that has begun to print; returns its status and all that it said.
 
     It cannot have come to its end then: it prints into a small pipe that is read no further before.
-    `before` is called in the process before the command begins.
+    `before` is called in the process before the command begins; without one, SIGHUP ends it
+    although these tests run under nohup.
     """
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,14 +123,6 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture
 def child_environment() -> Callable[..., dict[str, str]]:
     return environment
-
-
-@pytest.fixture
-def open_dir() -> Iterator[Path]:
-    """Return a directory that any user can reach: pytest closes its own again and again."""
-    with tempfile.TemporaryDirectory(prefix="logtool-test-") as path:
-        Path(path).chmod(0o755)
-        yield Path(path)
 
 
 @pytest.fixture

@@ -46,8 +46,8 @@ COMMANDS = [
 
 
 @pytest.fixture
-def home(scenario, open_dir):
-    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
+def home(scenario, tmp_path):
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
 
 
 def told(result):

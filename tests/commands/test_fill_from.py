@@ -27,16 +27,16 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def home(scenario, open_dir):
+def home(scenario, tmp_path):
     """Return a log dir of a killed broker with three partitions, none of them damaged."""
     names = (NAME, "tx.mixed-0", "small-segments-0")
-    return small_log_dir(scenario("4.3.1/killed"), open_dir / "home", *names)
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "home", *names)
 
 
 @pytest.fixture
-def copy(home, open_dir):
+def copy(home, tmp_path):
     """Return what another broker has of it."""
-    return shutil.copytree(home, open_dir / "copy")
+    return shutil.copytree(home, tmp_path / "copy")
 
 
 def logs(home):
@@ -104,10 +104,10 @@ def findings(run, home):
 
 
 def test_damage_that_no_start_reads_is_filled_too_after_an_orderly_stop(
-    run, scenario, open_dir, copy
+    run, scenario, tmp_path, copy
 ):
-    home = small_log_dir(scenario("4.3.1/clean"), open_dir / "clean", "small-segments-0")
-    theirs = shutil.copytree(home, open_dir / "theirs")
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "small-segments-0")
+    theirs = shutil.copytree(home, tmp_path / "theirs")
     hit(home, "small-segments-0", 2)
 
     assert run("recover", "--apply", "--fill-from", theirs, home).status == 0
@@ -117,9 +117,9 @@ def test_damage_that_no_start_reads_is_filled_too_after_an_orderly_stop(
 
 
 def test_two_copies_that_are_damaged_at_other_places_fill_what_the_other_lacks(
-    run, home, copy, open_dir
+    run, home, copy, tmp_path
 ):
-    second = shutil.copytree(copy, open_dir / "second")
+    second = shutil.copytree(copy, tmp_path / "second")
     before = logs(home)
     for number in (9, 3):
         hit(home, number=number)
@@ -165,9 +165,9 @@ def without(folder, *numbers):
 
 
 def test_a_compacted_log_is_filled_from_a_copy_that_was_cleaned_alike_and_from_no_other(
-    run, home, copy, open_dir
+    run, home, copy, tmp_path
 ):
-    other = shutil.copytree(copy, open_dir / "other")
+    other = shutil.copytree(copy, tmp_path / "other")
     for folder in (home / NAME, other / NAME):
         without(folder, 4)
     without(copy / NAME, 4, 9)
@@ -335,9 +335,9 @@ def test_options_that_do_not_go_with_it_are_refused(run, home, copy, words):
 
 
 @pytest.fixture
-def odd(home, open_dir):
+def odd(home, tmp_path):
     """Return log dirs of two brokers whose names a shell must not see bare; one is damaged."""
-    mine, theirs = open_dir / "broker 1's", open_dir / "$(broker 2)"
+    mine, theirs = tmp_path / "broker 1's", tmp_path / "$(broker 2)"
     home.rename(mine)
     shutil.copytree(mine, theirs)
     hit(mine)

@@ -18,15 +18,15 @@ def quick(monkeypatch):
 
 
 @pytest.fixture(params=["magic-0", "magic-1"])
-def home(request, scenario, open_dir):
+def home(request, scenario, tmp_path):
     """Return a partition dir of wrappers and messages, which another broker has, too."""
     source = scenario(f"2.8.2/{request.param}")
-    return small_log_dir(source, open_dir / "home", "old-gzip-0") / "old-gzip-0"
+    return small_log_dir(source, tmp_path / "home", "old-gzip-0") / "old-gzip-0"
 
 
 @pytest.fixture
-def copy(home, open_dir) -> Path:
-    return another(home, open_dir / "copy")
+def copy(home, tmp_path) -> Path:
+    return another(home, tmp_path / "copy")
 
 
 def cut_off(home: Path, number: int) -> bytes:
@@ -56,11 +56,11 @@ def test_what_was_acknowledged_behind_the_end_is_taken_from_the_other_copy(run, 
     assert (home / LOG).read_bytes() == whole
 
 
-def test_what_lies_behind_the_high_watermark_is_not_taken(run, home, copy, open_dir):
+def test_what_lies_behind_the_high_watermark_is_not_taken(run, home, copy, tmp_path):
     whole = cut_off(home, 4)
     set_offsets(copy.parent / WATERMARKS, {("old-gzip", 0): 59})
-    result = run("salvage", "--output", open_dir / "saved", "--fill-from", copy, home)
-    log = open_dir / "saved/partitions/old-gzip-0" / LOG
+    result = run("salvage", "--output", tmp_path / "saved", "--fill-from", copy, home)
+    log = tmp_path / "saved/partitions/old-gzip-0" / LOG
     assert whole.startswith(log.read_bytes())
     assert len(batches(log)) == 6  # up to offset 58
     assert result.status == 0
@@ -74,7 +74,7 @@ def test_what_lies_behind_the_high_watermark_is_not_taken(run, home, copy, open_
 
 @pytest.mark.parametrize("change", ["nothing", "cluster", "name of the cluster gone", "index"])
 def test_a_log_of_which_nothing_is_left_comes_from_the_same_cluster_alone(
-    run, home, copy, open_dir, change
+    run, home, copy, tmp_path, change
 ):
     whole = (home / LOG).read_bytes()
     (home / LOG).unlink()
@@ -89,30 +89,30 @@ def test_a_log_of_which_nothing_is_left_comes_from_the_same_cluster_alone(
         (home / f"{0:020d}.index").write_bytes(bytes([0, 0, 0, 107, 0, 0, 16, 1]))
 
     result = run(
-        "salvage", "--output", open_dir / "saved", "-f", "ndjson", "--fill-from", copy, home
+        "salvage", "--output", tmp_path / "saved", "-f", "ndjson", "--fill-from", copy, home
     )
 
-    saved = open_dir / "saved/partitions/old-gzip-0" / LOG
+    saved = tmp_path / "saved/partitions/old-gzip-0" / LOG
     assert (saved.read_bytes() == whole) is (change == "nothing")
     (reject,) = result.of_type("reject")
     assert bool(reject["filled_from"]) is (change == "nothing")
     assert change == "nothing" or "or not that it is the same log" in reject["proof"]
 
 
-def test_a_wrapper_whose_offset_changed_is_found_among_its_neighbours(run, home, open_dir):
+def test_a_wrapper_whose_offset_changed_is_found_among_its_neighbours(run, home, tmp_path):
     log = home / LOG
     data = bytearray(log.read_bytes())
     at = batches(log)[4][0]  # offset 46, behind a wrapper of offsets 16 to 45
     data[at + 7] ^= 0x0C
     log.write_bytes(data)
 
-    result = run("salvage", "--output", open_dir / "saved", "-f", "ndjson", home)
+    result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", home)
 
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["position"]) == ("order", at)
 
 
-def test_beside_damage_a_changed_offset_is_told_by_the_other_copy(run, home, copy, open_dir):
+def test_beside_damage_a_changed_offset_is_told_by_the_other_copy(run, home, copy, tmp_path):
     log = home / LOG
     whole = log.read_bytes()
     data, starts = bytearray(whole), [at for at, _ in batches(log)]
@@ -122,9 +122,9 @@ def test_beside_damage_a_changed_offset_is_told_by_the_other_copy(run, home, cop
     log.write_bytes(data)
     words = ["-f", "ndjson", "--fill-from", copy]
 
-    result = run("salvage", "--output", open_dir / "saved", *words, home)
+    result = run("salvage", "--output", tmp_path / "saved", *words, home)
 
     kinds = [(one["kind"], bool(one["filled_from"])) for one in result.of_type("reject")]
     assert kinds[0] == ("order", True)
-    there = open_dir / "saved/partitions/old-gzip-0" / LOG
+    there = tmp_path / "saved/partitions/old-gzip-0" / LOG
     assert there.read_bytes() == (copy / LOG).read_bytes()

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from damage import damage_file, flip
 from group_records import FIRST_MS, OffsetsLog, data_log
-from processes import as_nobody
+from processes import without_rights
 from verification import small_log_dir
 
 OLD, NEW = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
@@ -269,12 +269,12 @@ def test_a_person_sees_where_records_are_missing(run, copy_of):
     assert re.search(rf"{re.escape(str(log))} @\d+  CRC-32C does not match", line)
 
 
-def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(running, open_dir):
+def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(running, tmp_path):
     names = ("__consumer_offsets-0", "__consumer_offsets-1")
-    home = small_log_dir(running, open_dir / "data", *names)
+    home = small_log_dir(running, tmp_path / "data", *names)
     shut = home / names[0]
     shut.chmod(0)
-    status, said, complaints = as_nobody("groups", "-f", "ndjson", home)
+    status, said, complaints = without_rights("groups", "-f", "ndjson", home)
     shut.chmod(0o755)
     assert status == 4
     assert complaints.count(f"{shut}: Permission denied") == 1

@@ -109,8 +109,8 @@ def test_a_record_that_cannot_be_applied_is_a_finding_with_its_place(run, tmp_pa
     assert ("topic", "t") in entities(result)
 
 
-def test_damage_leaves_what_stands_before_it(run, clean, copy_of, open_dir):
-    home = small_log_dir(clean, open_dir / "data", DIRECTORY) / DIRECTORY
+def test_damage_leaves_what_stands_before_it(run, clean, copy_of, tmp_path):
+    home = small_log_dir(clean, tmp_path / "data", DIRECTORY) / DIRECTORY
     for snapshot in home.glob("*.checkpoint"):
         snapshot.unlink()
     log = home / f"{0:020d}.log"

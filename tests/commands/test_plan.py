@@ -12,7 +12,7 @@ import pytest
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from damage import cut as cut_to
 from jsonschema import Draft202012Validator
-from processes import as_nobody, held, interrupted
+from processes import held, interrupted, without_rights
 from verification import batches, fingerprint, set_offsets, small_log_dir
 
 from logtool.startup import forecast
@@ -23,15 +23,15 @@ SCHEMA = Draft202012Validator(json.loads((files("logtool.schemas") / "plan.json"
 
 
 @pytest.fixture
-def killed(scenario, open_dir):
+def killed(scenario, tmp_path):
     """Return a log dir of three partitions whose broker was killed; no record is bad."""
-    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
 
 
 @pytest.fixture
-def clean(scenario, open_dir):
+def clean(scenario, tmp_path):
     """Return the same three partitions after an orderly stop."""
-    return small_log_dir(scenario("4.3.1/clean"), open_dir / "clean", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", *PARTITIONS)
 
 
 @pytest.fixture
@@ -462,7 +462,7 @@ def test_a_file_is_no_log_dir(run, clean, command):
 )  # fmt: skip
 def test_what_may_not_be_read_is_named_and_is_no_word_about_the_broker(cut, command, name):
     (cut / name).chmod(0)
-    status, said, complaints = as_nobody(command, "-f", "ndjson", cut)
+    status, said, complaints = without_rights(command, "-f", "ndjson", cut)
     (cut / name).chmod(0o755)
     assert status == 4
     assert f"{cut / name}: Permission denied" in complaints
@@ -476,7 +476,7 @@ def test_what_may_not_be_read_is_named_and_is_no_word_about_the_broker(cut, comm
 def test_a_file_of_the_log_dir_that_may_not_be_read_is_named_and_costs_no_partition(cut, name):
     (cut / name).touch()
     (cut / name).chmod(0)
-    status, said, complaints = as_nobody("plan", cut)
+    status, said, complaints = without_rights("plan", cut)
     assert status == 4
     assert "small-segments-0" in said
     assert f"{cut / name}: Permission denied\n" in complaints
@@ -489,7 +489,7 @@ def test_a_file_of_the_log_dir_that_may_not_be_read_is_named_and_costs_no_partit
 def test_an_index_that_no_broker_reads_must_be_readable_all_the_same(killed, name):
     path = killed / "small-segments-0" / name
     path.chmod(0)
-    status, _, complaints = as_nobody("plan", killed)
+    status, _, complaints = without_rights("plan", killed)
     assert status == 4
     assert f"{path}: Permission denied" in complaints
 
@@ -497,7 +497,7 @@ def test_an_index_that_no_broker_reads_must_be_readable_all_the_same(killed, nam
 def test_a_log_dir_that_may_not_be_written_is_looked_at(killed):
     killed.chmod(0o555)
     for command, status in (("plan", 0), ("recover", 1)):
-        assert as_nobody(command, killed)[0] == status
+        assert without_rights(command, killed)[0] == status
 
 
 @pytest.mark.parametrize("command", ["plan", "recover"])

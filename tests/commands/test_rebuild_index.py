@@ -9,7 +9,7 @@ import pytest
 from damage import damage_file, flip, remove_file
 from jsonschema import Draft202012Validator
 from log_dir_damage import in_batch
-from processes import as_nobody, held
+from processes import held, without_rights
 from verification import fingerprint, small_log_dir
 
 NAME = "rebuild-index"
@@ -17,10 +17,10 @@ SCHEMA = json.loads((files("logtool.schemas") / "plan.json").read_text())
 
 
 @pytest.fixture
-def home(scenario, open_dir):
+def home(scenario, tmp_path):
     """Return a recovered log dir with three partitions and its metadata log."""
     return small_log_dir(
-        scenario("4.3.1/killed-recovered"), open_dir / "data", "index.dense-0", "tx.mixed-0",
+        scenario("4.3.1/killed-recovered"), tmp_path / "data", "index.dense-0", "tx.mixed-0",
         "codec-none-0", "__cluster_metadata-0",
     )  # fmt: skip
 
@@ -218,7 +218,7 @@ def test_a_log_dir_in_use_is_refused(run, home, index):
 def test_what_may_not_be_read_is_named_and_the_rest_is_looked_at(home, index, suffix):
     secret = sorted((home / "tx.mixed-0").glob(f"*{suffix}"))[0]
     secret.chmod(0)
-    status, said, complaints = as_nobody(NAME, home)
+    status, said, complaints = without_rights(NAME, home)
     assert status == 4
     assert f"{secret}: Permission denied" in complaints
     assert [line for line in said.splitlines() if str(index) in line]
@@ -226,8 +226,10 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_looked_at(home, index, su
 
 
 def test_where_nothing_may_be_written_nothing_is_changed(home, index):
+    for path in (home, *home.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
     before = fingerprint(home.parent)
-    status, _, complaints = as_nobody(NAME, "--apply", home)
+    status, _, complaints = without_rights(NAME, "--apply", home)
     assert status == 4
     assert "Permission denied" in complaints
     assert fingerprint(home.parent) == before

@@ -15,7 +15,7 @@ import pytest
 from changes import count, everything, failing
 from damage import damage_file, overwrite, remove_file
 from jsonschema import Draft202012Validator
-from processes import NOBODY, as_nobody, held
+from processes import held, without_rights
 from verification import set_offsets, small_log_dir
 
 POINTS = "recovery-point-offset-checkpoint"
@@ -32,15 +32,15 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def killed(scenario, open_dir):
+def killed(scenario, tmp_path):
     """Return a log dir of three partitions whose broker was killed; no record is bad."""
-    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
 
 
 @pytest.fixture
-def clean(scenario, open_dir):
+def clean(scenario, tmp_path):
     """Return the same three partitions after an orderly stop."""
-    return small_log_dir(scenario("4.3.1/clean"), open_dir / "clean", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", *PARTITIONS)
 
 
 @pytest.fixture
@@ -336,7 +336,7 @@ def test_damage_that_no_broker_would_read_keeps_it_from_being_marked_clean(run, 
 
 def test_a_log_that_may_not_be_read_keeps_it_from_being_marked_clean(killed):
     logs(killed)[2].chmod(0)
-    status, _, complaints = as_nobody("recover", "--mark-clean", killed)
+    status, _, complaints = without_rights("recover", "--mark-clean", killed)
     assert status == 5
     assert "cannot be marked clean: not everything could be read" in complaints
 
@@ -443,18 +443,16 @@ def test_a_broker_at_work_is_named_and_nothing_is_changed(run, killed):
 
 
 def test_one_log_dir_that_may_not_be_written_keeps_no_other_from_being_mended(
-    killed, clean, open_dir
+    killed, clean, tmp_path
 ):
-    other = open_dir / "other"
+    other = tmp_path / "other"
     other.mkdir()
     shutil.move(clean, other / "clean")
-    if os.geteuid() == 0:
-        for path in (other, *other.rglob("*")):
-            os.chown(path, NOBODY, NOBODY)
     killed.chmod(0o555)
+    (killed / ".lock").chmod(0o444)
     before = everything(killed)
     command = ("recover", "-f", "ndjson", "--apply", killed, other / "clean")
-    status, said, complaints = as_nobody(*command)
+    status, said, complaints = without_rights(*command)
     assert status == 4
     assert f"logtool: {killed}/.lock: Permission denied" in complaints
     objects = [json.loads(line) for line in said.splitlines()]

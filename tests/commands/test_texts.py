@@ -42,9 +42,9 @@ def assert_valid(name, objects):
 
 
 @pytest.fixture
-def killed(scenario, open_dir):
+def killed(scenario, tmp_path):
     """Return a log dir of three partitions whose broker was killed; no record is bad."""
-    return small_log_dir(scenario("4.3.1/killed"), open_dir / "data", *PARTITIONS)
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
 
 
 def points(home):
@@ -247,8 +247,8 @@ def test_the_producer_snapshot_can_be_refreshed_more_often_and_less_is_played_ba
     assert after["log_end_offset"] == before["log_end_offset"]
 
 
-def test_the_latest_producer_snapshot_is_always_retained(run, scenario, open_dir):
-    home = small_log_dir(scenario("4.3.1/clean"), open_dir / "data", "tx.mixed-0")
+def test_the_latest_producer_snapshot_is_always_retained(run, scenario, tmp_path):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", "tx.mixed-0")
     folder = home / "tx.mixed-0"
     run("rebuild-index", "--snapshot-every", "4K", "--apply", folder)
     newest = max(int(path.stem) for path in folder.glob("*.snapshot"))
@@ -422,8 +422,8 @@ def test_a_truncation_that_makes_no_sense_is_refused(run, killed, words, said):
     assert said in result.stderr
 
 
-def test_a_log_is_not_truncated_to_before_its_start(run, scenario, open_dir):
-    home = small_log_dir(scenario("4.3.1/clean"), open_dir / "cut", "deleted-records.mid-0")
+def test_a_log_is_not_truncated_to_before_its_start(run, scenario, tmp_path):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "cut", "deleted-records.mid-0")
     result = run("recover", "--truncate-to", "deleted-records.mid-0=3", "--apply", home)
     assert result.status == 5
     assert "deleted-records.mid-0 starts at 77; it cannot be truncated to 3" in result.stderr
@@ -787,10 +787,10 @@ def test_nothing_stays_behind_a_batch_outside_of_its_segment(run, killed):
 
 
 @pytest.fixture
-def many_segments(scenario, open_dir):
+def many_segments(scenario, tmp_path):
     """Return a log dir of two partitions with many segments, stopped in order."""
     return small_log_dir(
-        scenario("4.3.1/clean"), open_dir / "data", "small-segments-0", "mixed_codecs-0"
+        scenario("4.3.1/clean"), tmp_path / "data", "small-segments-0", "mixed_codecs-0"
     )
 
 

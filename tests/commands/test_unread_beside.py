@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import as_nobody
+from processes import without_rights
 
 from logtool.disk import files
 
@@ -217,12 +217,12 @@ def test_diff_compares_what_it_can(
 @pytest.mark.parametrize("command", ["plan", "recover", "rebuild-index"])
 @pytest.mark.parametrize("name", ROOT)
 def test_what_the_caller_may_not_read_costs_no_partition(
-    home: Path, open_dir: Path, command: str, name: str
+    home: Path, tmp_path: Path, command: str, name: str
 ) -> None:
-    there = open_dir / "data"
+    there = tmp_path / "data"
     shutil.copytree(home, there)
     (there / name).chmod(0)
-    status, out, said = as_nobody(command, "-f", "ndjson", there)
+    status, out, said = without_rights(command, "-f", "ndjson", there)
     assert status == 4, said
     assert f"logtool: {there / name}: Permission denied" in said.splitlines()
     assert json.loads(out.splitlines()[-1])["partitions"] == 2

@@ -16,6 +16,7 @@ import pytest
 from calls import calls_of
 from damage import flip
 from log_dir_damage import batch, home_of, in_batch, new_batch
+from processes import give_up_rights
 from verification import (
     batches,
     fingerprint,
@@ -30,7 +31,6 @@ from logtool.formats import leader_epoch_checkpoint
 from logtool.verify import Level, Selection
 
 PYTHON = [sys.executable, "-c"]
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -177,28 +177,27 @@ def test_a_selection_takes_some_partitions(clean):
 # Not allowed to read
 
 
-def as_nobody(home: Path, *names: str) -> dict:
+def with_modes_that_bind(home: Path, *names: str) -> dict:
     """Return what verify says of paths in `home` when it has no special rights."""
-    program = f"""
+    program = """
 import json, os, pathlib, sys
-import crc32c, javaproperties, psutil, logtool.disk.mapped
 from logtool.errors import UnreadableError
-from logtool.findings import catalogue
 from logtool.verify import Level, Verification
-catalogue()
 os.chdir(sys.argv[1])
-if os.geteuid() == 0:
-    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
 run = Verification([pathlib.Path(name) for name in sys.argv[2:]], level=Level.RECORDS)
 items = list(run)
 unreadable = [(str(i.path), i.reason) for i in items if isinstance(i, UnreadableError)]
 findings = [(i.code, str(i.path)) for i in items if not isinstance(i, UnreadableError)]
-print(json.dumps({{"unreadable": unreadable, "findings": findings,
+print(json.dumps({"unreadable": unreadable, "findings": findings,
     "partitions": run.summary.partitions, "segments": run.summary.segments,
-    "status": int(run.summary.exit_status()), "complete": run.summary.complete}}))
+    "status": int(run.summary.exit_status()), "complete": run.summary.complete}))
 """
     done = subprocess.run(
-        [*PYTHON, program, str(home), *names], capture_output=True, text=True, check=True
+        [*PYTHON, program, str(home), *names],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=give_up_rights,
     )
     return json.loads(done.stdout)
 
@@ -220,7 +219,7 @@ print(json.dumps({{"unreadable": unreadable, "findings": findings,
 )
 def test_what_may_not_be_read_is_named_and_the_rest_checked(clean, name):
     (clean / name).chmod(0)
-    said = as_nobody(clean, ".")
+    said = with_modes_that_bind(clean, ".")
     assert said["unreadable"] == [[name, "Permission denied"]]
     assert said["findings"] == []
     assert said["status"] == 4
@@ -232,7 +231,7 @@ def test_an_unreadable_transaction_index_stops_nothing(scenario, tmp_path):
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "tx.mixed-0")
     home_of(home, "0.txnindex").chmod(0)
     in_batch(3, 70, log="2.log")(home)
-    said = as_nobody(home, ".")
+    said = with_modes_that_bind(home, ".")
     assert [path for path, _ in said["unreadable"]] == ["tx.mixed-0/00000000000000000000.txnindex"]
     assert [code for code, _ in said["findings"]] == ["batch/crc"]
     assert said["segments"] == 4
@@ -240,14 +239,14 @@ def test_an_unreadable_transaction_index_stops_nothing(scenario, tmp_path):
 
 def test_a_log_dir_that_may_not_be_listed(clean):
     clean.chmod(0o311)
-    said = as_nobody(clean.parent, "clean")
+    said = with_modes_that_bind(clean.parent, "clean")
     assert said["unreadable"] == [["clean", "Permission denied"]]
     clean.chmod(0o755)
 
 
 def test_a_lock_that_may_not_be_opened_says_nothing(killed):
     (killed / ".lock").chmod(0)
-    said = as_nobody(killed, ".")
+    said = with_modes_that_bind(killed, ".")
     assert said["unreadable"] == []
     assert said["status"] == 0
 

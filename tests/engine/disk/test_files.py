@@ -4,11 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import give_up_rights
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
-
-NOBODY = 65534
 
 
 def reason_of(path: Path, function=files.LogFile) -> str:
@@ -97,12 +96,10 @@ def test_a_missing_file_is_reported_with_the_reason_of_the_system(ten, tmp_path)
 
 
 def test_a_file_without_permission_is_reported(tmp_path):
-    program = f"""
-import os, pathlib, sys
+    program = """
+import pathlib, sys
 from logtool.disk import files
 from logtool.errors import UnreadableError
-if os.geteuid() == 0:
-    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
 for function in (files.LogFile, files.read_small, files.list_dir):
     try:
         function(pathlib.Path(sys.argv[1]))
@@ -114,7 +111,11 @@ for function in (files.LogFile, files.read_small, files.list_dir):
     secret.chmod(0)
 
     done = subprocess.run(
-        [sys.executable, "-c", program, str(secret)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, str(secret)],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=give_up_rights,
     )
 
     assert done.stdout.splitlines()[:2] == ["Permission denied"] * 2
