@@ -102,7 +102,7 @@ def interrupted(
 ) -> tuple[int, list[str], str]:
     """Send a signal to a command that has begun to print; returns its status and all that it said.
 
-    It cannot have come to its end then: it prints into a small pipe that is read no further before.
+    It cannot have come to its end then: it prints into a small pipe of which one byte was read.
     `before` is called in the process before the command begins; without one, SIGHUP ends it
     although these tests run under nohup.
     """
@@ -117,10 +117,10 @@ def interrupted(
         os.fdopen(reading) as stream,
     ):  # fmt: skip
         os.close(writing)
-        first = stream.read(1)
+        first = os.read(reading, 1)
         assert first, "it ended and printed nothing"
         process.send_signal(number)
-        said = first + stream.read()
+        said = first.decode() + stream.read()
         _, errors = process.communicate(timeout=100)
     return process.returncode, said.splitlines(), errors
 
