@@ -23,7 +23,10 @@ of the log:
 6. Elsewhere the chain counts, unless the offsets of the next candidate contradict
    it: then the longer of the two chains does. A batch in a record whose own header is destroyed can
    still be taken, if its offset is one of those that are missing; nothing tells it apart.
-7. Where nothing else was found, the first suspect counts whose chain reaches the end.
+7. Where a candidate counts beyond the end that the header gives itself, the first suspect does in
+   its place whose chain leads up to it: what a record holds does not go on behind its batch, so the
+   offsets of that header are wrong. Where nothing counts, the first suspect does whose chain
+   reaches the end.
 """
 
 import zlib
@@ -124,8 +127,10 @@ class Resync:
             around = None if beyond else damaged
             refuted.position, taken = self._judge(candidate, around, offsets, torn=torn)
             if taken:
-                return candidate.position
-        return self._last_resort(suspects)
+                is_behind = damaged and 0 < damaged.size < candidate.position - at
+                led = self._leading(suspects, candidate.position) if is_behind else None
+                return candidate.position if led is None else led
+        return self._leading(suspects, self._source.end)
 
     def frames(self, at: int, behind: int, offsets: Offsets) -> bool:
         """Return whether damage at `at` is framed: whether a sound batch of the log is `behind`."""
@@ -180,13 +185,14 @@ class Resync:
         longer = reached >= enough or reached - follower.position > end - candidate.position
         return end, not longer
 
-    def _last_resort(self, suspects: list[Header]) -> int | None:
+    def _leading(self, suspects: list[Header], stop: int) -> int | None:
+        """Return the first suspect whose chain leads up to `stop`; None without one."""
         reached = 0
         for suspect in suspects:
             if suspect.position < reached:
                 continue
-            reached, _ = self._chain(suspect, self._source.end)
-            if reached >= self._source.end:
+            reached, _ = self._chain(suspect, stop)
+            if reached == stop:
                 return suspect.position
         return None
 

@@ -538,6 +538,41 @@ def test_a_batch_in_a_record_that_is_torn_is_not_taken(magic, nested):
     assert damage.reason is Reason.INCOMPLETE
 
 
+@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_batch_in_a_record_that_lost_bytes_is_not_taken(magic, nested):
+    values = [b"x", b"v" * 60 + NESTED[nested](1001), b"y", b"z", b"w" * 30]
+    parts = [entry_of(magic, 1000 + number, value) for number, value in enumerate(values)]
+    at = len(parts[0]) + len(parts[1]) - len(NESTED[nested](1001)) - 20
+    for count in (1, 7, 15):
+        data = cut_out(b"".join(parts), at - count, count)
+        starts = [start - count for start in starts_of(parts)[2:]]
+
+        table, _, _ = scanned(data)
+
+        assert table.position.tolist() == [0, *starts], count
+
+
+@pytest.mark.parametrize("lost", [0, 1, 20, 90])
+@pytest.mark.parametrize("value", [b"v" * 150, batch(1001, b"a copy" * 9)])
+def test_no_sound_batch_is_given_up_for_the_offsets_of_a_header_that_is_wrong(value, lost):
+    parts = [batch(1000, b"x"), batch(1001, value)] + [batch(1002 + n, b"y") for n in range(20)]
+    start = len(parts[0])
+    # It claims offsets up to 1012: of the records that its size allows for, far too many.
+    wrong = overwrite(b"".join(parts), start + 23, struct.pack(">i", 11))
+    wrong = overwrite(wrong, start + 57, struct.pack(">i", 2**30))
+    wrong = cut_out(wrong, start + 61, lost)
+
+    table, (damage,), _ = scanned(wrong)
+
+    assert (damage.position, damage.length) == (start, len(parts[1]) - lost)
+    assert table.base_offset.tolist() == [1000, *range(1002, 1022)]
+
+
+def cut_out(data: bytes, at: int, count: int) -> bytes:
+    return data[:at] + data[at + count :]
+
+
 def test_messages_in_a_wrapper_that_stores_them_as_they_are_are_not_taken():
     noise = [bytes(random.Random(n).randbytes(200)) for n in range(4)]
     for magic, base in itertools.product((0, 1), (0, 1000)):
