@@ -59,6 +59,17 @@ def index(base: int, last: int, *entries: tuple[int, int]) -> bytes:
     return front + blob + struct.pack("<I", crc32c(blob))
 
 
+def index_4(base: int, last: int, *entries: tuple[int, int]) -> bytes:
+    """Return a base index of version 4, as releases before 23.1 wrote it: without flags."""
+    count = len(entries)
+    blob = struct.pack("<IqqqqI", 0, base, last, START, START + 2, count)
+    blob += struct.pack(f"<{count}I", *(offset for offset, _ in entries))
+    blob += struct.pack(f"<I{count}I", count, *([2] * count))
+    blob += struct.pack(f"<I{count}Q", count, *(position for _, position in entries))
+    front = struct.pack("<BBII", 4, 4, len(blob) + 8, len(blob))
+    return front + blob + struct.pack("<I", crc32c(blob))
+
+
 def log(first: int = 0, batches: int = 6, size: int = 80) -> bytes:
     """Return a configuration and batches of three records each."""
     parts = [batch(first, b"config", kind=CONFIGURATION)]

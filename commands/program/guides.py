@@ -39,7 +39,7 @@ Each section describes one file, and names the class and the release of Kafka th
 comes from. Integers are big-endian, and signed unless a table says otherwise.
 
 The sections whose name begins with Redpanda are about its files, where integers are little-endian.
-Batches, segments and indexes (version 4) are held against bytes that Redpanda itself wrote, all
+Batches, segments and base indexes (version 9) are held against bytes that Redpanda wrote, all
 else against its source alone. `logtool dump` prints segments and base indexes. All commands read
 segments but those about what Redpanda does not have, and say so; `verify`, `lookup`, `plan` and
 `sanity` read base indexes too."""

@@ -18,9 +18,9 @@ max_timestamp                     int64             milliseconds
 relative_offset_index             uint32 n, uint32  the base offset of a batch
 relative_time_index               uint32 n, uint32
 position_index                    uint32 n, uint64  where in the segment the batch begins
-batch_timestamps_are_monotonic    int8              false in version 4
+batch_timestamps_are_monotonic    int8              from version 5 on, as the next two
 with_offset                       int8              times have 2147483648 added to them
-non_data_timestamps               int8              from version 5 on
+non_data_timestamps               int8
 broker_timestamp                  optional int64    from version 6 on
 num_compactible_records_appended  optional uint64   from version 7 on
 clean_compact_timestamp           optional int64    from version 8 on
@@ -179,7 +179,8 @@ def build(
         with_offset=1,
         non_data_timestamps=0,
         has_broker_timestamp=0,
-        has_num_compactible_records_appended=0,
+        has_num_compactible_records_appended=1,
+        num_compactible_records_appended=0,
         has_clean_compact_timestamp=0,
         may_have_tombstone_records=1,
     )
@@ -226,6 +227,12 @@ def timestamps(index: BaseIndex) -> list[int]:
     """Return the time of each entry in milliseconds."""
     added = TIME_OFFSET if index.flags.with_offset else 0
     return [index.base_timestamp + time - added for time in index.entries.relative_time.tolist()]
+
+
+def size_of(index: BaseIndex) -> int:
+    """Return the bytes that follow the size field up to the end of the index."""
+    front = _LEGACY.size - UINT64.size if index.compat_version is None else _ENVELOPE.size
+    return len(encode(index)) - len(index.trailing) - front
 
 
 def entry_position(index: BaseIndex, number: int) -> int:
@@ -354,8 +361,8 @@ def _blob(index: BaseIndex) -> bytes:
 
 
 _FLAGS: tuple[tuple[str, int, struct.Struct | None], ...] = (
-    ("batch_timestamps_are_monotonic", 4, None),
-    ("with_offset", 4, None),
+    ("batch_timestamps_are_monotonic", 5, None),
+    ("with_offset", 5, None),
     ("non_data_timestamps", 5, None),
     ("broker_timestamp", 6, INT64),
     ("num_compactible_records_appended", 7, UINT64),

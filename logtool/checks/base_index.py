@@ -13,6 +13,7 @@ from logtool.checks.report import SegmentReport
 from logtool.disk import files
 from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
+from logtool.formats import wording
 from logtool.formats.record_batch import Column
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
@@ -104,6 +105,12 @@ def fault_of(found: BaseIndex | base_index.Unreadable) -> str | None:
         return f"{version}, and is no whole index of a version from 3 to 9"
     if not found.checksum_holds:
         return f"the checksum does not match the stored {found.checksum}"
+    if (found.compat_version or 0) > base_index.VERSION:
+        return f"is for readers of version {found.compat_version} and later"
+    if excess := len(found.trailing) or (found.compat_version is None and len(found.unread)):
+        return f"has {wording.count(excess, 'byte')} behind its end"
+    if found.size != base_index.size_of(found):
+        return f"has a size field of {found.size}, and {base_index.size_of(found)} bytes follow"
     entries = found.entries
     sizes = {len(entries.relative_offset), len(entries.relative_time), len(entries.position)}
     if len(sizes) > 1:

@@ -18,9 +18,11 @@ from logtool.formats.record_batch import HEADER_SIZE, MAGIC
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
-from logtool.segment.base_index_building import Builder
+from logtool.segment.base_index_building import Builder, table_of
 from logtool.segment.walk import scan
 
+_TOGETHER = 1000
+"""Batches of which an index is told at once."""
 MOST_ROOM = 64 * 1024 * 1024
 """Bytes of the most room that a broker reserves behind a segment: twice what it does."""
 
@@ -163,6 +165,8 @@ class _Writer:
         self._at = 0
         """Bytes of the segment that is written."""
         self._index = Builder(part.base_offset)
+        self._noted: list[tuple[int, record_batch.Header]] = []
+        """Batches of which the index is not told yet, with their positions."""
 
     def blocks(self, piece: Piece) -> Iterator[bytes]:
         """Yield the bytes of the segment."""
@@ -187,6 +191,7 @@ class _Writer:
             text = f"what was left out at byte {self._kept[0]['position']} has no place any more"
             raise RefusedError(f"{self._source}: {text}: the log has changed since")
         yield bytes(self._room)
+        self._tell()
         piece.beside[piece.target.with_suffix(".base_index")] = self._index.finish()
 
     def _put_back(self, piece: Piece) -> Iterator[bytes]:
@@ -203,5 +208,12 @@ class _Writer:
             yield data
 
     def _note(self, header: record_batch.Header) -> None:
-        self._index.add(self._at, header)
+        self._noted.append((self._at, header))
         self._at += header.size
+        if len(self._noted) == _TOGETHER:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._noted:
+            self._index.feed(table_of(self._noted))
+            self._noted.clear()

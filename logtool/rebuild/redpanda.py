@@ -22,7 +22,7 @@ from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.rebuild.subject import DAMAGED
-from logtool.segment.base_index_building import Builder, header_of
+from logtool.segment.base_index_building import Builder
 from logtool.segment.walk import scan
 
 _INDEX = FileKind.REDPANDA_BASE_INDEX
@@ -133,7 +133,5 @@ def _content(segment: Segment, *, all_data: bool) -> tuple[bytes | None, str]:
             if chunk.damage:
                 text = f"byte {chunk.damage.position} of {log.size}: {chunk.damage.message}"
                 return builder.finish() if builder.count else None, text
-            for row in range(len(chunk.table)):
-                fields = chunk.table.row(row)
-                builder.add(fields["position"], header_of(fields))
+            builder.feed(chunk.table)
     return (builder.finish(), "") if builder.count else (None, "the segment holds no batch")

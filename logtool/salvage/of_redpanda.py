@@ -28,7 +28,7 @@ from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
-from logtool.segment.base_index_building import Builder, header_of
+from logtool.segment.base_index_building import Builder
 from logtool.segment.walk import scan
 
 Object = dict[str, Any]
@@ -198,9 +198,7 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
     builder = Builder(segment.base_offset, all_data=all_data)
     with LogFile(target) as log:
         for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-            for row in range(len(chunk.table)):
-                fields = chunk.table.row(row)
-                builder.add(fields["position"], header_of(fields))
+            builder.feed(chunk.table)
     disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
 
 

@@ -9,13 +9,15 @@ made here, too. Source: ``storage/index_state.cc`` (``maybe_index``), ``storage/
 later. There was no real index beside its real segment to hold this against.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from logtool.formats.record_batch import CONTROL
+from logtool.formats.record_batch import CONTROL, MAGIC, BatchTable, Column
 from logtool.formats.redpanda import base_index
-from logtool.formats.redpanda.base_index import TIME_OFFSET, Entries, Flags
+from logtool.formats.redpanda.base_index import TIME_OFFSET, BaseIndex, Entries, Flags
 from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType, Header, header_crc
 
@@ -49,35 +51,62 @@ class Builder:
         self.count = 0
         """Batches so far."""
 
-    def add(self, position: int, header: Header) -> None:
-        """Take the batch that begins at a byte of the segment."""
-        self.count += 1
-        first, newest = header.base_timestamp, header.max_timestamp
-        self._since += header.size
-        self._monotonic &= newest >= self._last_time
-        self._last_time = max(first, newest)
-        is_data = self._all_data or header.type == RAFT_DATA
-        is_first = not self._rows
-        if is_data and self._no_data:
-            self._rows[0] = (self._rows[0][0], _relative(newest), self._rows[0][2])
-        if is_first or (is_data and self._no_data):
-            self._first_time = self._largest_time = first
-            self._no_data = not is_data
-        self._last_offset = header.last_offset
-        if is_data:
-            newest = max(first, newest)
-            self._largest_time = max(self._largest_time, newest)
-        if _is_compactible(header):
-            self._compactible += max(header.record_count, 0)
-        if is_first or (is_data and self._since >= STEP):
-            relative = header.base_offset - self._base
-            self._rows.append((relative, _relative(newest - self._first_time), position))
-            self._since = 0
+    def feed(self, table: BatchTable) -> None:
+        """Take the next batches of the segment."""
+        if not len(table):
+            return
+        largest = np.maximum(table.base_timestamp, table.max_timestamp)
+        before = np.concatenate(([self._last_time], largest[:-1]))
+        self._monotonic &= bool((table.max_timestamp >= before).all())
+        self._last_time = int(largest[-1])
+        self._last_offset = int(table.last_offset[-1])
+        self.count += len(table)
+        self._compactible += int(np.maximum(table.record_count, 0)[_is_compactible(table)].sum())
+        is_data = table.batch_type == RAFT_DATA
+        data = np.arange(len(table)) if self._all_data else np.flatnonzero(is_data)
+        begun = bool(self._rows)
+        if not begun:
+            self._begin(table, is_data=bool(len(data)) and data[0] == 0)
+        if self._no_data and len(data):
+            first = int(data[0])
+            offset, _, position = self._rows[0]
+            self._rows[0] = offset, _relative(int(table.max_timestamp[first])), position
+            self._first_time = self._largest_time = int(table.base_timestamp[first])
+            self._no_data = False
+        if len(data):
+            self._largest_time = max(self._largest_time, int(largest[data].max()))
+        self._step(table, largest, data, start=0 if begun else 1)
 
-    def finish(self, *, recovered: bool = False) -> bytes:
+    def _begin(self, table: BatchTable, *, is_data: bool) -> None:
+        """Take the first batch, which always has an entry."""
+        first, newest = int(table.base_timestamp[0]), int(table.max_timestamp[0])
+        self._first_time = self._largest_time = first
+        self._no_data = not is_data
+        time = (max(first, newest) if is_data else newest) - first
+        offset = int(table.base_offset[0]) - self._base
+        self._rows.append((offset, _relative(time), int(table.position[0])))
+
+    def _step(self, table: BatchTable, largest: Column, data: Column, start: int) -> None:
+        """Add an entry for each batch of data, from `start` on, that comes `STEP` bytes later."""
+        ends = self._since + np.cumsum(np.where(np.arange(len(table)) < start, 0, table.size))
+        behind = 0
+        while True:
+            far = max(int(np.searchsorted(ends, behind + STEP)), start)
+            at = int(np.searchsorted(data, far))
+            if at == len(data):
+                break
+            row = int(data[at])
+            offset = int(table.base_offset[row]) - self._base
+            time = _relative(int(largest[row]) - self._first_time)
+            self._rows.append((offset, time, int(table.position[row])))
+            behind = int(ends[row])
+        self._since = int(ends[-1]) - behind
+
+    def finish(self, *, recovered: bool = False, before: BaseIndex | None = None) -> bytes:
         """Return the index as a close writes it, or as a start does that has replayed the segment.
 
         That drops what begins at the last offset: of a last batch with one offset the entry goes.
+        What compaction noted in the index `before`, which the start has read, stays.
         """
         rows = np.array(self._rows, np.int64).reshape(-1, 3)
         if recovered:
@@ -90,13 +119,20 @@ class Builder:
         flags = Flags(
             batch_timestamps_are_monotonic=int(self._monotonic),
             with_offset=1,
-            non_data_timestamps=int(self._no_data),
+            non_data_timestamps=int(self._no_data and len(rows) > 0),
             has_broker_timestamp=0,
-            has_num_compactible_records_appended=int(self._compactible > 0),
-            num_compactible_records_appended=self._compactible or None,
+            has_num_compactible_records_appended=1,
+            num_compactible_records_appended=self._compactible,
             has_clean_compact_timestamp=0,
             may_have_tombstone_records=1,
         )
+        if before and before.flags.may_have_tombstone_records is not None:
+            flags = replace(
+                flags,
+                has_clean_compact_timestamp=before.flags.has_clean_compact_timestamp,
+                clean_compact_timestamp=before.flags.clean_compact_timestamp,
+                may_have_tombstone_records=before.flags.may_have_tombstone_records,
+            )
         index = base_index.build(
             entries,
             base_offset=self._base,
@@ -128,12 +164,31 @@ def header_of(fields: dict[str, int]) -> Header:
     return replace(header, header_crc=header_crc(header))
 
 
+def table_of(batches: Sequence[tuple[int, Header]]) -> BatchTable:
+    """Return the rows of batches whose positions and headers are known, for a `Builder`."""
+    columns = np.array(
+        [
+            (
+                position, header.size, header.base_offset, header.last_offset, -1, MAGIC,
+                header.crc, header.attributes, header.base_timestamp, header.max_timestamp,
+                header.producer_id, header.producer_epoch, header.base_sequence,
+                header.record_count, header.type, -1, -1,
+            )
+            for position, header in batches
+        ],
+        np.int64,
+    )  # fmt: skip
+    return BatchTable(*columns.reshape(len(batches), -1).T)
+
+
 def _relative(delta: int) -> int:
     """Return a relative time as stored: cut to 32 bits around no difference."""
     return min(max(delta, -TIME_OFFSET), TIME_OFFSET - 1) + TIME_OFFSET
 
 
-def _is_compactible(header: Header) -> bool:
-    if header.type in FILTERED or header.type == BatchType.COMPACTION_PLACEHOLDER:
-        return False
-    return not header.attributes & CONTROL or header.type in _COMPACTED_CONTROL
+def _is_compactible(table: BatchTable) -> NDArray[np.bool_]:
+    kept = np.isin(table.batch_type, [*FILTERED, BatchType.COMPACTION_PLACEHOLDER])
+    control = (table.attributes & CONTROL) != 0
+    looked_into = np.isin(table.batch_type, list(_COMPACTED_CONTROL))
+    found: NDArray[np.bool_] = ~kept & (~control | looked_into)
+    return found

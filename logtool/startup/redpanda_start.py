@@ -36,7 +36,7 @@ from logtool.formats.redpanda import base_index, names, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
-from logtool.segment.base_index_building import Builder, header_of
+from logtool.segment.base_index_building import Builder
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import scan
 
@@ -111,6 +111,8 @@ class Replayed:
     """Behind its last batch, or what its index names as that; None where it holds none."""
     stop: Damage | None = None
     """What ended the replay before the file; None where only zeros follow, or nothing."""
+    believed: BaseIndex | None = None
+    """Its base index, where the start can read it."""
     new_index: bytes = b""
     lost: Lost = field(default_factory=Lost)
     batches: int = 0
@@ -157,14 +159,14 @@ def _choose(found: Sequence[Replayed], start: RedpandaStart) -> None:
         index = None if one.index is None else base_index.parse(files.read_small(one.index.path))
         fault = None if index is None else fault_of(index)
         if isinstance(index, BaseIndex) and not fault:
-            one.next_offset = index.max_offset + 1
+            one.believed, one.next_offset = index, index.max_offset + 1
         else:
             says = f"it {fault}" if fault and fault.startswith(("is ", "has ")) else fault
             marked[number] = Why.NO_INDEX if index is None else f"{Why.BAD_INDEX}: {says}"
             clean = None if one.segment.log.path.name == clean else clean
         before = found[number - 1] if number else None
-        reach = before and (before.next_offset or before.segment.base_offset + 1)
-        if reach and reach > one.segment.base_offset:
+        reach = before.next_offset if before else None
+        if reach is not None and reach > one.segment.base_offset:
             marked.setdefault(number - 1, Why.OVERLAP)
     if start.everything:
         clean = None
@@ -196,16 +198,14 @@ def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> N
             elif one.stop:
                 one.lost.add(table)
             else:
-                for row in range(len(table)):
-                    fields = table.row(row)
-                    builder.add(fields["position"], header_of(fields))
+                builder.feed(table)
                 one.valid_size = at
                 one.next_offset = int(table.last_offset[-1]) + 1
                 one.batches += len(table)
                 one.records += table.records
         on_bytes(log.size - at)
     if one.batches:
-        one.new_index = builder.finish(recovered=True)
+        one.new_index = builder.finish(recovered=True, before=one.believed)
     else:
         one.fate = Fate.GIVEN_UP
 

@@ -4,6 +4,7 @@ The files come from a writer that shares nothing with the reader (`redpanda_file
 """
 
 import shutil
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -17,6 +18,7 @@ from verification import told, verify
 
 from logtool.checks import pieces
 from logtool.findings import catalogue
+from logtool.formats.redpanda._xxhash64 import xxhash64
 from logtool.running import schedule
 from logtool.verify import Budget, Level
 
@@ -38,6 +40,16 @@ def write(name: str, content: bytes) -> Callable[[Path], object]:
 
 def both(*steps: Callable[[Path], object]) -> Callable[[Path], object]:
     return lambda folder: [step(folder) for step in steps]
+
+
+def legacy_index(base: int, last: int, *entries: tuple[int, int]) -> bytes:
+    """Return a base index of version 3; its hash is held against its specification elsewhere."""
+    count = len(entries)
+    body = struct.pack("<IqqqqI", 0, base, last, rp.START, rp.START + 2, count)
+    body += struct.pack(f"<{count}I", *(offset for offset, _ in entries))
+    body += struct.pack(f"<{count}I", *([2] * count))
+    body += struct.pack(f"<{count}Q", *(position for _, position in entries))
+    return struct.pack("<BIQ", 3, 8 + len(body), xxhash64(body)) + body
 
 
 def gone(name: str) -> Callable[[Path], object]:
@@ -141,6 +153,18 @@ TABLE = [
     Row("an empty index", write(INDEX, b""), [("base-index/unreadable", INDEX, 0)]),
     Row("an index of version 2", write(INDEX, b"\2" + rp.index(0, 12, (0, 0))[1:]),
         [("base-index/unreadable", INDEX, 0)]),
+    Row("an index with bytes behind its end", write(INDEX, rp.index(0, 12, (0, 0)) + b"x"),
+        [("base-index/unreadable", INDEX, 0)], "1 byte behind its end"),
+    Row("an index of version 3 with bytes behind its end",
+        write(INDEX, legacy_index(0, 12, (0, 0)) + bytes(9)),
+        [("base-index/unreadable", INDEX, 0)], "9 bytes behind its end"),
+    Row("an index of another size", write(INDEX, flipped(rp.index(0, 12, (0, 0)), 2)),
+        [("base-index/unreadable", INDEX, 0)], "86, and 87 bytes follow"),
+    Row("an index for readers of a later version",
+        write(INDEX, b"\x0b\x0a" + rp.index(0, 12, (0, 0))[2:]),
+        [("base-index/unreadable", INDEX, 0)], "readers of version 10 and later"),
+    Row("an index of version 3", write(INDEX, legacy_index(0, 12, (0, 0), (4, AT[2]))), []),
+    Row("an index of version 4", write(INDEX, rp.index_4(0, 12, (0, 0), (4, AT[2]))), []),
     Row("an index that leads into a batch", write(INDEX, rp.index(0, 12, (0, 0), (4, AT[2] + 1))),
         [("base-index/not-a-batch", INDEX, 54)]),
     Row("an index with another offset", write(INDEX, rp.index(0, 12, (0, 0), (5, AT[2]))),

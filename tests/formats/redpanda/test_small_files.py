@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,9 +140,8 @@ def test_the_index_of_redpandas_own_tests_is_read() -> None:
     assert len(index) == 10
     assert index.entries.relative_offset[[0, -1]].tolist() == [10202204, 10205911]
     assert index.entries.position[[0, -1]].tolist() == [8178448512, 8182211059]
-    # Its version has no more than two flags, whatever stands behind them.
-    assert (index.flags.batch_timestamps_are_monotonic, index.flags.with_offset) == (1, 1)
-    assert (index.flags.non_data_timestamps, len(index.unread)) == (None, 29)
+    # Its version has no flags, whatever stands behind the entries.
+    assert (index.flags, len(index.unread)) == (base_index.Flags(), 31)
 
 
 def test_an_index_tells_all_that_its_version_has() -> None:
@@ -155,6 +155,41 @@ def test_an_index_tells_all_that_its_version_has() -> None:
     assert index.flags.may_have_tombstone_records == 1
 
 
+def enveloped(version: int, *flags: bytes) -> bytes:
+    """Write a version that has an envelope field by field, up to the flags given."""
+    blob = struct.pack("<Iqqqq", 0, 10, 100, 2000, 2101)
+    blob += struct.pack("<III", 2, 0, 5) + struct.pack("<III", 2, 0, 7)
+    blob += struct.pack("<IQQ", 2, 0, 40000) + b"".join(flags)
+    front = struct.pack("<BBII", version, 4, len(blob) + 8, len(blob))
+    return front + blob + struct.pack("<I", crc32c(blob))
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "added"),
+    [
+        # Releases before 23.1: version 4 was written without a flag.
+        (4, [], 0),
+        (5, [b"\1\1\0"], 2**31),
+        (6, [b"\1\1\0", b"\1" + bytes(8)], 2**31),
+        (7, [b"\1\1\0", b"\0", b"\1" + bytes(8)], 2**31),
+        (8, [b"\1\1\0", b"\0", b"\0", b"\1" + bytes(8)], 2**31),
+        (9, [b"\1\1\0", b"\0", b"\0", b"\0", b"\1"], 2**31),
+        (10, [b"\1\1\0", b"\0", b"\0", b"\0", b"\1", b"what version 10 adds"], 2**31),
+    ],
+)
+def test_an_index_of_every_version_with_an_envelope_is_read(
+    version: int, flags: list[bytes], added: int
+) -> None:
+    index = base_index.parse(enveloped(version, *flags))
+    assert isinstance(index, BaseIndex)
+
+    assert (index.checksum_holds, index.base_offset, index.max_offset) == (True, 10, 100)
+    assert base_index.offsets(index, segment_base=10) == [10, 15]
+    assert base_index.timestamps(index) == [2000 - added, 2007 - added]
+    assert len(index.unread) == (20 if version == 10 else 0)
+    assert base_index.size_of(index) == index.size
+
+
 def test_an_index_of_version_3_is_read() -> None:
     data = legacy_index()
     index = base_index.parse(data)
@@ -164,6 +199,7 @@ def test_an_index_of_version_3_is_read() -> None:
     assert (index.checksum_holds, index.base_offset, index.max_offset) == (True, 10, 100)
     assert base_index.offsets(index, segment_base=10) == [10, 15]
     assert base_index.timestamps(index) == [2000, 2007]
+    assert base_index.size_of(index) == index.size
     damaged = base_index.parse(data[:-1] + b"\1")
     assert not damaged.checksum_holds
 
