@@ -134,6 +134,8 @@ class PartitionDirectory:
     """What stands between the last dot and the suffix; None for a live directory."""
     exact: bool
     """Whether Kafka writes exactly this name."""
+    unlisted: bool = False
+    """Whether it is a folder of Redpanda above partitions, which could not be listed."""
 
     @property
     def topic_may_be_cut(self) -> bool:

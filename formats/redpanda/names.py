@@ -6,6 +6,7 @@ in the data directory
 ``pid.lock``                                             locked while a broker runs; holds its pid
 ``.redpanda_data_dir``                                   marks a data directory
 ``startup_log``, ``config_cache.yaml``                   the state of the broker
+``cloud_storage_cache``, ``syschecks``, ...              no namespaces
 ``<namespace>/<topic>/<partition>_<revision>``           a partition; ``_part`` behind it: a
                                                          download that was not ended
 ``redpanda/controller/0_<revision>``                     the log of the cluster
@@ -37,6 +38,16 @@ from enum import StrEnum
 
 DATA_DIR_MARKER = ".redpanda_data_dir"
 LOCK = "pid.lock"
+OTHER_FOLDERS = frozenset(
+    {
+        "cloud_storage_cache",
+        "cloud_storage_inventory",
+        "crash_reports",
+        "lost+found",
+        "syschecks",
+    }
+)
+"""Folders of a data directory that are no namespaces."""
 KAFKA_NAMESPACE = "kafka"
 """The namespace whose Raft offsets are not its Kafka offsets."""
 LARGEST = 2**63 - 1

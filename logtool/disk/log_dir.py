@@ -59,7 +59,13 @@ class Selection:
     """Exact (topic, partition)."""
 
     def takes(self, directory: PartitionDirectory) -> bool:
-        """Return whether the partition is among those meant."""
+        """Return whether the partition is among those meant.
+
+        What lies in a folder that could not be listed is not known, so that it always is: whoever
+        reads it says why not.
+        """
+        if directory.unlisted:
+            return True
         topic = directory.topic
         return (
             (not self.topics or any(fnmatchcase(topic, glob) for glob in self.topics))

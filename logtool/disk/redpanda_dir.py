@@ -111,6 +111,8 @@ def partitions(path: Path) -> list[tuple[Path, PartitionDirectory]]:
     """Return the partitions of a data directory, of a namespace or of a topic, in order.
 
     Of the folder of a partition it is that; there is none in a directory that is none of these.
+    A folder above partitions that cannot be listed stands for what lies in it (``unlisted``), so
+    that whoever reads it says why: it is not taken for empty.
     """
     alone = directory(path)
     if alone:
@@ -132,12 +134,13 @@ def newest(
         key = path.absolute().parent, listed.partition
         if named and (key not in last or named.revision > last[key][0]):
             last[key] = named.revision, path, listed
-    return [(path, listed) for _, path, listed in last.values()]
+    unlisted = [one for one in partitions if one[1].unlisted]
+    return [(path, listed) for _, path, listed in last.values()] + unlisted
 
 
 def holds_partitions(path: Path) -> bool:
     """Return whether there is a partition below a directory, by its first folders."""
-    return any(True for _ in _partitions(path, LEVELS, most=_FIRST))
+    return any(not one.unlisted for _, one in _partitions(path, LEVELS, most=_FIRST))
 
 
 def data_dir_of(path: Path) -> tuple[Path, Path]:
@@ -161,15 +164,35 @@ def _partitions(
     path: Path, levels: int, most: int | None = None
 ) -> Iterator[tuple[Path, PartitionDirectory]]:
     try:
-        folders = [path / entry.name for entry in files.list_dir(path) if files.is_dir(entry)]
-    except UnreadableError:
-        return  # Whoever looks at it says why.
+        folders = _folders(path, files.list_dir(path))
+    except UnreadableError as error:
+        if not files.has_vanished(error):
+            yield path, _unlisted(path)
+        return
     for folder in folders[:most]:
         named = directory(folder)
         if named:
             yield folder, named
         elif levels > 1:
             yield from _partitions(folder, levels - 1, most)
+
+
+def _folders(path: Path, entries: Sequence[files.Entry]) -> list[Path]:
+    """Return the folders in which partitions may lie."""
+    others = names.OTHER_FOLDERS if is_data_dir([entry.name for entry in entries]) else ()
+    return [path / one.name for one in entries if files.is_dir(one) and one.name not in others]
+
+
+def _unlisted(path: Path) -> PartitionDirectory:
+    return PartitionDirectory(
+        name=path.name,
+        kind=DirectoryKind.LIVE,
+        topic=path.name,
+        partition=0,
+        unique_id=None,
+        exact=False,
+        unlisted=True,
+    )
 
 
 def places(path: Path, unread: list[UnreadableError]) -> list[Place]:
@@ -192,15 +215,15 @@ def _places(path: Path, levels: int, unread: list[UnreadableError]) -> Iterator[
     try:
         entries = files.list_dir(path)
     except UnreadableError as error:
-        unread.append(error)
+        if not files.has_vanished(error):
+            unread.append(error)
         return
     inside = (place(path / e.name) for e in entries if e.is_file(follow_symlinks=False))
     yield from sorted((one for one in inside if one), key=_order)
     if levels == 0:
         return
-    for entry in entries:
-        if files.is_dir(entry):
-            yield from _places(path / entry.name, levels - 1, unread)
+    for folder in _folders(path, entries):
+        yield from _places(folder, levels - 1, unread)
 
 
 def _order(one: Place) -> tuple[int, int, int, str]:

@@ -221,7 +221,7 @@ def _offsets_in(home: DataDir, path: Path) -> Iterator[Path]:
     for folder, directory in partitions:
         is_meant = not home.is_redpanda or path.absolute() in folder.absolute().parents
         if (
-            directory.topic == CONSUMER_OFFSETS
+            (directory.topic == CONSUMER_OFFSETS or directory.unlisted)
             and directory.kind is DirectoryKind.LIVE
             and is_meant
         ):

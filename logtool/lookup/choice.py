@@ -24,11 +24,14 @@ def partition_of(path: Path, topic: str | None, number: int | None) -> Path:
         topics=() if topic is None else (topic,), partitions=() if number is None else (number,)
     )
     listed = log_dir.read(path)
-    found = [
-        folder
+    chosen = [
+        (folder, directory.unlisted)
         for folder, directory in listed.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]
+    # A folder that could not be listed may hold the one that is meant, if none is there that is.
+    least = min((unlisted for _, unlisted in chosen), default=False)
+    found = [folder for folder, unlisted in chosen if unlisted == least]
     if len(found) == 1:
         return found[0]
     if not found:

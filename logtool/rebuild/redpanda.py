@@ -14,7 +14,7 @@ from pathlib import Path
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
 from logtool.checks.segment import check_segment
-from logtool.disk import log_dir, partition, redpanda_dir
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
@@ -44,16 +44,23 @@ def data_dir_of(path: Path) -> Path:
     return redpanda_dir.data_dir_of(path.absolute().parent if redpanda_dir.place(path) else path)[0]
 
 
-def partitions(path: Path, selection: Selection) -> Iterator[tuple[Partition, Path | None]]:
-    """Yield the partitions that a path stands for, and the one file of it that is meant, if any."""
+def partitions(
+    path: Path, selection: Selection
+) -> Iterator[tuple[Partition | UnreadableError, Path | None]]:
+    """Yield the partitions that a path stands for, and the one file of it that is meant, if any.
+
+    One that cannot be listed comes as the error that says why; UnreadableError for `path` itself.
+    """
     if redpanda_dir.place(path):
-        yield partition.read(path.parent), path
+        yield partition.read_or_error(path.parent), path
     elif log_dir.classify(path, redpanda=True) is PathKind.PARTITION_DIR:
-        yield partition.read(path), None
+        yield partition.read_or_error(path), None
     else:
         for folder, directory in log_dir.read(path).partitions:
             if selection.takes(directory):
-                yield partition.read(folder), None
+                found = partition.read_or_error(folder)
+                if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
+                    yield found, None
 
 
 def actions(

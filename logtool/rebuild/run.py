@@ -89,6 +89,9 @@ class Rebuild:
         """Yield what is to be done with base indexes, some segments at a time."""
         for path in dict.fromkeys(paths):
             for listed, only in redpanda.partitions(path, self.selection):
+                if isinstance(listed, UnreadableError):
+                    yield [listed]
+                    continue
                 self.summary.partitions += 1
                 self.summary.segments += len(listed.segments)
                 made = redpanda.actions(

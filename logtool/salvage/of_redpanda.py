@@ -18,7 +18,7 @@ from typing import Any
 
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
-from logtool.disk import log_dir, partition, redpanda_dir
+from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import File, Partition
@@ -55,7 +55,10 @@ def partitions(path: Path, selection: Selection) -> Iterator[Partition | Unreada
         yield error
         return
     for folder in folders:
-        yield partition.read_or_error(folder)
+        found = partition.read_or_error(folder)
+        gone = isinstance(found, UnreadableError) and files.has_vanished(found)
+        if folder == path or not gone:
+            yield found
 
 
 def pieces(listed: Partition) -> list[Piece]:

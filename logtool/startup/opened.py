@@ -41,7 +41,9 @@ class Opened:
 
     def _means(self, folder: Path) -> bool:
         if self.within is not None:
-            return folder == self.within or self.within in folder.parents
+            # What is above it could not be listed, and stands for what lies in it.
+            above = folder in self.within.parents
+            return folder == self.within or self.within in folder.parents or above
         return self.name in (None, folder.name)
 
     def again(self) -> "Opened":
