@@ -163,9 +163,12 @@ class BatchRules:
             yield _at(table, "batch/offset-order", text, first, last)
         for first, last in runs(outside):
             limit = self._base_offset + MAX_RELATIVE_OFFSET
+            held = wording.through(self._base_offset, limit)
+            if table.batch_type[first] >= 0:  # Redpanda's
+                held = f"offsets from {self._base_offset} on"
             text = (
                 f"holds {wording.offsets(base_offset[first], last_offset[first])}, the segment "
-                f"can only hold {wording.through(self._base_offset, limit)}"
+                f"can only hold {held}"
             )
             yield _at(table, "batch/offset-range", text, first, last)
         good = np.flatnonzero(~misplaced)

@@ -38,7 +38,8 @@ def outcome_of(
     request: LoadRequest, start: RedpandaStart, listed: Partition, found: Sequence[Replayed]
 ) -> PartitionForecast:
     """Return the same of segments that were looked at; UnreadableError."""
-    done = list(_actions(listed, found))
+    refusing = next((one for one in found if one.refusal), None)
+    done = [_refused(refusing)] if refusing else list(_actions(listed, found))
     replayed = [one for one in found if one.fate in (Fate.REPLAYED, Fate.GIVEN_UP)]
     unread = [one for one in found if one.fate is Fate.STAYS]
     ends = [one.next_offset for one in found if one.next_offset is not None]
@@ -47,7 +48,8 @@ def outcome_of(
     log_end = max(ends[-1] if ends else log_start, log_start)
     return PartitionForecast(
         request=request,
-        outcome=Outcome.LOADS,
+        outcome=Outcome.REFUSES if refusing else Outcome.LOADS,
+        reason=refusing.refusal if refusing else "",
         log_start=log_start,
         log_end=log_end,
         segments=len(found),
@@ -98,6 +100,10 @@ def _actions(listed: Partition, found: Sequence[Replayed]) -> Iterator[Action]:
             yield _given_up(one, name, hole)
         else:
             yield from _replayed(one, compaction, hole)
+
+
+def _refused(one: Replayed) -> Action:
+    return _of(one, "refuse", one.segment.log, one.refusal, length=0)
 
 
 def _removed(one: Replayed) -> Iterator[Action]:

@@ -13,6 +13,7 @@ else                                  the file is cut behind the last batch, its
                                       anew, its compaction index is removed
 ====================================  ============================================================
 
+A sound batch whose offset is below that of its segment's name ends the process when it is replayed.
 No other segment is looked into. What follows a segment that is cut stays, so that offsets are
 missing in the middle of the log, and nothing says so. Releases since August 2026 put into the name
 of a segment they give up why the replay stopped, and whether it was the last one: that form is
@@ -25,6 +26,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+import numpy as np
 
 from logtool.checks.base_index import fault_of
 from logtool.disk import files
@@ -114,6 +117,8 @@ class Replayed:
     believed: BaseIndex | None = None
     """Its base index, where the start can read it."""
     new_index: bytes = b""
+    refusal: str = ""
+    """Why the process ends while it replays the segment."""
     lost: Lost = field(default_factory=Lost)
     batches: int = 0
     records: int = 0
@@ -198,6 +203,7 @@ def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> N
             elif one.stop:
                 one.lost.add(table)
             else:
+                one.refusal = one.refusal or _refusal(one, table)
                 builder.feed(table)
                 one.valid_size = at
                 one.next_offset = int(table.last_offset[-1]) + 1
@@ -208,6 +214,16 @@ def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> N
         one.new_index = builder.finish(recovered=True, before=one.believed)
     else:
         one.fate = Fate.GIVEN_UP
+
+
+def _refusal(one: Replayed, table: BatchTable) -> str:
+    """Return why a replay ends the process: an index takes no offset below its own base offset."""
+    least = one.believed.base_offset if one.believed else one.segment.base_offset
+    for row in np.flatnonzero(table.base_offset < least)[:1].tolist():
+        text = f"the batch at byte {table.position[row]} has offset {table.base_offset[row]}, below "
+        text += f"the {least} with which its segment, which is to be replayed, begins: "
+        return f"{text}an assertion in index_state.cc fails, and the process ends"
+    return ""
 
 
 def _count_bad(damage: Damage, log: LogFile, lost: Lost) -> None:

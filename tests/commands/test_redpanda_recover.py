@@ -152,6 +152,26 @@ def test_a_loss_wants_consent(run, tmp_path):
     assert contents(folder) == before
 
 
+def test_a_start_ends_at_a_batch_below_its_segment_that_it_replays(run, tmp_path):
+    """An index takes no such offset (``index_state.cc``): a segment under a wrong name."""
+    folder = partition_of(tmp_path, {"20-1-v1.log": B, LOG_B: ABSENT, INDEX_B: ABSENT})
+    before = contents(folder)
+    for words in (["plan"], ["recover"], ["recover", "--apply"]):
+        result = run(*words, "-f", "ndjson", folder)
+        assert told(result) == [("refuse", "20-1-v1.log", None)]
+        (about,) = result.of_type("partition")
+        assert about["outcome"] == "refuses"
+        assert "the batch at byte 0 has offset 13, below the 20" in about["reason"]
+        assert result.status == 1
+    assert contents(folder) == before
+    finding = run("verify", "-f", "ndjson", folder).of_type("finding")[0]
+    assert (finding["code"], finding["broker"]) == ("batch/offset-range", "if-unclean")
+    assert "the segment can only hold offsets from 20 on" in finding["message"]
+    # With an index that can be read no start replays the segment.
+    (folder / "20-1-v1.base_index").write_bytes(rp.index(20, 25, (0, 0)))
+    assert told(run("plan", "-f", "ndjson", folder)) == []
+
+
 def test_full_replays_every_segment(run, tmp_path):
     data = partition_of(tmp_path, {LOG_A: BAD}).parents[2]
     assert told(run("recover", "--full", "-f", "ndjson", data)) == [("truncate", LOG_A, AT[2])]
