@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from logtool.findings import Broker, Finding
 
-_WORD = np.dtype(">u4")
+_WORD = np.dtype(np.uint32)
+_ZEROS = bytes(64 * 1024)
 
 
 def count_used(data: bytes, entry_size: int) -> int:
@@ -15,10 +16,16 @@ def count_used(data: bytes, entry_size: int) -> int:
 
     `entry_size` is in bytes and a multiple of 4.
     """
-    words_per_entry = entry_size // _WORD.itemsize
-    count = len(data) // entry_size * words_per_entry
-    nonzero = np.flatnonzero(np.frombuffer(data, _WORD, count))
-    return int(nonzero[-1]) // words_per_entry + 1 if len(nonzero) else 0
+    end = len(data) // entry_size * entry_size
+    # A preallocated index of 10 MiB is mostly padding.
+    while data.endswith(_ZEROS, 0, end):
+        end -= len(_ZEROS)
+    start = max(0, end - len(_ZEROS))
+    start -= start % _WORD.itemsize
+    nonzero = np.flatnonzero(np.frombuffer(data, _WORD, (end - start) // _WORD.itemsize, start))
+    if not len(nonzero):
+        return 0
+    return (start + int(nonzero[-1]) * _WORD.itemsize) // entry_size + 1
 
 
 def column(rows: npt.NDArray[np.void], name: str) -> npt.NDArray[np.signedinteger]:

@@ -294,6 +294,16 @@ class LogFile:
         data = bytearray(max(0, min(size, self.size_now() - position)))
         return bytes(data[: self.read_into(memoryview(data), position)])
 
+    def data_end(self) -> int:
+        """Return a byte from which on the file is one hole, which reads as zeros; or its size."""
+        end = 0
+        try:
+            while end < self.size:
+                end = os.lseek(self._fd, os.lseek(self._fd, end, os.SEEK_DATA), os.SEEK_HOLE)
+        except OSError as error:  # no data is left, or the file system does not tell
+            return end if error.errno == errno.ENXIO else self.size
+        return self.size
+
     def forget(self, position: int, size: int) -> None:
         """Tell the system that these bytes will not be read again and need no page cache."""
         # What is mapped stays in it; so what was mapped at the time of the last call is told again.
@@ -335,6 +345,9 @@ class _RemoteFile(LogFile):
     def read(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._window.size - position)))
         return bytes(data[: self._window.read_into(memoryview(data), position)])
+
+    def data_end(self) -> int:
+        return self.size
 
     def forget(self, position: int, size: int) -> None:
         pass

@@ -2,7 +2,9 @@
 
 An index is only ever appended to, so what a crash spoils is its end: the entries before the first
 one that is out of order, or that the log contradicts, stay. Behind them go the entries that a
-rebuilt index has there, for the rebuilt one is at hand when the log has been read.
+rebuilt index has there, for the rebuilt one is at hand when the log has been read. Where an index
+is how the rebuilt one begins, as the log's own leader leaves it, the rebuilt one is what comes of
+that, and no entry has to be held against the log.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +25,7 @@ from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.segment.producer_state import AbortedTransaction, Producer
 from logtool.segment.walk import Chunk, Plain
 
+_NO_OFFSETS, _NO_TIMES = offset_index.parse(b""), time_index.parse(b"")
 _CHUNKS_OF_ROWS = 64
 """Chunks whose rows are kept apart before they are reduced to one."""
 
@@ -80,13 +83,16 @@ class Reading:
         }
         # Those that were preallocated are mostly padding.
         self._files = {kind: data[: entries.get(kind)] for kind, data in indexes.items()}
-        self._offset_join = OffsetIndexJoin(self._offsets, base_offset)
-        self._time_join = TimeIndexJoin(self._times, base_offset)
+        self._first: Chunk | None = None
+        """What came first, until it is known whether entries have to be held against the log."""
+        self._joins: tuple[OffsetIndexJoin, TimeIndexJoin] | None = None
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""
         self._cuts = np.array(cuts, np.int64)
         self._before = np.zeros((len(cuts), 2), np.int64)
         """Bytes and records in front of each cut."""
+        self._aborted: Column = np.empty(0, np.int64)
+        """The offsets of the ABORT markers, once the log was read."""
         self.kept_aborts = b""
         """The transaction index as far as it is believed."""
         self.covered = base_offset - 1
@@ -102,9 +108,24 @@ class Reading:
             control_errors=[],
             plain=plain,
         )
-        self._offset_join.feed(chunk)
-        self._time_join.feed(chunk)
+        if self._joins is None and self._first is None:
+            self._first = chunk
+        else:
+            self._join(chunk)
         self._count(table)
+
+    def _join(self, *chunks: Chunk) -> tuple[OffsetIndexJoin, TimeIndexJoin]:
+        """Hold the entries against what came first, if that still waits, and then `chunks`."""
+        if self._joins is None:
+            base = self._base
+            self._joins = OffsetIndexJoin(self._offsets, base), TimeIndexJoin(self._times, base)
+        if self._first:
+            chunks = (self._first, *chunks)
+            self._first = None
+        for chunk in chunks:
+            for join in self._joins:
+                join.feed(chunk)
+        return self._joins
 
     def _count(self, table: BatchTable) -> None:
         """Add a chunk to what stands in front of each cut; most cuts lie behind all of it."""
@@ -133,16 +154,20 @@ class Reading:
 
     def offset_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones from an interval behind them on."""
-        rebuilt = np.frombuffer(self.recovery.result.offset_index, offset_index.ENTRY)
+        whole = self.recovery.result.offset_index
+        there = self._files.get(FileKind.OFFSET_INDEX, b"")
+        if whole.startswith(there):
+            return whole
+        rebuilt = np.frombuffer(whole, offset_index.ENTRY)
         findings = offset_index.check(self._offsets)
-        count = _prefix(findings, self._offset_join.verdicts() != 0, offset_index.ENTRY_SIZE)
+        count = _prefix(findings, self._join()[0].verdicts() != 0, offset_index.ENTRY_SIZE)
         if not count:
-            return self.recovery.result.offset_index
-        kept = self._files[FileKind.OFFSET_INDEX][: count * offset_index.ENTRY_SIZE]
+            return whole
+        kept = there[: count * offset_index.ENTRY_SIZE]
         behind = (rebuilt["relative_offset"] > self._offsets.relative_offsets[count - 1]) & (
             rebuilt["position"] > int(self._offsets.positions[count - 1]) + self._interval
         )
-        return self._fitting(kept + rebuilt[behind].tobytes(), self.recovery.result.offset_index)
+        return self._fitting(kept + rebuilt[behind].tobytes(), whole)
 
     def time_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones behind them.
@@ -150,29 +175,36 @@ class Reading:
         The last one is the closing entry: the largest timestamp of the segment, and the first
         batch that has it.
         """
-        rebuilt = np.frombuffer(self.recovery.result.time_index, time_index.ENTRY)
+        whole = self.recovery.result.time_index
+        there = self._files.get(FileKind.TIME_INDEX, b"")
+        if whole.startswith(there):
+            return whole
+        rebuilt = np.frombuffer(whole, time_index.ENTRY)
         findings = time_index.check(self._times)
-        count = _prefix(findings, self._time_join.verdicts() != 0, time_index.ENTRY_SIZE)
+        count = _prefix(findings, self._join()[1].verdicts() != 0, time_index.ENTRY_SIZE)
         if not count:
-            return self.recovery.result.time_index
+            return whole
         last = int(self._times.timestamps[count - 1])
         behind = rebuilt[rebuilt["timestamp"] > last]
         if not len(behind):
             # Older brokers named the record, not the last offset of its batch.
             count, behind = count - 1, rebuilt[-1:]
-        kept = self._files[FileKind.TIME_INDEX][: count * time_index.ENTRY_SIZE]
-        return self._fitting(kept + behind.tobytes(), self.recovery.result.time_index)
+        kept = there[: count * time_index.ENTRY_SIZE]
+        return self._fitting(kept + behind.tobytes(), whole)
 
     def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
         """Return the index, or the rebuilt one where a broker would have no room for it."""
         return index if len(index) <= self._most else rebuilt
 
+    def is_there(self, kind: FileKind, content: bytes) -> bool:
+        """Return whether an index was found with this content, padding left out."""
+        return self._files.get(kind) == content
+
     def let_go(self) -> None:
         """Forget the indexes, once they were taken: many segments wait for the producers."""
         self._files = {}
-        self._offsets, self._times = offset_index.parse(b""), time_index.parse(b"")
-        self._offset_join = OffsetIndexJoin(self._offsets, self._base)
-        self._time_join = TimeIndexJoin(self._times, self._base)
+        self._offsets, self._times = _NO_OFFSETS, _NO_TIMES
+        self._first = self._joins = None
         self.recovery.forget_indexes()
 
     def believe_aborts(self, recovery_point: int, *, none: bool = False) -> None:
@@ -182,32 +214,28 @@ class Reading:
         point, unless the file was cut, is empty or is not there: that nothing was aborted, and that
         the file was lost, look the same.
         """
-        if none:
-            return
+        rows = self.rows
+        markers = rows[
+            rows.is_control & (rows.producer_id >= 0) & (rows.control_type == control_record.ABORT)
+        ]
+        self._aborted = markers.base_offset
         data = self._files.get(FileKind.TRANSACTION_INDEX)
-        index = txn_index.parse(data or b"")
-        markers = self._aborts()
+        if none or not data:
+            return
+        index = txn_index.parse(data)
         there = set(zip(markers.producer_id.tolist(), markers.base_offset.tolist(), strict=True))
         entries = zip(index.producer_ids.tolist(), index.last_offsets.tolist(), strict=True)
         wrong = np.array([entry not in there for entry in entries], np.bool_)
         count = _prefix(txn_index.check(index, base_offset=self._base), wrong, txn_index.ENTRY_SIZE)
-        self.kept_aborts = (data or b"")[: count * txn_index.ENTRY_SIZE]
+        self.kept_aborts = data[: count * txn_index.ENTRY_SIZE]
         if count:
             self.covered = int(index.last_offsets[count - 1])
-        if data and self.kept_aborts == data:
+        if self.kept_aborts == data:
             self.covered = max(self.covered, recovery_point - 1)
 
     def first_missing(self) -> int:
         """Return the offset of the first ABORT marker that may lack its entry."""
-        offsets = self._aborts().base_offset
-        return int(min(offsets[offsets > self.covered], default=2**63))
-
-    def _aborts(self) -> BatchTable:
-        """Return the ABORT markers."""
-        rows = self.rows
-        return rows[
-            rows.is_control & (rows.producer_id >= 0) & (rows.control_type == control_record.ABORT)
-        ]
+        return int(min(self._aborted[self._aborted > self.covered], default=2**63))
 
 
 def _prefix(findings: Iterable[Finding], wrong: Column, entry_size: int) -> int:

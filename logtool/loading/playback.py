@@ -119,7 +119,8 @@ def _last_time(shadow: Shadow, segments: Sequence[LoadedSegment], none: int) -> 
     """Return the offset in the last entry of the newest time index that has one."""
     for segment in reversed(segments):
         name = segment.name(FileKind.TIME_INDEX)
-        index = time_index.parse(shadow.files[name].read() if name in shadow else b"")
+        data = shadow.files[name].read_entries() if name in shadow else b""
+        index = time_index.parse(data)
         findings = time_index.check(index)
         broken = [(finding.position or 0) // time_index.ENTRY_SIZE for finding in findings]
         count = min([len(index), *broken])

@@ -33,7 +33,7 @@ class Played:
         self.indexes = Indexes(segment.base_offset, start.index_interval, start.max_index_size)
         files = loader.shadow.files
         there = [
-            files[name].read() if (name := segment.name(kind)) in files else b""
+            files[name].read_entries() if (name := segment.name(kind)) in files else b""
             for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
         ]
         self._offsets = offset_index.parse(there[0])

@@ -18,6 +18,8 @@ from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
 
 _SNAPSHOT = ".snapshot"
+_MARGIN = 64
+"""Bytes of a hole that are read: an entry may go on in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,17 @@ class ShadowFile:
         with self.open() as file:
             data = memoryview(bytearray(max(end - start, 0)))
             return bytes(data[: file.read_into(data, start)])
+
+    def read_entries(self) -> bytes:
+        """Return what an index holds without the padding at its end, as far as that is a hole.
+
+        A broker preallocates the indexes of the last segment, with 10 MiB each.
+        """
+        if self.origin is None or (self.origin.allocated or 0) >= self.size:
+            return self.read()
+        with self.origin.open() as file:
+            end = min(file.data_end() + _MARGIN, self.size)
+        return self.read(0, end) if end < self.size else self.read()
 
     def open(self) -> "LogFile | Joined | _Memory":
         """Open a log, as long as it would be, to be scanned."""

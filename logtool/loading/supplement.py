@@ -130,7 +130,7 @@ class _Supplement:
         offsets = self._loader.shadow.snapshots().offsets
         cuts = offsets[bisect_right(offsets, segment.base_offset) :]
         indexes = {
-            kind: self._loader.shadow.files[segment.name(kind)].read()
+            kind: self._loader.shadow.files[segment.name(kind)].read_entries()
             for kind in names.INDEX_KINDS
             if segment.name(kind) in self._loader.shadow
         }
@@ -152,10 +152,16 @@ class _Supplement:
         if recovered.valid_size < recovered.size:
             shadow.truncate(segment.name(FileKind.LOG), recovered.valid_size)
             self._sound_end = min(self._sound_end, recovered.next_offset)
-        shadow.write(segment.name(FileKind.OFFSET_INDEX), reading.offset_index())
-        shadow.write(segment.name(FileKind.TIME_INDEX), reading.time_index())
-        name = segment.name(FileKind.TRANSACTION_INDEX)
-        if name in shadow:
-            shadow.write(name, reading.kept_aborts)
+        indexes = {
+            FileKind.OFFSET_INDEX: reading.offset_index(),
+            FileKind.TIME_INDEX: reading.time_index(),
+        }
+        if segment.name(FileKind.TRANSACTION_INDEX) in shadow:
+            indexes[FileKind.TRANSACTION_INDEX] = reading.kept_aborts
+        for kind, content in indexes.items():
+            name = segment.name(kind)
+            size = shadow.files[name].size if name in shadow else None
+            if size != len(content) or not reading.is_there(kind, content):
+                shadow.write(name, content)
         reading.let_go()
         self._readings[base] = reading
