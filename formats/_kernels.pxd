@@ -140,6 +140,11 @@ cpdef (Py_ssize_t, Py_ssize_t) due_entries(
     int64_t[:, ::1] offsets, int64_t[:, ::1] times
 ) noexcept
 
+@cython.locals(count=Py_ssize_t, row=Py_ssize_t)
+cpdef Py_ssize_t due_rows(
+    const int64_t[::1] positions, int64_t indexed, int64_t interval, int64_t[::1] rows
+) noexcept
+
 @cython.locals(row=Py_ssize_t)
 cpdef void turn_headers(
     unsigned char[::1] data, int64_t base, int64_t epoch, const int64_t[:, ::1] rows,

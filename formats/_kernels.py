@@ -415,6 +415,22 @@ def due_entries(
     return offset_count, time_count
 
 
+def due_rows(positions: Any, indexed: int, interval: int, rows: Any) -> int:
+    """Find the batches for which an entry of the offset index is due.
+
+    `positions` are those of the batches in the file, in ascending order, `indexed` is that of the
+    last one with an entry before them, and `interval` is ``index.interval.bytes``. Writes their
+    numbers to `rows`, int64 and as long as `positions`; returns how many there are.
+    """
+    count = 0
+    for row in range(positions.shape[0]):
+        if positions[row] - indexed > interval:
+            rows[count] = row
+            count += 1
+            indexed = positions[row]
+    return count
+
+
 def _write_redpanda_header(
     data: memoryview, position: int, epoch: int, rows: Any, row: int
 ) -> None:

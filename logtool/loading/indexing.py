@@ -4,13 +4,12 @@ One offset entry for each stretch of more than ``index.interval.bytes``, with th
 the time stamps beside it (``LogSegment.recover``, Kafka 3.9 and 4.3).
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from logtool.formats import offset_index, time_index
+from logtool.formats import kernels, offset_index, time_index
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.loading.reading import StartFailsError
 
@@ -96,20 +95,12 @@ class Indexes:
 
     def _due(self, table: BatchTable) -> Column:
         """Return the rows that get an entry."""
-        if int(table.size.min()) > self._interval:
-            # Each batch is far enough behind the one before it.
-            first = np.searchsorted(table.position, self._last_indexed + self._interval, "right")
-            rest = np.arange(int(first), len(table))
-            self._last_indexed = int(table.position[-1]) if len(rest) else self._last_indexed
-            return rest
-        positions = table.position.tolist()
-        rows = []
-        row = bisect_right(positions, self._last_indexed + self._interval)
-        while row < len(positions):
-            rows.append(row)
-            self._last_indexed = positions[row]
-            row = bisect_right(positions, self._last_indexed + self._interval, row + 1)
-        return np.array(rows, np.int64)
+        rows = np.empty(len(table), np.int64)
+        positions = np.ascontiguousarray(table.position)
+        rows = rows[: kernels.due_rows(positions, self._last_indexed, self._interval, rows)]
+        if len(rows):
+            self._last_indexed = int(positions[rows[-1]])
+        return rows
 
     def _offset_faults(self, offsets: Column, positions: Column) -> Iterator[Fault]:
         """Yield what a broker does not survive in the offset entries, by entry."""

@@ -165,6 +165,29 @@ def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(size
         assert (b"".join(offsets), b"".join(times)) == expected
 
 
+@given(
+    st.lists(st.integers(14, 300), max_size=12), st.integers(0, 12), st.integers(0, 400)
+)
+def test_an_entry_is_due_where_a_batch_is_far_enough_behind_the_last_one_with_an_entry(
+    sizes, cut, interval
+):
+    positions = np.cumsum([0, *sizes])
+    expected, last = [], 0
+    for row, position in enumerate(positions.tolist()):
+        if position - last > interval:
+            expected.append(row)
+            last = position
+    cut = min(cut, len(positions))
+    for kernels in (compiled, plain):
+        found: list[int] = []
+        for first, part in ((0, positions[:cut]), (cut, positions[cut:])):
+            rows = np.zeros(len(part), np.int64)
+            indexed = int(positions[found[-1]]) if found else 0
+            count = kernels.due_rows(part, indexed, interval, rows)
+            found += (rows[:count] + first).tolist()
+        assert found == expected
+
+
 @given(st.binary(max_size=200), st.lists(st.integers(0, 30), min_size=1, max_size=4))
 def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)
