@@ -24,6 +24,7 @@ _ROWS = columns(
     "topic_is", "member", "commit_ms", "committed", "expires_ms", "expired", "pending",
     "producer_id", "metadata", "leader_epoch", "topic_id", "record_offset", "event", "time",
     "records", "bytes", "superseded_records", "superseded_bytes", "command",
+    "deleted",
 )  # fmt: skip
 _OFFSET = keep((
     *columns("topic", "partition", "offset", "log_end_offset", "lag"),
@@ -33,9 +34,10 @@ _OFFSET = keep((
     *columns("member", "metadata"),
 ), "topic", "partition", "offset", "lag", where_said="note")  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
-_EVENT = keep(columns(
-    "record_offset", "time", "event", "topic", "partition", "offset", "member", "producer_id",
-    "state", "members", "epoch",
+_EVENT = keep((
+    *columns("record_offset", "time"),
+    Column("event", lambda obj: _what(obj)),
+    *columns("topic", "partition", "offset", "member", "producer_id", "state", "members", "epoch"),
 ), "record_offset", "event", "topic", "partition", "offset")  # fmt: skip
 _SIZE = keep((
     *columns("group", "group_type", "state", "records", "bytes", "superseded_records"),
@@ -390,6 +392,12 @@ def _pending_line(obj: Object) -> str:
 def _note(obj: Object) -> str | None:
     notes = [_NOTES[key] for key in (obj["topic_is"], obj["place"]) if key in _NOTES]
     return ", ".join(notes) or None
+
+
+def _what(obj: Object) -> str:
+    event = str(obj["event"])
+    is_said = event == "delete-offset" or not obj["deleted"]
+    return event if is_said else f"{event} removed"
 
 
 def _expiry(obj: Object) -> str | None:

@@ -64,6 +64,17 @@ def missing_records(reason: str, position: int | None, length: int | None) -> Fi
     )
 
 
+def lost_end(lost: range) -> Finding:
+    """Return that the log ends below its high watermark: what was committed behind it is gone."""
+    return Finding(
+        "group/missing-records",
+        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: what was "
+        f"committed in {wording.offsets(lost.start, lost.stop - 1)} is missing here",
+        first_offset=lost.start,
+        last_offset=lost.stop - 1,
+    )
+
+
 def refused_record(reason: str, offset: int | None) -> Finding:
     """Return the finding for the first record that a coordinator reads and does not apply."""
     return Finding(

@@ -6,13 +6,15 @@ checkpoint that was written after the log was copied, and a checkpoint may speak
 of that name: a broker writes it some seconds after the topic was made anew.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 
+from logtool.checks import small_files
 from logtool.checks.partition import PartitionFacts
 from logtool.disk import files, in_use
 from logtool.disk.log_dir import DataDir
-from logtool.disk.partition import File
-from logtool.formats.names import FileKind
+from logtool.disk.partition import File, Partition
+from logtool.formats.names import FileKind, TopicPartition
 
 _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
@@ -36,6 +38,29 @@ def has_lost_end(root: DataDir, checkpoint: File, facts: PartitionFacts) -> bool
     # The log alone does not tell: what is copied while it grows is as young as its copy.
     is_copy = any(_is_copy(file) for file in (log, checkpoint, meta) if file)
     return has_times and not is_older_topic and not is_copy
+
+
+def watermarks(root: DataDir) -> dict[TopicPartition, int]:
+    """Return the high watermarks that a log dir has checkpointed; UnreadableError."""
+    file = root.files.get(FileKind.REPLICATION_CHECKPOINT)
+    return dict(small_files.check_file(file)[0].offsets) if file else {}
+
+
+def lost(
+    root: DataDir, known: Mapping[TopicPartition, int], listed: Partition, end: int
+) -> range | None:
+    """Return the offsets that a log has lost at its end, by the `watermarks` of its log dir.
+
+    None where it goes as far, or where something else than a loss may explain it.
+    """
+    watermark = known.get((listed.topic or "", listed.number or 0))
+    checkpoint = root.files.get(FileKind.REPLICATION_CHECKPOINT)
+    if watermark is None or checkpoint is None or watermark <= end:
+        return None
+    newest = max((one.log for one in listed.segments), key=lambda log: log.mtime_ns, default=None)
+    made = listed.fixed.get(FileKind.PARTITION_METADATA)
+    facts = PartitionFacts(newest_log=newest, made_ns=made.mtime_ns if made else 0)
+    return range(end, watermark) if has_lost_end(root, checkpoint, facts) else None
 
 
 def _is_copy(file: File) -> bool:

@@ -35,6 +35,8 @@ class GroupRecord:
 
     row: int
     type: int
+    name: str
+    """Of its type, such as ``GroupMetadata``."""
     key: Value
     value: Value | None
 
@@ -127,7 +129,7 @@ def _take_others(
     texts: list[bytes] = []
     for row in rows.tolist():
         try:
-            found = _decode(row, records.key(row), records.value(row))
+            found = decode(row, records.key(row), records.value(row))
         except FormatError as error:
             taken.wrong.append((row, error.reason))
             continue
@@ -154,13 +156,14 @@ def _rows(columns: Sequence[Column], metadata: list[bytes]) -> CommitRows:
     return CommitRows(**numbers, metadata=metadata)
 
 
-def _decode(row: int, key: bytes | None, value: bytes | None) -> GroupRecord | None:
+def decode(row: int, key: bytes | None, value: bytes | None) -> GroupRecord | None:
     """Take one record apart; None where its type or version is not known, FormatError where bad."""
     of_key = internal_topics.decode_key(CONSUMER_OFFSETS, key)
-    if of_key.data is None:
+    if of_key.data is None or of_key.message is None:
         return None
+    name = of_key.message.name.removesuffix("Key")
     if value is None:
-        return GroupRecord(row, of_key.type, of_key.data, None)
+        return GroupRecord(row, of_key.type, name, of_key.data, None)
     try:
         of_value = internal_topics.decode_value(CONSUMER_OFFSETS, of_key.type, value)
     except FormatError as error:
@@ -169,7 +172,7 @@ def _decode(row: int, key: bytes | None, value: bytes | None) -> GroupRecord | N
         raise
     if of_value.data is None:
         return None
-    return GroupRecord(row, of_key.type, of_key.data, of_value.data)
+    return GroupRecord(row, of_key.type, name, of_key.data, of_value.data)
 
 
 def _commit(value: Value | None, slots: Slots) -> tuple[tuple[int, ...], bytes]:

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from logtool.disk.partition import Partition
+from logtool.checks.committed_offsets import missing_records, unreadable_record
+from logtool.disk.partition import Partition, Segment
 from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.errors import FormatError
+from logtool.findings import Finding
 from logtool.formats import compression
-from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
-from logtool.formats.names import CONSUMER_OFFSETS
 from logtool.groups import redpanda
-from logtool.groups.commits import COMMIT_TYPES
+from logtool.groups.commits import COMMIT_TYPES, decode
+from logtool.groups.loading import is_torn
 from logtool.groups.membership import Memberships
 from logtool.segment.walk import scan
 
@@ -39,23 +40,45 @@ class Event:
     """Whether the record is a tombstone."""
 
 
-def of_group(listed: Partition, group: str, on_bytes: Callable[[int], None]) -> Iterator[Event]:
-    """Yield the events of a group in one copy of its partition of ``__consumer_offsets``."""
+def of_group(
+    listed: Partition, group: str, on_bytes: Callable[[int], None]
+) -> Iterator[Event | Finding]:
+    """Yield the events of a group in one copy of its partition of ``__consumer_offsets``.
+
+    Findings are what cannot be read: records of any group may have stood there.
+    """
     replay = _Replay(group)
     for segment in listed.segments:
+
+        def placed(finding: Finding, segment: Segment = segment) -> Finding:
+            return finding.placed(
+                segment.log.path, topic=listed.topic, partition=listed.number,
+                segment=segment.base_offset,
+            )  # fmt: skip
+
         with segment.log.open() as log:
             for chunk in scan(log, base_offset=segment.base_offset):
                 if chunk.damage:
+                    if not (segment.is_active and is_torn(chunk.damage)):
+                        damage = chunk.damage
+                        yield placed(missing_records(damage.message, damage.position, damage.length))
                     continue
                 on_bytes(int(chunk.table.size.sum()))
                 ends = redpanda.ends(chunk.table)
                 for part in redpanda.read(chunk, compression.DEFAULT_LIMIT):
                     if isinstance(part, Unread):
+                        yield placed(
+                            unreadable_record(part.reason, part.first_offset, part.last_offset)
+                        )
                         continue
                     for row in range(len(part)):
                         while ends and ends[0][0] < part.offset[row]:
                             yield from replay.end(*ends.pop(0))
-                        yield from replay.record(part, row)
+                        try:
+                            yield from replay.record(part, row)
+                        except FormatError as error:
+                            offset = int(part.offset[row])
+                            yield placed(unreadable_record(error.reason, offset, offset))
                 for one in ends:
                     yield from replay.end(*one)
 
@@ -71,35 +94,25 @@ class _Replay:
         self._open: set[int] = set()
 
     def record(self, records: RecordColumns, row: int) -> Iterator[Event]:
-        """Yield the event of a record, if it is one of the group."""
+        """Yield the event of a record, if it is one of the group; FormatError as `decode`."""
         key = records.key(row)
         if key is None or key[2 : 2 + len(self._head)] != self._head:
             return
-        try:
-            of_key = internal_topics.decode_key(CONSUMER_OFFSETS, key)
-            raw = records.value(row)
-            of_value = (
-                None
-                if raw is None
-                else internal_topics.decode_value(CONSUMER_OFFSETS, of_key.type, raw)
-            )
-        except FormatError:
+        found = decode(row, key, records.value(row))
+        if found is None:
             return
-        if of_key.data is None or (of_value and of_value.data is None) or of_key.message is None:
-            return
-        value = of_value.data if of_value else None
         offset = int(records.offset[row])
         time_ms = int(records.timestamp[row])
-        if of_key.type in COMMIT_TYPES:
-            yield self._commit(records, row, of_key.data, value, time_ms)
+        if found.type in COMMIT_TYPES:
+            yield self._commit(records, row, found.key, found.value, time_ms)
             return
-        self._memberships.replay(of_key.type, of_key.data, value, offset)
+        self._memberships.replay(found.type, found.key, found.value, offset)
         yield self._event(
             offset,
             time_ms,
-            of_key.message.name.removesuffix("Key"),
-            member=of_key.data.get("memberId"),
-            deleted=value is None,
+            found.name,
+            member=found.key.get("memberId"),
+            deleted=found.value is None,
         )
 
     def _commit(

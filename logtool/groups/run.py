@@ -5,12 +5,12 @@ log end, is taken: what it has is what the others are to have. Where it is damag
 far and is not damaged is taken instead.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from logtool.checks import committed_offsets
+from logtool.checks import committed_offsets, lost_end
 from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
@@ -20,6 +20,7 @@ from logtool.formats.names import (
     CONSUMER_OFFSETS,
     DirectoryKind,
     PartitionDirectory,
+    TopicPartition,
 )
 from logtool.groups import ends as group_ends
 from logtool.groups import history
@@ -80,6 +81,9 @@ class Groups:
     summary: Summary = field(default_factory=Summary)
     _matched: bool = False
     """Whether a group that is meant was there."""
+    _homes: dict[Path, DataDir] = field(default_factory=dict)
+    _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    """Of the log dirs that were asked."""
 
     def __iter__(self) -> Iterator[Item]:
         for item in self._all():
@@ -89,13 +93,12 @@ class Groups:
 
     def _all(self) -> Iterator[Item]:
         found: dict[int, list[Partition]] = {}
-        homes: dict[Path, DataDir] = {}
         for path in self.paths:
             try:
-                yield from self._open(path, found, homes)
+                yield from self._open(path, found)
             except UnreadableError as error:
                 yield error
-        ends = Ends(list(homes.values()), self._spend)
+        ends = Ends(list(self._homes.values()), self._spend)
         yield from _taken(ends.problems)
         self.run.bytes_total = sum(
             segment.log.size for ones in found.values() for one in ones for segment in one.segments
@@ -113,7 +116,7 @@ class Groups:
                 yield NothingMatchedError(path, f"nothing matched {words}")
 
     def _open(
-        self, path: Path, found: dict[int, list[Partition]], homes: dict[Path, DataDir]
+        self, path: Path, found: dict[int, list[Partition]]
     ) -> Iterator[UnreadableError]:
         """Take the partitions of the topic at a path; yields those that cannot be listed."""
         kind = log_dir.classify(path, redpanda=True)
@@ -126,8 +129,8 @@ class Groups:
             if whole:
                 raise
             home = None
-        if home and home.path not in homes:
-            homes[home.path] = home
+        if home:
+            self._homes.setdefault(home.path, home)
         folders = list(_offsets_in(home, path)) if whole and home else [path]
         if home and home.is_redpanda and not folders:
             yield from _of_old(home)
@@ -145,9 +148,10 @@ class Groups:
 
     def _partition(self, copies: list[Partition], ends: Ends) -> Iterator[Item]:
         ranked: list[Copy] = []
+        is_compared = len(copies) > 1 or self.history_of is not None
         for listed in copies:
             try:
-                extent = group_ends.measure(listed, 0, lambda _: None) if len(copies) > 1 else None
+                extent = group_ends.measure(listed, 0, lambda _: None) if is_compared else None
                 ranked.append(Copy(listed, extent or _unmeasured(listed)))
             except UnreadableError as error:
                 yield error
@@ -156,12 +160,10 @@ class Groups:
             return
         self.summary.partitions += 1
         if self.history_of is not None:
-            self.run.path = ranked[0].listed.path
-            for event in history.of_group(ranked[0].listed, self.history_of, self._spend):
-                self._matched = True
-                yield event
+            yield from self._history(ranked, self.history_of)
+            yield from self._lost(ranked, ranked[0], ranked[0].extent.log_end)
             return
-        loaded = None
+        loaded, chosen = None, ranked[0]
         for copy in ranked:
             if loaded and (copy.rank < ranked[0].rank or not loaded.damage):
                 break
@@ -171,13 +173,15 @@ class Groups:
             except UnreadableError as error:
                 yield error
                 continue
-            loaded = read if loaded is None or not read.damage else loaded
+            if loaded is None or not read.damage:
+                loaded, chosen = read, copy
         if loaded is None:
             return
         self._count(loaded)
         others = tuple(one for one in ranked if one.listed.path != loaded.listed.path)
         yield OffsetsPartition(loaded, others)
         yield from _findings(loaded)
+        yield from self._lost(ranked, chosen, loaded.end_offset)
         for state in judge(loaded, ends, self._takes_group, self._takes, self.retention_ms):
             self._matched = True
             yield state
@@ -186,6 +190,42 @@ class Groups:
                     where = one.extent.path if one.extent else loaded.listed.path
                     yield finding.placed(where, topic=one.topic, partition=one.partition)
             yield from _taken(ends.problems)
+
+    def _history(self, ranked: list[Copy], group: str) -> Iterator[Item]:
+        """Yield the events of a group, of equal copies from one that is not damaged."""
+        equal = [one for one in ranked if one.rank == ranked[0].rank]
+        for copy in equal:
+            self.run.path = copy.listed.path
+            items: Iterable[Event | Finding] = history.of_group(copy.listed, group, self._spend)
+            if copy is not equal[-1]:
+                items = list(items)
+                if any(isinstance(one, Finding) for one in items):
+                    continue
+            for item in items:
+                self._matched |= isinstance(item, Event)
+                yield item
+            return
+
+    def _lost(self, copies: list[Copy], chosen: Copy, end: int) -> Iterator[Item]:
+        """Yield that none of the copies goes as far as the high watermark of one of them."""
+        found: list[range] = []
+        for copy in copies:
+            home = self._homes.get(copy.listed.path.parent)
+            try:
+                if home and home.path not in self._watermarks:
+                    self._watermarks[home.path] = lost_end.watermarks(home)
+            except UnreadableError as error:
+                self._watermarks[copy.listed.path.parent] = {}
+                yield error
+            known = self._watermarks.get(copy.listed.path.parent, {})
+            lost = lost_end.lost(home, known, copy.listed, end) if home else None
+            found += [lost] if lost else []
+        if found:
+            worst = max(found, key=lambda lost: lost.stop)
+            listed = chosen.listed
+            yield committed_offsets.lost_end(worst).placed(
+                listed.path, topic=listed.topic, partition=listed.number
+            )
 
     def _takes_group(self, name: str) -> bool:
         return not self.groups or any(fnmatchcase(name, glob) for glob in self.groups)

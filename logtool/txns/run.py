@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.checks import compaction, root, small_files
+from logtool.checks import compaction, lost_end
 from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
 from logtool.checks.report import SegmentReport
 from logtool.disk import files, log_dir, partition
@@ -16,7 +16,7 @@ from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.formats.names import DirectoryKind, TopicPartition
 from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary
@@ -147,15 +147,11 @@ def _job(listed: Partition, home: DataDir | None, watermarks: dict[TopicPartitio
 
 
 def _watermarks(home: DataDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
-    file = home.files.get(FileKind.REPLICATION_CHECKPOINT)
-    if not file:
-        return {}
     try:
-        rows = root.by_key(small_files.check_file(file)[0])
+        return lost_end.watermarks(home)
     except UnreadableError as error:
         problems.append(error)
         return {}
-    return {key: row.offset for key, row in rows.items()}
 
 
 def _only(listed: Partition, path: Path) -> Partition:
