@@ -196,8 +196,8 @@ def dump(
 
     Records of __consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata
     and __cluster_metadata are printed as the fields they hold: a key or value has `json` in place
-    of `utf8`. Passwords, SCRAM keys and ids of delegation tokens are left out unless --show-secrets
-    is given. --decode none prints bytes.
+    of `utf8`. --decode none prints bytes. Passwords, SCRAM keys and ids of delegation tokens are
+    left out, or replaced by stars where bytes are printed, unless --show-secrets is given.
 
     Records are found by --key, --value, --header, --grep and --json-path in all partitions of the
     given paths, compressed or not; control records are no such records. --count tells how many

@@ -145,6 +145,7 @@ def groups(
 
 
 def _print(report: "Report", job: "Groups", printer: "Printer") -> None:
+    from logtool.commands.printing import text
     from logtool.errors import UnreadableError
 
     with report:
@@ -154,4 +155,11 @@ def _print(report: "Report", job: "Groups", printer: "Printer") -> None:
             else:
                 printer.show(item)
         printer.finish()
+    if job.metadata_damage:
+        said = "the metadata log ends early, so that topics are known by partition.metadata alone"
+        report.note(f"{said}: {job.metadata_damage}", "warning")
+    if job.absent:
+        count = f"{text.count(job.absent, 'partition')} of __consumer_offsets"
+        are = "is" if job.absent == 1 else "are"
+        report.note(f"{count} {are} not in these log dirs: its groups are not told", "warning")
     report.note(*printer.last_line())

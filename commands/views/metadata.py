@@ -8,6 +8,7 @@ from logtool.checks import metadata_records
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.metadata import entities
 from logtool.metadata.entities import Entity, changes
@@ -203,7 +204,12 @@ class Printer:
 
     def findings(self, image: MetadataImage) -> None:
         """Print what is wrong with an image."""
-        for check in (metadata_records.check, metadata_records.ends_early):
+        for one in image.skipped:
+            if isinstance(one, UnreadableError):
+                self._report.summary.add(one)
+                self._report.unreadable(one)
+        rules = metadata_records
+        for check in (rules.skipped_snapshots, rules.check, rules.ends_early):
             for finding in check(image):
                 self._report.summary.add(finding)
                 self._report.item(finding.as_json())

@@ -13,7 +13,8 @@ FIELDS = {
 }
 """Fields that are secret, by message."""
 _CONFIG = re.compile(
-    r"password|passwd|secret|jaas|credential|token|keystore\.(key|certificate)|truststore\.cert",
+    r"password|passwd|passphrase|secret|jaas|credential|token|keystore\.(key|certificate)"
+    r"|truststore\.cert|(access|account|api|encryption|private)[._-]?key",
     re.IGNORECASE,
 )
 """Settings whose values are not shown: those of type PASSWORD, and what plugins call so."""

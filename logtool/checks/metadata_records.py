@@ -8,6 +8,7 @@ image that differs from that of its controllers; a controller ends. Source:
 from collections.abc import Iterator
 
 from logtool.disk import shell
+from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA
@@ -36,6 +37,22 @@ def ends_early(image: MetadataImage) -> Iterator[Finding]:
         partition=0,
         next=f"logtool verify {shell.path(path.parent)}" if path else None,
     )
+
+
+def skipped_snapshots(image: MetadataImage) -> Iterator[Finding]:
+    """Yield the snapshots that are not whole, in whose place older ones or the log were read."""
+    for one in image.skipped:
+        if isinstance(one, UnreadableError):
+            continue  # that is no damage
+        yield Finding(
+            "kraft-snapshot/damaged",
+            f"{one.text}; what is older was read in its place",
+            position=one.position,
+            path=one.path,
+            topic=CLUSTER_METADATA,
+            partition=0,
+            next=f"logtool dump {shell.path(one.path)}",
+        )
 
 
 def check(image: MetadataImage) -> Iterator[Finding]:

@@ -12,6 +12,9 @@ from logtool.errors import FormatError
 from logtool.formats.messages import codec, internal_topics, schema, secrets
 from logtool.formats.messages.codec import Value
 from logtool.formats.messages.internal_topics import FRAMED_TABLES, TABLES, Decoded
+from logtool.formats.names import CLUSTER_METADATA
+
+_CONFIG, _STAR = "ConfigRecord", b"*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,40 @@ def _shown(found: Decoded, *, secrets: bool) -> Value | None:
 def _redact(name: str, data: Value) -> None:
     for secret in secrets.FIELDS.get(name, ()):
         data[secret] = secrets.REDACTED
-    hidden = name == "ConfigRecord" and data["value"] is not None
+    hidden = name == _CONFIG and data["value"] is not None
     if hidden and secrets.is_secret_config(data["name"]):
         data["value"] = secrets.REDACTED
+
+
+def without_secrets(value: bytes) -> bytes:
+    """Return a record of the metadata log with stars in place of its secrets, byte for byte.
+
+    Of a version that is not known, and of what does not decode, it is all but the frame.
+    """
+    topic = CLUSTER_METADATA
+    try:
+        kind, version, at = internal_topics.parse_frame(value)
+    except FormatError:
+        return value
+    message = schema.table(FRAMED_TABLES[topic]).find("value", kind)
+    if message is None or message.name not in (*secrets.FIELDS, _CONFIG):
+        return value
+    hidden = value[:at] + _STAR * (len(value) - at)
+    try:
+        data = internal_topics.decode_framed(topic, value).data
+    except FormatError:
+        return hidden
+    if data is None:
+        return hidden
+    if message.name == _CONFIG and not secrets.is_secret_config(data["name"]):
+        return value
+    fields = secrets.FIELDS.get(message.name, ("value",))
+    stars = {name: _stars(data[name]) for name in fields if data[name] is not None}
+    return value[:at] + codec.encode(message, version, data | stars)
+
+
+def _stars(secret: bytes | str) -> bytes | str:
+    return _STAR * len(secret) if isinstance(secret, bytes) else "*" * len(secret.encode())
 
 
 def _member(member: Value) -> Value:

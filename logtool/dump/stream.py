@@ -185,7 +185,8 @@ class Dump:
             limit = self.chosen.max_batch_memory
             decodes = self.chosen.decode and self.chosen.records
             topic = (self.as_topic or _topic(item)) if decodes else None
-            in_blocks = self.in_blocks and self.limit is None and topic is None
+            hides = self._hides_secrets(item)
+            in_blocks = self.in_blocks and self.limit is None and topic is None and not hides
             for chunk in scan(file, base_offset=base, stop=self.stop, unpack_limit=limit):
                 if chunk.damage and self.stop is not None and _is_cut(chunk.damage):
                     break
@@ -198,6 +199,8 @@ class Dump:
                     if head:  # what holds nothing that is looked for has no head
                         yield head
                         head = None
+                    if hides and isinstance(obj, dict):
+                        obj = self._without_secrets(obj)
                     if topic and isinstance(obj, dict):
                         yield from self._decoded(topic, obj)
                     else:
@@ -217,6 +220,20 @@ class Dump:
         if len(data):
             chunk = replace(chunk, table=data)
             yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
+
+    def _hides_secrets(self, item: Input) -> bool:
+        """Return whether records are printed, of a metadata log, whose secrets are not asked for."""
+        if self.chosen.secrets or not self.chosen.records:
+            return False
+        return names.CLUSTER_METADATA in (self.as_topic, _topic(item))
+
+    @staticmethod
+    def _without_secrets(obj: Object) -> Object:
+        if obj["type"] != "record" or obj["control"] or obj["value"] is None:
+            return obj
+        from logtool.dump.decoding import without_secrets
+
+        return {**obj, "value": without_secrets(obj["value"])}
 
     def _decoded(self, topic: str, obj: Object) -> Iterator[Object]:
         """Yield an object with what was decoded of it, and what is wrong with it."""

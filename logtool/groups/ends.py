@@ -5,7 +5,7 @@ replicated: the first offset of the oldest transaction without a marker, else th
 newest producer snapshot stands for what is before it, as it does when a broker loads a log.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,32 +61,45 @@ class Ends:
         self.problems: list[UnreadableError] = []
         """What could not be read, until somebody takes it."""
         images = [one for one in map(self._read_image, homes) if one]
-        self._image = max(images, key=lambda one: one.offset, default=None)
-        """What the newest metadata log here says."""
-        topics = self._image.topics if self._image else {}
+        newest = max(images, key=lambda one: one.offset, default=None)
+        self.damage = newest.damage if newest else None
+        """Why the newest metadata log here ends early; None where it does not."""
+        self._today = newest if newest and newest.offset and not newest.damage else None
+        """What it says, where that is all: of an empty or damaged one, topics may be missing."""
+        topics = newest.topics if newest else {}
         self.topic_names = {topic_id: name for name, topic_id in topics.items()}
 
     def extent(self, topic: str, number: int) -> Extent | None:
-        """Return the copy of a partition that is furthest; None where there is none here."""
+        """Return the copy of a partition that is furthest; None where there is none here.
+
+        Copies of a topic that had the same name before are left aside.
+        """
         key = (topic, number)
         if key not in self._known:
+            today = self.topic_id(topic)
             found = [
                 one
                 for path, home in self._places.get(key, ())
                 if (one := self._measured(path, home, key))
+                and (None in (today, one.topic_id) or one.topic_id == today)
             ]
             best = max(found, key=lambda one: (one.leader_epoch, one.log_end), default=None)
             self._known[key] = best
         return self._known[key]
 
     def topic_id(self, topic: str) -> str | None:
-        """Return today's id of a topic by the newest metadata log here; None without one."""
-        return self._image.topics.get(topic) if self._image else None
+        """Return today's id of a topic by the newest metadata log here; None without a whole one."""
+        return self._today.topics.get(topic) if self._today else None
 
     def is_gone(self, topic: str) -> bool:
-        """Return whether a metadata log here says that there is no such topic."""
-        image = self._image
-        return image is not None and image.damage is None and topic not in image.topics
+        """Return whether a metadata log here, read to its end, says that there is no such topic."""
+        return self._today is not None and topic not in self._today.topics
+
+    def absent(self, topic: str, here: Collection[int]) -> int:
+        """Return how many partitions of a topic that the metadata log has are not among these."""
+        topic_id = self.topic_id(topic)
+        known = self._today.partitions.get(topic_id, {}) if self._today and topic_id else {}
+        return len(known.keys() - set(here))
 
     def _read_image(self, home: DataDir) -> MetadataImage | None:
         if not files.has_dir(home.path / metadata_image.DIRECTORY):

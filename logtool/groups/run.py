@@ -79,6 +79,10 @@ class Groups:
     retention_ms: int = RETENTION_MS
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
+    absent: int = 0
+    """Partitions of the topic that the metadata log has and no log dir that was given; filled."""
+    metadata_damage: str | None = None
+    """Why it is not known which topics there are today; filled."""
     _matched: bool = False
     """Whether a group that is meant was there."""
     _homes: dict[Path, DataDir] = field(default_factory=dict)
@@ -100,6 +104,9 @@ class Groups:
                 yield error
         ends = Ends(list(self._homes.values()), self._spend)
         yield from _taken(ends.problems)
+        self.metadata_damage = ends.damage
+        if all(path in self._homes for path in self.paths):
+            self.absent = ends.absent(CONSUMER_OFFSETS, found)
         self.run.bytes_total = sum(
             segment.log.size for ones in found.values() for one in ones for segment in one.segments
         )

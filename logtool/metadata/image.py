@@ -7,7 +7,6 @@ starts first fetches what it missed: the image is what it knew, not what it will
 Source: ``MetadataLoader``, ``MetadataBatchLoader``, ``RecordsSnapshotReader`` (Kafka 3.9 and 4.x).
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +68,8 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
                 path, base = segment.log.path, segment.base_offset
                 if not _read_log(replay, path, base, until, active=segment.is_active):
                     break
+        else:
+            _compare_end(image, log, until)
         replay.finish()
     except (FormatError, UnreadableError) as error:
         _note_damage(image, error)
@@ -114,6 +115,17 @@ def _note_damage(image: MetadataImage, error: FormatError | UnreadableError) -> 
         image.damaged_at = error.path, error.position
 
 
+def _compare_end(image: MetadataImage, log: Partition, until: Until) -> None:
+    """Raise FormatError where the newest snapshot covers records behind the end of the log."""
+    newest = max(log.kraft_snapshots, key=_place, default=None)
+    covered = newest.name.offset or 0 if newest else 0
+    is_far_enough = until.offset is not None and until.offset < image.offset
+    if image.offset < covered and log.segments and not is_far_enough:
+        end = log.segments[-1].log
+        text = f"the log ends here, and a snapshot covers all offsets below {covered}"
+        raise FormatError(text, end.size, end.path)
+
+
 def _oldest_first(newest_first: list[File], log: Partition) -> list[File]:
     """Return the snapshots that the log goes on from; with a log from 0, what comes before it."""
     start = log.segments[0].base_offset if log.segments else None
@@ -125,15 +137,22 @@ def _oldest_first(newest_first: list[File], log: Partition) -> list[File]:
 
 def _snapshot(snapshots: list[File], until: Until) -> Replay:
     """Return what the first usable snapshot says; nothing where there is none."""
+    skipped: list[Problem | UnreadableError] = []
     for file in snapshots:
-        replay = Replay()
-        with suppress(FormatError, UnreadableError):
-            if _apply_snapshot(replay, file.path, until, file.name.offset or 0):
+        replay, offset = Replay(), file.name.offset or 0
+        try:
+            if _apply_snapshot(replay, file.path, until, offset):
                 image = replay.image
-                image.offset = image.snapshot_offset = file.name.offset or 0
-                image.snapshot = file.path
+                image.offset = image.snapshot_offset = offset
+                image.snapshot, image.skipped = file.path, skipped
                 return replay
-    return Replay()
+        except FormatError as error:
+            skipped.append(Problem(file.path, error.position, offset, error.reason))
+        except UnreadableError as error:
+            skipped.append(error)
+    replay = Replay()
+    replay.image.skipped = skipped
+    return replay
 
 
 def _place(file: File) -> tuple[int, int]:

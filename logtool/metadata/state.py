@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from logtool.errors import UnreadableError
 from logtool.formats.java_text import parse_int, parse_long
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.messages.codec import Value
@@ -100,6 +101,8 @@ class MetadataImage:
     """What reading began with; None where that was the log."""
     snapshot_offset: int = field(default=0, compare=False)
     """The offset behind the last record that the snapshot covers: up to there all is committed."""
+    skipped: list["Problem | UnreadableError"] = field(default_factory=list, compare=False)
+    """Newer snapshots that are not whole or cannot be read, so that reading began before them."""
     open_transaction: int | None = field(default=None, compare=False)
     """Where a transaction begins that has not ended: what is behind does not count."""
     epoch: int = field(default=-1, compare=False)

@@ -1,5 +1,6 @@
 """`dump` of brokers' own topics: their fields, as Kafka's tool has them, without what is secret."""
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import SCENARIOS
 from dumps import expected, failures
-from metadata_records import framed, text, varint
+from metadata_records import config, framed, log_dir_of, text, varint
 from terminal import shown_on
 from transaction_state import entry, write
 
@@ -94,6 +95,63 @@ def test_secrets_are_not_printed_unless_they_are_asked_for():
     assert decoding.decode(topic, None, SCRAM, secrets=True).value["data"]["salt"] == "YWE="
 
 
+SECRETS = (b"the-salt", b"stored-key", b"server-key", b"open sesame", b"of-a-newer-release")
+
+
+def metadata_log(home):
+    """Write a metadata log with secrets."""
+    pieces = (varint(len(one) + 1) + one for one in SECRETS[:3])
+    scram = (text("alice"), b"\1", *pieces, (4096).to_bytes(4, "big"))
+    password = config(4, "1", "ssl.key.password", SECRETS[3].decode())
+    log = log_dir_of(home, [
+        framed(11, 0, *scram, tags={}), password, config(2, "t", "retention.ms", "77"),
+        framed(11, 9, SECRETS[4]),
+    ])  # fmt: skip
+    return log / f"{0:020d}.log"
+
+
+def spelled(told):
+    """Return which of the secrets stand in what was printed, in any way to print bytes."""
+    found = []
+    for secret in SECRETS:
+        ways = [secret, secret.hex().encode()]
+        # What is before it in a record decides how its base64 begins and ends.
+        ways += [base64.b64encode(bytes(lead) + secret)[4:-4] for lead in range(3)]
+        found += [secret] if any(way in told for way in ways) else []
+    return found
+
+
+PRINTING = (
+    "dump --records", "dump --records --decode none", "dump --records --json --values hex",
+    "dump --records --json --values base64", "dump --records --format csv --decode none",
+    "dump --format kafka --records", "dump --format kafka --records --decode none",
+    "dump --format kcat", "kafka-dump-log --print-data-log --files",
+    "kafka-dump-log --offsets-decoder --files", "kafka-dump-log --cluster-metadata-decoder --files",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PRINTING)
+def test_no_way_to_print_bytes_prints_secrets(run, tmp_path, line):
+    log = metadata_log(tmp_path)
+    told = run(*line.split(), log).stdout
+    assert told
+    assert not spelled(told.encode())
+
+
+def test_bytes_without_secrets_have_the_same_size_and_decode(run, tmp_path):
+    log = metadata_log(tmp_path)
+    hex_dump = ("--records", "--format", "ndjson", "--values", "hex")
+    options = (), ("--show-secrets",)
+    shown = [run("dump", *hex_dump, *more, log).of_type("record") for more in options]
+    assert [one["value"]["size"] for one in shown[0]] == [one["value"]["size"] for one in shown[1]]
+    assert spelled(json.dumps(shown[1]).encode()) == list(SECRETS)
+    scram = bytes.fromhex(shown[0][0]["value"]["hex"])
+    fields = decoding.decode("__cluster_metadata", None, scram, secrets=True).value["data"]
+    assert (fields["name"], base64.b64decode(fields["salt"])) == ("alice", b"********")
+    newer = bytes.fromhex(shown[0][3]["value"]["hex"])
+    assert newer == bytes((1, 11, 9)) + b"*" * (len(SECRETS[4]) + 1)
+
+
 @pytest.mark.parametrize(
     ("name", "hidden"),
     [
@@ -101,6 +159,7 @@ def test_secrets_are_not_printed_unless_they_are_asked_for():
         ("ssl.keystore.key", True),
         ("sasl.jaas.config", True),
         ("my.plugin.secret", True),
+        ("rsm.config.azure.account.key", True),
         ("retention.ms", False),
         ("compression.type", False),
     ],

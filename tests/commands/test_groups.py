@@ -1,12 +1,15 @@
 import csv
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
 from damage import damage_file, flip
 from group_records import FIRST_MS, OffsetsLog, data_log
+from metadata_records import batch, log_dir_of, partition, topic
 from processes import without_rights
 from verification import small_log_dir
 
@@ -313,3 +316,137 @@ def test_log_dirs_of_several_clusters_are_not_joined(run, running, tmp_path, nam
     found = run(*arguments)
     assert found.status != 2
     assert "cluster another" not in found.stderr
+
+
+@pytest.fixture
+def damaged(copy_of):
+    home = copy_of("4.3.1/running")
+    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
+    damage_file(log, flip, log.stat().st_size // 3)
+    return home
+
+
+def test_a_history_tells_where_it_lacks_records(run, damaged):
+    found = run("groups", "-f", "ndjson", "--history", "group-tx", damaged)
+    assert (found.status, len(found.of_type("event"))) == (1, 6)
+    (finding,) = found.of_type("finding")
+    assert finding["code"] == "group/missing-records"
+    groups = run("groups", "-f", "ndjson", damaged).of_type("finding")
+    assert finding["position"] in [one["position"] for one in groups]
+
+
+def test_a_history_is_read_from_the_copy_without_damage(run, running, damaged):
+    whole = run("groups", "--history", "group-classic", running)
+    assert "records are" not in whole.stdout
+    for paths in ((damaged, running), (running, damaged)):
+        found = run("groups", "--history", "group-classic", *paths)
+        assert (found.status, found.stdout) == (0, whole.stdout)
+
+
+def test_a_history_tells_records_that_remove_something(run, tmp_path):
+    log = OffsetsLog()
+    log.add(3, {"groupId": "g"}, {"epoch": 1})
+    log.commit("g", "t", 0, 5)
+    log.commit("g", "t", 0, None)
+    log.add(3, {"groupId": "g"}, None)
+    home = log.write(tmp_path)
+    lines = run("groups", "--history", "g", home).lines
+    assert [re.split(r"\s{2,}", line.strip())[2] for line in lines[2:]] == [
+        "ConsumerGroupMetadata", "commit", "delete-offset", "ConsumerGroupMetadata removed",
+    ]  # fmt: skip
+    rows = csv.DictReader(io.StringIO(run("groups", "-f", "csv", "--history", "g", home).stdout))
+    assert [row["deleted"] for row in rows] == ["false", "false", "true", "true"]
+
+
+def watermark(home, offset):
+    """Checkpoint a high watermark of the topic's first partition, before its log is written."""
+    text = f"0\n1\n__consumer_offsets 0 {offset}\n"
+    (home / "replication-offset-checkpoint").write_text(text)
+    os.utime(home / "replication-offset-checkpoint", (FIRST_MS // 1000, FIRST_MS // 1000))
+
+
+@pytest.mark.parametrize("words", [(), ("--history", "g"), ("--restore-plan",), ("--sizes",)])
+def test_a_log_that_ends_below_its_high_watermark_lacks_commits(run, tmp_path, words):
+    log = OffsetsLog()
+    log.commit("g", "t", 0, 5)
+    log.write(tmp_path)
+    watermark(tmp_path, 1)
+    assert run("groups", *words, tmp_path).status == 0
+    watermark(tmp_path, 3)
+    found = run("groups", "-f", "ndjson", *words, tmp_path)
+    (finding,) = found.of_type("finding")
+    assert (found.status, finding["code"]) == (1, "group/missing-records")
+    assert "ends at offset 1, but its high watermark was 3" in finding["message"]
+    assert (finding["first_offset"], finding["last_offset"]) == (1, 2)
+
+
+def test_a_copy_that_goes_as_far_as_any_high_watermark_lacks_nothing(run, tmp_path):
+    log = OffsetsLog()
+    for folder in ("behind", "whole"):
+        log.commit("g", "t", 0, 5)
+        log.write(tmp_path / folder)
+        watermark(tmp_path / folder, 2)
+    behind, whole = tmp_path / "behind", tmp_path / "whole"
+    assert run("groups", behind).status == 1
+    found = run("groups", "-f", "ndjson", behind, whole)
+    assert (found.status, len(found.of_type("offset"))) == (0, 1)
+
+
+def cluster(home, *records, damaged=False):
+    """Write the metadata log of a cluster that knows these records."""
+    log = log_dir_of(home, records) / f"{0:020d}.log"
+    if damaged:
+        log.write_bytes(log.read_bytes() + flip(batch(len(records), topic("x", NEW)), 70))
+
+
+def test_topics_made_anew_behind_damage_of_the_metadata_log_are_not_taken_for_others(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "orders", 0, 40, topicId=NEW)
+    log.commit("g", "made-later", 0, 40)
+    log.write(tmp_path)
+    data_log(tmp_path, "orders-0", 100, topic_id=NEW)
+    data_log(tmp_path, "made-later-0", 100)
+    cluster(tmp_path, topic("orders", OLD))
+    assert {one["topic_is"] for one in run("groups", "-f", "ndjson", tmp_path).of_type("offset")} \
+        == {"other", "gone"}  # fmt: skip
+    shutil.rmtree(tmp_path / "__cluster_metadata-0")
+    cluster(tmp_path, topic("orders", OLD), damaged=True)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert [one["topic_is"] for one in found.of_type("offset")] == ["unknown", "same"]
+    assert "the metadata log ends early" in found.stderr
+    (plan,) = run("groups", "-f", "ndjson", "--restore-plan", tmp_path).of_type("restore")
+    assert (plan["offsets"], plan["left_out"]) == (2, 0)
+
+
+def test_an_empty_metadata_log_says_of_no_topic_that_it_is_gone(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "orders", 0, 40)
+    log.write(tmp_path)
+    inner = tmp_path / "__cluster_metadata-0"
+    inner.mkdir()
+    (inner / f"{0:020d}.log").write_bytes(b"")
+    (one,) = run("groups", "-f", "ndjson", tmp_path).of_type("offset")
+    assert one["topic_is"] == "unknown"
+
+
+def test_lag_is_counted_in_the_topic_of_today_and_not_in_one_before_of_that_name(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "orders", 0, 40, topicId=NEW)
+    log.write(tmp_path / "one")
+    cluster(tmp_path / "one", topic("orders", NEW))
+    data_log(tmp_path / "one", "orders-0", 60, topic_id=NEW)
+    data_log(tmp_path / "two", "orders-0", 900, topic_id=OLD)  # its broker was down meanwhile
+    (tmp_path / "two" / "meta.properties").write_text("version=1\n")
+    (one,) = run("groups", "-f", "ndjson", tmp_path / "one", tmp_path / "two").of_type("offset")
+    assert (one["topic_is"], one["log_end_offset"], one["lag"]) == ("same", 60, 20)
+
+
+def test_partitions_of_the_topic_that_no_log_dir_has_are_counted(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("g", "t", 0, 40)
+    log.write(tmp_path)
+    parts = [partition(NEW, number, [1]) for number in range(3)]
+    cluster(tmp_path, topic("__consumer_offsets", NEW), *parts)
+    text = "2 partitions of __consumer_offsets are not in these log dirs: its groups are not told"
+    assert text in run("groups", tmp_path).stderr
+    assert text not in run("groups", tmp_path / "__consumer_offsets-0").stderr

@@ -159,3 +159,33 @@ def test_a_topic_that_was_never_there_is_no_answer(run, clean, words):
     result = run("metadata", *words, "--topic", "nosuch", clean)
     assert result.status == 4
     assert f"{clean}: nothing matched --topic nosuch" in result.stderr
+
+
+def test_a_newer_snapshot_that_is_damaged_is_a_finding_where_an_older_one_was_read(run, tmp_path):
+    home = made.log_dir_of(tmp_path, [made.topic("t", ID)], [made.BEGIN, made.END])
+    made.snapshot(home, 1, made.topic("t", ID))
+    newest = made.snapshot(home, 3, made.topic("t", ID), footer=False)
+    for words in (("show",), ("at", "--offset", 2)):
+        found = run("metadata", *words, "-f", "ndjson", home)
+        (finding,) = found.of_type("finding")
+        assert (found.status, finding["code"]) == (1, "kraft-snapshot/damaged")
+        assert finding["path"] == str(newest)
+        assert finding["message"] == "no snapshot footer; what is older was read in its place"
+        assert entities(found)["topic", "t"]
+    assert run("metadata", "log", home).status == 0  # which begins with the log
+
+
+def test_a_log_that_ends_before_its_newest_snapshot_ends_early(run, tmp_path):
+    home = made.log_dir_of(tmp_path, [made.topic("t", ID)])
+    made.snapshot(home, 1, made.topic("t", ID))
+    made.snapshot(home, 5, made.topic("t", ID))
+    assert run("metadata", "show", home).status == 0  # it begins there
+    assert run("metadata", "at", "--offset", 0, home).status == 0
+    for words in (("log",), ("at", "--offset", 3)):
+        found = run("metadata", *words, "-f", "ndjson", home)
+        (finding,) = found.of_type("finding")
+        assert (found.status, finding["code"]) == (1, "metadata/ends-early")
+        assert finding["message"] == (
+            "nothing is known of the records from offset 1 on: the log ends here, and a snapshot "
+            "covers all offsets below 5"
+        )
