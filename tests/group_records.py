@@ -1,4 +1,4 @@
-"""A log of ``__consumer_offsets`` in tests, made batch by batch."""
+"""A log of ``__consumer_offsets``, or of another coordinator, in tests, made batch by batch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,8 @@ NO_PRODUCER = -1
 class OffsetsLog:
     """Batches of one partition; `write` puts them into a log dir."""
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str = CONSUMER_OFFSETS) -> None:
+        self.topic = topic
         self.batches: list[bytes] = []
         self.end = 0
 
@@ -49,8 +50,8 @@ class OffsetsLog:
     ) -> int:
         """Add a record of any type."""
         return self.raw(
-            encoded("key", kind, 0, key),
-            None if value is None else encoded("value", kind, version, value),
+            encoded("key", kind, 0, key, self.topic),
+            None if value is None else encoded("value", kind, version, value, self.topic),
             producer_id=producer_id,
         )
 
@@ -67,7 +68,7 @@ class OffsetsLog:
 
     def write(self, log_dir: Path, number: int = 0) -> Path:
         """Write the log; return the directory of the partition."""
-        home = log_dir / f"{CONSUMER_OFFSETS}-{number}"
+        home = log_dir / f"{self.topic}-{number}"
         home.mkdir(parents=True, exist_ok=True)
         (home / f"{0:020d}.log").write_bytes(b"".join(self.batches))
         return home
@@ -93,9 +94,11 @@ class OffsetsLog:
         return offset
 
 
-def encoded(part: str, kind: int, version: int, value: Mapping[str, Any]) -> bytes:
+def encoded(
+    part: str, kind: int, version: int, value: Mapping[str, Any], topic: str = CONSUMER_OFFSETS
+) -> bytes:
     """Return a key with its type, or a value with its version."""
-    message = schema.table("consumer_offsets").find(part, kind)
+    message = schema.table(topic.strip("_")).find(part, kind)
     assert message
     first = kind if part == "key" else version
     return first.to_bytes(2, "big") + codec.encode(message, version, dict(value))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from logtool.groups.judging import CommittedOffset, GroupState, PendingCommit
     from logtool.groups.membership import Member
     from logtool.groups.run import Item, OffsetsPartition
+    from logtool.groups.sharing import ShareOffset
 
 SCHEMA = "logtool.groups/1"
 _ROWS = columns(
@@ -24,7 +25,7 @@ _ROWS = columns(
     "topic_is", "member", "commit_ms", "committed", "expires_ms", "expired", "pending",
     "producer_id", "metadata", "leader_epoch", "topic_id", "record_offset", "event", "time",
     "records", "bytes", "superseded_records", "superseded_bytes", "command",
-    "deleted",
+    "deleted", "start_offset", "delivered", "written",
 )  # fmt: skip
 _OFFSET = keep((
     *columns("topic", "partition", "offset", "log_end_offset", "lag"),
@@ -33,6 +34,11 @@ _OFFSET = keep((
     Column("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
 ), "topic", "partition", "offset", "lag", where_said="note")  # fmt: skip
+_SHARE = keep((
+    *columns("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag"),
+    Column("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
+    *columns("written", "topic_id"),
+), "topic", "partition", "start_offset", "lag", where_said="note")  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
 _EVENT = keep((
     *columns("record_offset", "time"),
@@ -64,6 +70,8 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
                 return _SIZE if obj["only_sizes"] else _heading(obj)
             case "offset":
                 return _OFFSET
+            case "share-offset":
+                return _SHARE
             case "member":
                 return _MEMBER if settings.verbose else None
             case "pending":
@@ -80,7 +88,7 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
         schema=SCHEMA,
         columns=_ROWS,
         layout=layout,
-        row_types=frozenset({"group", "offset", "pending", "event", "restore"}),
+        row_types=frozenset({"group", "offset", "share-offset", "pending", "event", "restore"}),
         of_redpanda=f"# {_REDPANDA}" if for_shell else _REDPANDA,
     )
 
@@ -94,7 +102,7 @@ class Printer:
         self._now_ms = now_ms
         self._in_table = report.settings.format in ("table", "markdown")
         self.states: Counter[str] = Counter()
-        self.offsets = self.pending = self.events = 0
+        self.offsets = self.shares = self.pending = self.events = 0
         self.unknown = 0
 
     def show(self, item: "Item") -> None:
@@ -111,6 +119,7 @@ class Printer:
             self.states[item.state] += 1
             self.offsets += len(item.offsets)
             self.pending += len(item.pending)
+            self.shares += len(item.shares)
             self.group(item)
         elif not isinstance(item, Exception):
             self.events += 1
@@ -129,6 +138,8 @@ class Printer:
             self.report.item(_member(state, member))
         for one in state.offsets:
             self.report.item(_offset(state, one, self._now_ms))
+        for share in state.shares:
+            self.report.item(_share(state, share))
         for waiting in state.pending:
             self.report.item(_pending(state, waiting))
 
@@ -142,6 +153,8 @@ class Printer:
         parts = [text.count(alive, "group"), text.count(self.offsets, "committed offset")]
         if self.events:
             parts = [text.count(self.events, "event")]
+        if self.shares:
+            parts.append(f"{text.count(self.shares, 'start offset')} of share groups")
         if self.pending:
             parts.append(f"{text.count(self.pending, 'commit')} in open transactions")
         if self.unknown:
@@ -319,6 +332,27 @@ def _offset(state: "GroupState", one: "CommittedOffset", now_ms: int) -> dict[st
         "metadata": one.metadata,
         "leader_epoch": one.leader_epoch,
         "record_offset": one.record_offset,
+    }
+
+
+def _share(state: "GroupState", one: "ShareOffset") -> dict[str, Any]:
+    extent, share = one.extent, one.state
+    return {
+        "type": "share-offset",
+        "group": state.name,
+        "topic": one.topic,
+        "topic_id": one.topic_id,
+        "partition": one.partition,
+        "start_offset": share.start_offset,
+        "delivered": share.delivered,
+        "log_start_offset": extent.log_start if extent else None,
+        "log_end_offset": extent.log_end if extent else None,
+        "lag": one.lag,
+        "place": one.place,
+        "leader_epoch": share.leader_epoch,
+        "written_ms": share.written_ms,
+        "written": rfc3339(share.written_ms),
+        "record_offset": share.record_offset,
     }
 
 

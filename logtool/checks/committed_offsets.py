@@ -21,11 +21,13 @@ def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
     )
 
 
-def beyond_end(name: str, place: str, offset: int, log_end: int) -> Finding:
-    """Return that the log ends before a committed offset."""
+def beyond_end(
+    name: str, place: str, offset: int, log_end: int, verb: str = "has committed"
+) -> Finding:
+    """Return that the log ends before a committed offset, or where a share group begins."""
     return Finding(
         "group/offset-beyond-end",
-        f"group {name} has committed {offset} of {place}, but the log ends at {log_end}: the "
+        f"group {name} {verb} {offset} of {place}, but the log ends at {log_end}: the "
         "log has lost records that the group has read",
         first_offset=log_end,
         last_offset=offset - 1,

@@ -7,7 +7,7 @@ a retention after their commit. A commit of value version 1 may have its own tim
 ``OffsetMetadataManager.cleanupExpiredOffsets`` (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from logtool.groups.commits import COMMIT_TYPES
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import Loaded
 from logtool.groups.membership import CLASSIC, CONSUMER_PROTOCOL, Member, Membership
+from logtool.groups.sharing import ShareOffset
 
 RETENTION_MS = 7 * 86_400_000
 """Default of ``offsets.retention.minutes``."""
@@ -125,6 +126,8 @@ class GroupState:
     """The partition of ``__consumer_offsets`` that has its records."""
     topic_names: Mapping[str, str]
     """Of the topics here, by id."""
+    shares: Sequence[ShareOffset] = ()
+    """Where a share group begins."""
 
     @property
     def members(self) -> list[Member]:

@@ -6,7 +6,7 @@ far and is not damaged is taken instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -23,11 +23,13 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.groups import ends as group_ends
-from logtool.groups import history
+from logtool.groups import history, sharing
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.history import Event
 from logtool.groups.judging import RETENTION_MS, GroupState, judge
 from logtool.groups.loading import Loaded, Wrong, load
+from logtool.groups.membership import SHARE
+from logtool.groups.sharing import Shares
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
@@ -86,6 +88,8 @@ class Groups:
     _matched: bool = False
     """Whether a group that is meant was there."""
     _homes: dict[Path, DataDir] = field(default_factory=dict)
+    _shares: Shares = field(default_factory=Shares)
+    _has_shares: bool = False
     _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """Of the log dirs that were asked."""
 
@@ -138,7 +142,7 @@ class Groups:
             home = None
         if home:
             self._homes.setdefault(home.path, home)
-        folders = list(_offsets_in(home, path)) if whole and home else [path]
+        folders = list(_partitions_in(home, path, CONSUMER_OFFSETS)) if whole and home else [path]
         if home and home.is_redpanda and not folders:
             yield from _of_old(home)
         for folder in folders:
@@ -191,7 +195,15 @@ class Groups:
         yield from self._lost(ranked, chosen, loaded.end_offset)
         for state in judge(loaded, ends, self._takes_group, self._takes, self.retention_ms):
             self._matched = True
+            if state.type == SHARE:
+                yield from self._read_shares()
+                shares = self._shares.of_group(state.name, ends, self._takes)
+                state = replace(state, shares=shares)
             yield state
+            for share in state.shares:
+                for finding in share.findings(state.name):
+                    where = share.extent.path if share.extent else loaded.listed.path
+                    yield finding.placed(where, topic=share.topic, partition=share.partition)
             for one in state.offsets:
                 for finding in one.findings(state.name):
                     where = one.extent.path if one.extent else loaded.listed.path
@@ -234,6 +246,28 @@ class Groups:
                 listed.path, topic=listed.topic, partition=listed.number
             )
 
+    def _read_shares(self) -> Iterator[Item]:
+        """Read the states of share groups, once: of each partition of the topic the furthest copy."""
+        if self._has_shares:
+            return
+        self._has_shares = True
+        found: dict[int, list[Copy]] = {}
+        for home in self._homes.values():
+            for folder in _partitions_in(home, home.path, sharing.TOPIC):
+                try:
+                    listed = partition.read(folder)
+                    extent = group_ends.measure(listed, 0, lambda _: None)
+                    found.setdefault(listed.number or 0, []).append(Copy(listed, extent))
+                except UnreadableError as error:
+                    yield error
+        for _, copies in sorted(found.items()):
+            best = max(copies, key=lambda one: one.rank)
+            try:
+                yield from self._shares.read(best.listed, self._spend)
+            except UnreadableError as error:
+                yield error
+            yield from self._lost(copies, best, best.extent.log_end)
+
     def _takes_group(self, name: str) -> bool:
         return not self.groups or any(fnmatchcase(name, glob) for glob in self.groups)
 
@@ -262,13 +296,13 @@ class Groups:
         self.run.budget.pace.spend(size)
 
 
-def _offsets_in(home: DataDir, path: Path) -> Iterator[Path]:
-    """Yield the partitions of the topic in a log dir, of Redpanda those below `path`."""
+def _partitions_in(home: DataDir, path: Path, topic: str) -> Iterator[Path]:
+    """Yield the partitions of a topic in a log dir, of Redpanda those below `path`."""
     partitions = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
     for folder, directory in partitions:
         is_meant = not home.is_redpanda or path.absolute() in folder.absolute().parents
         if (
-            (directory.topic == CONSUMER_OFFSETS or directory.unlisted)
+            (directory.topic == topic or directory.unlisted)
             and directory.kind is DirectoryKind.LIVE
             and is_meant
         ):

@@ -117,6 +117,22 @@ def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]
     }
 
 
+def compare_shares(told: list[dict[str, str]], items: list[dict[str, Any]]) -> None:
+    def spelled(number: int | None) -> str:
+        return "-" if number is None else str(number)
+
+    found = {
+        (one["group"], one["topic"], str(one["partition"])): (
+            spelled(one["start_offset"]), spelled(one["lag"])
+        )
+        for one in items if one["type"] == "share-offset"
+    }  # fmt: skip
+    names = ("GROUP", "TOPIC", "PARTITION")
+    wanted = {tuple(row[name] for name in names): (row["START-OFFSET"], row["LAG"]) for row in told}
+    assert found == wanted
+    assert any(start not in ("0", "-") for start, _ in wanted.values())
+
+
 def restore(broker: Broker, log_dir: Path, work: Path) -> str:
     """Run what --restore-plan prints for a group without members; return what Kafka says."""
     given = ["--group", "only-commits", "--bootstrap-server", broker.bootstrap, "--restore-plan"]
@@ -152,6 +168,7 @@ def test_groups_are_those_that_the_broker_had(
     clients = write(broker)
     newer = of_newer_kinds(broker, clients[-1])
     restored = restore(broker, log_dir, tmp_path)
+    shares = tool(broker, "--describe", "--all-groups", "--offsets", name=SHARE_TOOL)
     with ThreadPoolExecutor(2) as pool:
         listing = pool.submit(tool, broker, "--list", "--type", "--state")
         told = pool.submit(tool, broker, "--describe", "--all-groups", "--offsets")
@@ -175,6 +192,7 @@ def test_groups_are_those_that_the_broker_had(
     assert states == wanted
     assert states["stays-classic"] == ("classic", "Stable")
     compare_offsets(described, items)
+    compare_shares(rows(shares), items)
     (pending,) = [one for one in items if one["type"] == "pending"]
     assert (pending["group"], pending["offset"]) == ("only-commits", 77)
     (by_hand,) = [

@@ -71,9 +71,82 @@ def test_a_person_sees_groups_and_not_those_that_are_deleted(run, running):
     assert found.stderr.splitlines()[-1] == "3 groups, 6 committed offsets"
 
 
-def test_a_share_group_has_state_and_no_offsets(run, scenario):
-    (group,) = run("groups", "-f", "ndjson", scenario("4.3.1/java-clients")).of_type("group")
+def test_a_share_group_has_state_and_start_offsets(run, scenario):
+    found = run("groups", "-f", "ndjson", scenario("4.3.1/java-clients"))
+    (group,) = found.of_type("group")
     assert (group["group_type"], group["state"], group["offsets"]) == ("share", "Empty", 0)
+    names = ("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag", "place")
+    assert [tuple(one[name] for name in names) for one in found.of_type("share-offset")] == [
+        ("shared.input", 0, 180, 20, 200, 0, "in"),
+        ("shared.input", 1, None, None, 0, None, "unknown"),
+    ]
+
+
+def share_state(home, *records):
+    """Write share states of the group g and the topic OLD: type and fields, None for a tombstone."""
+    log = OffsetsLog("__share_group_state")
+    for kind, fields in records:
+        key = {"groupId": "g", "topicId": OLD, "partition": 0}
+        common = {"snapshotEpoch": 0, "leaderEpoch": 0, "stateBatches": []}
+        stateful = {"stateEpoch": 0, "createTimestamp": 0, "writeTimestamp": 0} if kind == 0 else {}
+        log.add(kind, key, None if fields is None else common | stateful | fields)
+    return log.write(home)
+
+
+@pytest.fixture
+def sharing(tmp_path):
+    log = OffsetsLog()
+    log.add(11, {"groupId": "g"}, {"epoch": 1, "metadataHash": 0})
+    log.write(tmp_path)
+    cluster(tmp_path, topic("orders", OLD))
+    data_log(tmp_path, "orders-0", 100, topic_id=OLD)
+    return tmp_path
+
+
+SET, UPDATE = 0, 1
+
+
+@pytest.mark.parametrize(
+    ("records", "start", "lag"),
+    [
+        ([(SET, {"startOffset": 40, "deliveryCompleteCount": 5})], 40, 55),
+        ([(SET, {"startOffset": 40, "deliveryCompleteCount": 5}),
+          (UPDATE, {"startOffset": -1, "deliveryCompleteCount": 7})], 40, 53),
+        ([(SET, {"startOffset": 40, "deliveryCompleteCount": 5}),
+          (UPDATE, {"startOffset": 60, "deliveryCompleteCount": 0})], 60, 40),
+        ([(SET, {"startOffset": 40})], 40, None),
+        ([(SET, {"startOffset": -1})], None, None),
+    ],
+    ids=["set", "update without start", "update", "older release", "not initialized"],
+)  # fmt: skip
+def test_updates_change_where_a_share_group_begins(run, sharing, records, start, lag):
+    share_state(sharing, *records)
+    found = run("groups", "-f", "ndjson", sharing)
+    (one,) = found.of_type("share-offset")
+    assert (found.status, one["start_offset"], one["lag"]) == (0, start, lag)
+
+
+def test_a_share_group_beyond_the_end_of_a_log_is_a_finding(run, sharing):
+    share_state(sharing, (SET, {"startOffset": 130}))
+    found = run("groups", "-f", "ndjson", sharing)
+    (finding,) = found.of_type("finding")
+    assert (found.status, finding["code"]) == (1, "group/offset-beyond-end")
+    assert "group g begins at 130 of orders-0, but the log ends at 100" in finding["message"]
+
+
+def test_damage_in_the_state_of_share_groups_is_told(run, sharing):
+    home = share_state(sharing, (SET, {"startOffset": 40}), (UPDATE, {"startOffset": 50}),
+                       (SET, {"startOffset": 60}))  # fmt: skip
+    (one,) = run("groups", "-f", "ndjson", sharing).of_type("share-offset")
+    assert one["start_offset"] == 60
+    log = home / f"{0:020d}.log"
+    log.write_bytes(flip(log.read_bytes(), 70))
+    found = run("groups", "-f", "ndjson", sharing)
+    (finding,) = found.of_type("finding")
+    assert (found.status, finding["code"]) == (1, "group/missing-records")
+    assert (finding["topic"], finding["position"]) == ("__share_group_state", 0)
+    share_state(sharing, (SET, {"startOffset": 40}), (SET, None))
+    assert not run("groups", "-f", "ndjson", sharing).of_type("share-offset")
 
 
 def test_offsets_that_lead_nowhere_are_findings(run, home):

@@ -1,0 +1,167 @@
+"""Where share groups begin to read, as ``__share_group_state`` has it.
+
+A snapshot sets the state of a partition of a group, an update changes it, and a tombstone of the
+snapshot removes it. An update without start offset leaves it as it was. What was delivered and is
+done behind the start offset counts as no lag. Source: ``ShareCoordinatorShard`` (its handling of
+snapshots and updates), ``GroupCoordinatorService`` (lag of share groups; Kafka 4.3).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from logtool.checks import committed_offsets
+from logtool.disk import shell
+from logtool.disk.partition import Partition
+from logtool.dump.columns import NONE, Unread, read_records
+from logtool.errors import FormatError
+from logtool.findings import Finding
+from logtool.formats import compression
+from logtool.formats.messages import internal_topics
+from logtool.groups.ends import Ends, Extent
+from logtool.groups.loading import is_torn
+from logtool.segment.walk import Chunk, scan
+
+TOPIC = "__share_group_state"
+_SNAPSHOT, _UPDATE = 0, 1
+
+Place = tuple[str, str, int]
+"""Group, topic id, partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareState:
+    """The state of one partition of a share group."""
+
+    start_offset: int | None
+    """Where it begins to read; None before it was initialized."""
+    delivered: int | None
+    """How many records behind it were delivered and are done; None where that is not told."""
+    leader_epoch: int
+    written_ms: int
+    """When its last record was written."""
+    record_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOffset:
+    """The same with what these disks have of the partition."""
+
+    topic: str | None
+    """None where no metadata log has the topic id."""
+    topic_id: str
+    partition: int
+    state: ShareState
+    extent: Extent | None
+
+    @property
+    def lag(self) -> int | None:
+        """Return how many records it has still to deliver; None where that is not known."""
+        start, done = self.state.start_offset, self.state.delivered
+        if self.extent is None or start is None or done is None:
+            return None
+        return self.extent.log_end - start - done
+
+    @property
+    def place(self) -> str:
+        """Return where the start offset lies, in the words of `CommittedOffset.place`."""
+        start = self.state.start_offset
+        if not self.extent or start is None:
+            return "unknown"
+        if start < self.extent.log_start:
+            return "below-start"
+        return "beyond-end" if start > self.extent.log_end else "in"
+
+    def findings(self, group: str) -> Iterator[Finding]:
+        """Yield that the log has lost what a group has read: a start below the log moves by itself."""
+        start = self.state.start_offset
+        if self.extent and start is not None and self.place == "beyond-end":
+            where, end = f"{self.topic}-{self.partition}", self.extent.log_end
+            yield committed_offsets.beyond_end(shell.quote(group), where, start, end, "begins at")
+
+
+class Shares:
+    """The states of all partitions of share groups, of the copies that were given to `read`."""
+
+    def __init__(self) -> None:
+        self._states: dict[Place, ShareState] = {}
+
+    def read(self, listed: Partition, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
+        """Take one copy of a partition of the topic; yields what cannot be read in it.
+
+        UnreadableError where a file cannot be read.
+        """
+        for segment in listed.segments:
+            with segment.log.open() as log:
+                for chunk in scan(log, base_offset=segment.base_offset):
+                    damage = chunk.damage
+                    if damage and segment.is_active and is_torn(damage):
+                        continue
+                    found = (
+                        [committed_offsets.missing_records(
+                            damage.message, damage.position, damage.length
+                        )]
+                        if damage
+                        else self._take(chunk)
+                    )  # fmt: skip
+                    for one in found:
+                        yield one.placed(
+                            segment.log.path, topic=TOPIC, partition=listed.number,
+                            segment=segment.base_offset,
+                        )  # fmt: skip
+                    on_bytes(0 if damage else int(chunk.table.size.sum()))
+
+    def _take(self, chunk: Chunk) -> Iterator[Finding]:
+        for part in read_records(chunk, compression.DEFAULT_LIMIT):
+            if isinstance(part, Unread):
+                yield committed_offsets.unreadable_record(
+                    part.reason, part.first_offset, part.last_offset
+                )
+                continue
+            for row in range(len(part)):
+                offset = int(part.offset[row])
+                try:
+                    self._replay(
+                        part.key(row), part.value(row), offset, int(part.timestamp[row])
+                    )
+                except FormatError as error:
+                    yield committed_offsets.unreadable_record(error.reason, offset, offset)
+
+    def _replay(self, key: bytes | None, value: bytes | None, offset: int, time_ms: int) -> None:
+        of_key = internal_topics.decode_key(TOPIC, key)
+        if of_key.data is None:
+            return
+        place = (of_key.data["groupId"], of_key.data["topicId"], of_key.data["partition"])
+        if value is None:
+            if of_key.type == _SNAPSHOT:
+                self._states.pop(place, None)
+            return
+        data = internal_topics.decode_value(TOPIC, of_key.type, value).data
+        if data is None:
+            return
+        start, done = data["startOffset"], data.get("deliveryCompleteCount", NONE)
+        before = self._states.get(place)
+        state = ShareState(
+            start_offset=None if start == NONE else start,
+            delivered=None if done == NONE else done,
+            leader_epoch=data["leaderEpoch"],
+            written_ms=time_ms,
+            record_offset=offset,
+        )
+        if of_key.type == _UPDATE and before and state.start_offset is None:
+            state = replace(state, start_offset=before.start_offset)
+        self._states[place] = state
+
+    def of_group(
+        self, group: str, ends: Ends, takes: Callable[[str, int], bool]
+    ) -> list[ShareOffset]:
+        """Return where a group begins in each partition that is meant, by topic and partition.
+
+        Without a metadata log no name is known, and a topic is meant by its id.
+        """
+        found = []
+        for (name, topic_id, number), state in self._states.items():
+            topic = ends.topic_names.get(topic_id)
+            if name == group and takes(topic or topic_id, number):
+                extent = ends.extent(topic, number) if topic else None
+                found.append(ShareOffset(topic, topic_id, number, state, extent))
+        return sorted(found, key=lambda one: (one.topic or "", one.topic_id, one.partition))
