@@ -89,7 +89,8 @@ def salvage(
     offset or leader epoch contradicts those around, as no CRC covers these; batches of offsets that
     the next segment holds; and segments that a truncation had removed. A sound batch in the value
     of a damaged record is not taken for one of the log. Transactions that were open where something
-    is missing are told: they may have lost records, or their marker. No marker is made up.
+    is missing, or may have begun there, are told: they may have lost records, or their marker. No
+    marker is made up.
 
     A partition that comes twice, as from two brokers, lies in DIR/partitions.2 the second time; the
     metadata log lies in DIR/metadata. Of Redpanda, segments and base indexes of its form lie in
@@ -99,7 +100,8 @@ def salvage(
     With --fill-from, what is missing is taken from another copy of the partition. The batches
     before and behind it must be the same there, in offsets, leader epoch, CRC and size; behind the
     last batch the leader epochs must agree, or, of a log without them, that copy's high watermark
-    lie behind; or more than half of the damaged bytes. If not, the manifest says why.
+    lie behind; or more than half of the damaged bytes. If not, the manifest says why. What has
+    another topic id or cluster is no copy, and nothing is taken from before where this log begins.
 
     Of a log on a failing disk all that can be read is kept as DIR/rejects/TOPIC-N/LOG.image, with
     zeros in place of the rest, and LOG.map says which bytes these are, in the form of GNU ddrescue.

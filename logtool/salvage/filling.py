@@ -56,13 +56,18 @@ class Hole:
     behind: Edge | None
     """The batch behind it; None at its end."""
     rejects: tuple[Reject, ...]
+    start: int = 0
+    """The offset at which the log begins: what another copy holds below it was deleted here."""
+
+    @property
+    def low(self) -> int:
+        """Return the last offset in front of it."""
+        return self.start - 1 if self.before is None else self.before.last_offset
 
     @property
     def has_room(self) -> bool:
         """Return whether offsets are missing."""
-        if self.before is None or self.behind is None:
-            return True
-        return self.behind.start > self.before.last_offset + 1
+        return self.behind is None or self.behind.start > self.low + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,8 @@ def fill(
     """Yield the parts of a log with its holes filled, in order.
 
     `replicas` are partition dirs of other copies, the first that helps is taken; `bases` are those
-    of the segments that will be written, at which extents are divided. What is taken has to be
-    `held` good, too.
+    of the segments that will be written, at which extents are divided, and the first of them is
+    where the log begins. What is taken has to be `held` good, too.
     """
     pending: list[Part] = []
     before: Edge | None = None
@@ -109,7 +114,7 @@ def fill(
             continue
         rejects = tuple(one for one in pending if isinstance(one, Reject))
         behind = part.first if part else None
-        hole = Hole(before, behind, rejects)
+        hole = Hole(before, behind, rejects, min(bases, default=0))
         wanted = any(one.kind in FILLABLE for one in rejects) or part is None
         if wanted and hole.has_room:
             yield from _filled(hole, replicas, epochs, bases, ours, held)
@@ -153,6 +158,10 @@ def _filled(
                     yield replace(one, filled_from=path, proof=reason)
                 else:
                     yield replace(one, filled_from=None, proof=reason)
+            if not (hole.rejects or held or ours.is_redpanda):
+                text = "the log ends here, and another copy goes on"
+                one = _with_offsets(made.missing(ours.path, hole.low + 1, text), chosen)
+                yield replace(one, filled_from=path, proof=reason)
             for stretch in chosen:
                 yield from _divided(stretch, bases)
             return
@@ -186,13 +195,13 @@ def _with_offsets(one: Reject, chosen: Sequence[Stretch]) -> Reject:
 def _begins_behind(copy: Partition, hole: Hole) -> str | None:
     """Return where a copy begins, if offsets before that are missing."""
     base = copy.segments[0].base_offset if copy.segments else 0
-    first = hole.before.last_offset + 1 if hole.before else 0
+    first = hole.low + 1
     return f"that copy begins at offset {base}" if first < base else None
 
 
 def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
     """Yield what another copy has from the batch before a hole up to the one behind it."""
-    low = hole.before.base_offset if hole.before else -1
+    low = hole.before.base_offset if hole.before else hole.low
     high = hole.behind.last_offset if hole.behind else 2**63 - 1
     for segment in copy.segments:
         beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
@@ -273,7 +282,7 @@ def _left_of(hole: Hole, agreed: Sequence[Stretch], epochs: Rows) -> list[Stretc
     """
     if not agreed:
         return []
-    ours = b"".join(_bytes(one.path, one.position, one.length) for one in hole.rejects)
+    ours = _left(hole)
     known = [(start, epoch) for epoch, start in epochs]
     count = position = 0
     for stretch in agreed:
@@ -310,9 +319,8 @@ def _edges(stretch: Stretch, hole: Hole) -> tuple[bool, bool]:
 
 def _between(stretch: Stretch, hole: Hole) -> Stretch:
     table = stretch.table
-    low = hole.before.last_offset if hole.before else -1
     high = hole.behind.base_offset if hole.behind else 2**63 - 1
-    rows = np.flatnonzero((table.base_offset > low) & (table.last_offset < high))
+    rows = np.flatnonzero((table.base_offset > hole.low) & (table.last_offset < high))
     return replace(stretch, table=take(table, rows))
 
 
@@ -357,7 +365,7 @@ def _agreeing(hole: Hole, inner: Sequence[Stretch]) -> list[Stretch]:
     size = sum(one.length for one in hole.rejects)
     if not _LEAST_COMPARED <= size <= _MOST_COMPARED:
         return []
-    ours = b"".join(_bytes(one.path, one.position, one.length) for one in hole.rejects)
+    ours = _left(hole)
     theirs = b"".join(
         _bytes(stretch.path, extent.position, extent.size)
         for stretch in inner
@@ -385,6 +393,14 @@ def _first(inner: Sequence[Stretch], count: int) -> Iterator[Stretch]:
             return
         yield replace(stretch, table=take(stretch.table, np.arange(min(count, len(stretch.table)))))
         count -= len(stretch.table)
+
+
+def _left(hole: Hole) -> bytes:
+    """Return the bytes that stand where something is missing; zeros for a log not to be read."""
+    return b"".join(
+        _bytes(one.path, one.position, one.length) if one.is_given else bytes(one.length)
+        for one in hole.rejects
+    )
 
 
 def _bytes(path: Path, position: int, size: int) -> bytes:

@@ -8,6 +8,10 @@ ddrescue can do that, too, with ``ddrescue LOG LOG.image LOG.map``. Source of th
 manual of GNU ddrescue 1.27, "Mapfile structure".
 """
 
+import errno
+import fcntl
+import mmap
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,9 +69,9 @@ class Refined(Patient):
 
     def _sector(self, at: int) -> bytes:
         if at not in self._got:
-            data = memoryview(bytearray(max(min(SECTOR, self.size - at), 0)))
+            data = memoryview(mmap.mmap(-1, SECTOR))[: max(min(SECTOR, self.size - at), 0)]
             try:
-                self._log.read_into(data, at)
+                _read(self._log, data, at)
             except UnreadableError:
                 data[:] = bytes(len(data))
                 self.bad[at] = len(data)
@@ -75,12 +79,35 @@ class Refined(Patient):
         return self._got[at]
 
 
-def find(earlier: Path, directory: str, log: Path, size: int) -> Image | None:
-    """Return the image that an earlier output has of a log; None where it has none.
+def _read(log: LogFile, sector: memoryview, at: int) -> None:
+    """Read a sector past the page cache, which asks for a page and fails for all of it.
+
+    What no disk or file system can give like that is read as anything else.
+    """
+    if len(sector) == SECTOR:
+        fd = log.fileno()
+        flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+        try:
+            fcntl.fcntl(fd, fcntl.F_SETFL, flags | os.O_DIRECT)
+            log.read_into(sector, at)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+        except UnreadableError as error:
+            if getattr(error.__cause__, "errno", None) != errno.EINVAL:
+                raise
+        else:
+            return
+        finally:
+            fcntl.fcntl(fd, fcntl.F_SETFL, flags)
+    log.read_into(sector, at)
+
+
+def find(home: Path, log: Path, size: int) -> Image | None:
+    """Return the image of a log that an earlier run left in `home`; None where it left none.
 
     UnreadableError for one that is of another size, or whose map is none.
     """
-    home = earlier / "rejects" / directory
     image, ranges = home / f"{log.name}{IMAGE}", home / f"{log.name}{MAP}"
     if not image.is_file() or not ranges.is_file():
         return None

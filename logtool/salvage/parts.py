@@ -1,7 +1,7 @@
 """What a log is made of when it is salvaged: stretches of sound batches, and what stays behind."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,6 +84,12 @@ class Reject:
     """The copy that has what was here."""
     proof: str | None = None
     """Why that is the same log, or why nothing was taken from another copy."""
+    is_given: bool = True
+    """Whether its bytes can be read, as far as the disk gives them; not so without permission."""
+
+    def refused(self, reasons: Sequence[str]) -> "Reject":
+        """Return it with more reasons why nothing was taken from another copy."""
+        return replace(self, proof="; ".join([*([self.proof] if self.proof else []), *reasons]))
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract, without what is known once it is written."""

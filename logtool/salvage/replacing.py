@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.checks.identity import topic_id_of
-from logtool.disk import cluster, partition
 from logtool.disk import joined as made
 from logtool.disk.joined import Joined, Piece
 from logtool.disk.partition import Partition
@@ -43,7 +41,7 @@ from logtool.salvage.parts import (
     with_gaps,
 )
 from logtool.salvage.run import bounded
-from logtool.salvage.sources import Source, copies
+from logtool.salvage.sources import Source, usable
 from logtool.segment import walk
 from logtool.segment.walk import Chunk
 
@@ -76,18 +74,20 @@ class Replaced:
 def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
     """Return what becomes of a log; UnreadableError where it cannot be read itself."""
     source = Source(wanted.listed, 0)
-    usable, refused = _usable(source, wanted.fill_from)
-    found = list(_found(source, wanted, usable, on_bytes))
+    asked = list(usable(wanted.listed, source.name, wanted.fill_from))
+    copies = [one for one in asked if isinstance(one, Partition)]
+    refused = [str(one) for one in asked if not isinstance(one, Partition)]
+    found = list(_found(source, wanted, copies, on_bytes))
     if not any(isinstance(part, Reject) for part in found):
         return Replaced()
     if source.zombies():
-        usable, refused = [], ["segments that a truncation had removed came back"]
+        copies, refused = [], ["segments that a truncation had removed came back"]
     own = [part for part in found if isinstance(part, Extent)]
     parts: list[Part] = []
-    if usable:
+    if copies:
         held = _Held(max(wanted.end, _indexed_end(source.listed)), own)
-        rows = source.epochs()
-        for item in filling.fill(wanted.listed, found, usable, rows, source.bases, held):
+        rows, paths = source.epochs(), [copy.path for copy in copies]
+        for item in filling.fill(wanted.listed, found, paths, rows, source.bases, held):
             if isinstance(item, UnreadableError):
                 refused.append(str(item))
             else:
@@ -111,7 +111,7 @@ def _told(
         if one.filled_from or not (refused or is_seen or proof.endswith(filling.NO_COPY)):
             yield one
         elif is_seen or refused:
-            yield replace(one, proof="; ".join([*([proof] if proof else []), *refused]))
+            yield one.refused(refused)
 
 
 def _base(path: Path) -> int:
@@ -119,7 +119,7 @@ def _base(path: Path) -> int:
 
 
 def _found(
-    source: Source, wanted: Wanted, usable: Sequence[Path], on_bytes: Callable[[int], None]
+    source: Source, wanted: Wanted, copies: Sequence[Partition], on_bytes: Callable[[int], None]
 ) -> Iterator[Part]:
     """Yield the parts of a log, and what is missing between its segments and behind its end."""
     ends = [*(base for base, _ in source.logs[1:]), None]
@@ -134,14 +134,13 @@ def _found(
             missing(source.listed.path, base, "the log of an index is gone")
         )
     found = [part for base in sorted(by_base) for part in by_base[base]]
-    copies = [partition.read(path) for path in usable]
     found = list(altered.without_altered(found, source.epochs(), copies))
     last = next((part.last for part in reversed(found) if isinstance(part, Extent)), None)
     end = last.last_offset + 1 if last else 0
     if end < wanted.end and not (found and isinstance(found[-1], Reject)):
         text = f"the log ends at {end}, and went on to {wanted.end}"
         found.append(replace(missing(source.listed.path, end, text), path=_last_log(source, end)))
-    yield from bounded(list(with_gaps(found, source.listed.path)))
+    yield from bounded(list(with_gaps(found, source.listed.path)), min(source.bases, default=0))
 
 
 def _indexed_end(listed: Partition) -> int:
@@ -166,38 +165,6 @@ def _indexed_end(listed: Partition) -> int:
 def _last_log(source: Source, end: int) -> Path:
     name = names.format_partition_file(end, FileKind.LOG)
     return source.logs[-1][1].path if source.logs else source.listed.path / name
-
-
-def _usable(source: Source, fill_from: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Return the copies that may be asked, and why others may not."""
-    usable, refused = [], []
-    for place in fill_from:
-        there = copies(source.name, [place])
-        for path in there:
-            why = _not_of_this(source.listed, path)
-            if why:
-                refused.append(f"{path} {why}")
-            else:
-                usable.append(path)
-        if not there:
-            refused.append(f"{place} holds no {source.name}")
-    return usable, refused
-
-
-def _not_of_this(ours: Partition, path: Path) -> str | None:
-    """Return why another partition dir is no copy of ours; None if nothing says so."""
-    if path.resolve() == ours.path.resolve():
-        return "is the damaged log itself"
-    try:
-        copy = partition.read(path)
-        ids = [topic_id_of(one.path) for one in (ours, copy)]
-        clusters = [cluster.read_id(one.path.resolve().parent) for one in (ours, copy)]
-    except UnreadableError as error:
-        return f"cannot be read: {error.reason}"
-    for (own, other), what in ((ids, "topic id"), (clusters, "cluster")):
-        if own and other and own != other:
-            return f"is of another {what}: {other}, where this log is of {own}"
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +218,7 @@ def _joins(hole: Hole, chosen: Sequence[Stretch]) -> bool:
 
 def _is_damaged(copy: Partition, hole: Hole) -> bool:
     """Return whether a copy is damaged between the batches around a hole."""
-    low = hole.before.last_offset if hole.before else -1
+    low = hole.low
     high = hole.behind.base_offset if hole.behind else 2**63 - 1
     end, torn = -1, False
     for chunk in _chunks(copy, low, high):

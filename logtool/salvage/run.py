@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from logtool.disk import files, partition
+from logtool.disk import files
 from logtool.disk.log_dir import PathKind, Selection, classify
 from logtool.disk.partition import File, Partition
 from logtool.errors import (
@@ -17,7 +17,7 @@ from logtool.errors import (
     UnreadableError,
     UnwritableError,
 )
-from logtool.formats import leader_epoch_checkpoint, names
+from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.running.run import Run
@@ -25,9 +25,9 @@ from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 from logtool.salvage import altered, filling, imaging, of_redpanda, reading, transactions
 from logtool.salvage.imaging import Image
-from logtool.salvage.parts import Extent, Kind, Part, Reject, with_gaps
+from logtool.salvage.parts import FILLABLE, Extent, Kind, Part, Reject, missing, with_gaps
 from logtool.salvage.reading import Piece, Reading
-from logtool.salvage.sources import Source, copies, sources
+from logtool.salvage.sources import Source, sources, usable
 from logtool.salvage.writing import Output
 
 Object = dict[str, Any]
@@ -160,6 +160,7 @@ class Salvage:
                     raise read
                 if isinstance(read, UnreadableError):
                     yield read
+                    found += (_unread(one, read) for one in pieces if one.log.path == read.path)
                     continue
                 if read.bad or read.piece.earlier:
                     yield self._image(name, read.piece)
@@ -233,20 +234,27 @@ class Salvage:
                         yield self._image(source.name, read.piece)
                 else:
                     yield read
+                    for piece in (one for one in pieces if one.log.path == read.path):
+                        by_base[piece.base_offset] = [_unread(piece, read)]
         for base, file in source.logs:
             if base in zombies:
                 zombie = zombies[base]
                 one = Reject(file.path, 0, file.size, Kind.ZOMBIE, zombie.reason, base)
                 by_base[base] = [replace(one, last_offset=zombie.last_offset)]
         for base in source.lost_logs:
-            path = source.listed.path / names.format_partition_file(base, FileKind.LOG)
             text = "the log is gone, and an index of it is left"
-            by_base.setdefault(base, []).append(Reject(path, 0, 0, Kind.MISSING, text))
-        yield from bounded([part for base in sorted(by_base) for part in by_base[base]])
+            by_base.setdefault(base, []).append(missing(source.listed.path, base, text))
+        if not by_base:
+            by_base[0] = [missing(source.listed.path, 0, "no log is left in the directory")]
+        yield from bounded(
+            [part for base in sorted(by_base) for part in by_base[base]], min(by_base)
+        )
 
     def _earlier(self, name: str, log: File) -> Image | None:
         """Return what an earlier run has of a log."""
-        return imaging.find(self.retry, name, log.path, log.size) if self.retry else None
+        if self.retry is None:
+            return None
+        return imaging.find(self.retry / self.output.coming_rejects(name), log.path, log.size)
 
     def _image(self, name: str, piece: Piece) -> Object:
         """Keep what the disk gives of a log that it does not give whole."""
@@ -254,21 +262,28 @@ class Salvage:
             return self.output.image(name, piece.log.path, given)
 
     def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
-        replicas = copies(source.name, self.fill_from)
-        if not replicas:
+        if not self.fill_from:
             yield from found
             return
-        epochs = source.epochs()
-        listed = []
-        for path in replicas:
-            try:
-                listed.append(partition.read(path))
-            except UnreadableError as error:
-                yield error
+        epochs, home = source.epochs(), source.listed.path
+        listed: list[Partition] = []
+        refused: list[str] = []
+        for one in usable(source.listed, source.name, self.fill_from):
+            if isinstance(one, Partition):
+                listed.append(one)
+            elif isinstance(one, str):
+                refused.append(one)
+            else:
+                yield one
         sure = list(altered.without_altered(found, epochs, listed))
-        sure = list(bounded(list(with_gaps(sure, source.listed.path))))
+        sure = list(bounded(list(with_gaps(sure, home)), min(source.bases, default=0)))
         there = [one.path for one in listed]
-        yield from filling.fill(source.listed, sure, there, epochs, source.bases)
+        filled = filling.fill(source.listed, sure, there, epochs, source.bases) if there else sure
+        for part in filled:
+            if refused and isinstance(part, Reject) and not part.filled_from:
+                yield part.refused(refused) if part.kind in FILLABLE else part
+            else:
+                yield part
 
     def _count(self, made: Object, rejects: Sequence[Reject], loaded: Loaded) -> None:
         lost = any(one.filled_from is None for one in rejects)
@@ -284,9 +299,18 @@ class Salvage:
         summary.to_do |= to_do
 
 
-def bounded(found: list[Part]) -> Iterator[Part]:
-    """Yield the parts; those without offsets of their own get those that are missing there."""
-    before: int | None = None
+def _unread(piece: Piece, why: UnreadableError) -> Reject:
+    """Return what says that a log could not be read at all."""
+    one = Reject(piece.log.path, 0, piece.log.size, Kind.UNREADABLE, why.reason)
+    return replace(one, is_given=False)
+
+
+def bounded(found: list[Part], start: int | None = None) -> Iterator[Part]:
+    """Yield the parts; those without offsets of their own get those that are missing there.
+
+    `start` is where the log begins, if that is known.
+    """
+    before = None if start is None else start - 1
     for number, part in enumerate(found):
         if isinstance(part, Extent):
             before = part.last.last_offset

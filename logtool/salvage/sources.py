@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.checks import small_files
-from logtool.disk import files, partition
+from logtool.checks.identity import topic_id_of
+from logtool.disk import cluster, files, partition
 from logtool.disk import log_dir as log_dirs
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import File, Partition
@@ -147,7 +148,7 @@ def _of_partition(path: Path, *, deleted: bool) -> Iterator[Source | UnreadableE
 
 
 def _kept(source: Source) -> Iterator[Source]:
-    if source.logs or source.lost_logs:
+    if source.logs or not source.deleted:
         yield source
 
 
@@ -184,3 +185,32 @@ def copies(name: str, dirs: Sequence[Path]) -> list[Path]:
         if folder.is_dir():
             found.append(folder)
     return found
+
+
+def usable(
+    ours: Partition, name: str, dirs: Sequence[Path]
+) -> Iterator[Partition | str | UnreadableError]:
+    """Yield the copies that may be asked for what is missing, and why others may not."""
+    for place in dirs:
+        there = copies(name, [place])
+        for path in there:
+            try:
+                copy = partition.read(path)
+                why = _not_of_this(ours, copy)
+                yield f"{path} {why}" if why else copy
+            except UnreadableError as error:
+                yield error
+        if not there:
+            yield f"{place} holds no {name}"
+
+
+def _not_of_this(ours: Partition, copy: Partition) -> str | None:
+    """Return why another partition dir is no copy of ours; None if nothing says so."""
+    if copy.path.resolve() == ours.path.resolve():
+        return "is the damaged log itself"
+    ids = [topic_id_of(one.path) for one in (ours, copy)]
+    clusters = [cluster.read_id(one.path.resolve().parent) for one in (ours, copy)]
+    for (own, other), what in ((ids, "topic id"), (clusters, "cluster")):
+        if own and other and own != other:
+            return f"is of another {what}: {other}, where this log is of {own}"
+    return None

@@ -1,13 +1,13 @@
 """Transactions of a log that has lost a part of what it held."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from logtool.formats import wording
+from logtool.formats.record_batch import BatchTable
 from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
@@ -15,6 +15,8 @@ from logtool.segment import walk
 from logtool.segment.producer_state import NONE, ProducerState, significant
 
 _NO_IMAGES: Mapping[Path, Path] = {}
+_SEQUENCES = 2**31
+"""Sequence numbers of a producer: behind the last comes 0 again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,57 +26,115 @@ class Torn:
     producer_id: int
     producer_epoch: int
     first_offset: int
+    """Of what is left of it."""
     lost_from: int
-    """The first offset that is missing in it."""
+    """The first offset that is missing."""
+    text: str
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract, without where it is."""
-        text = (
-            f"was open where the log lacks something from offset {self.lost_from} on: records of "
-            "it, or its marker, may be among what is lost"
-        )
         return {
             "type": "transaction",
             "producer_id": self.producer_id,
             "producer_epoch": self.producer_epoch,
             "first_offset": self.first_offset,
             "lost_from": self.lost_from,
-            "reason": f"the transaction of {wording.count(1, 'producer')[2:]} {self.producer_id} "
-            f"that began at offset {self.first_offset} {text}",
+            "reason": self.text.format(
+                of=f"producer {self.producer_id}",
+                first=self.first_offset,
+                lost=f"the log lacks something from offset {self.lost_from} on",
+            ),
         }
 
 
+_OPEN = (
+    "the transaction of {of} that began at offset {first} was open where {lost}: records of it, or "
+    "its marker, may be among what is lost"
+)
+_HEADLESS = (
+    "of a transaction of {of} offset {first} is the first that is left, behind where {lost}: "
+    "records of it may be among what is lost"
+)
+_MARKER = (
+    "of a transaction of {of} the marker at offset {first} alone is left, behind where {lost}: "
+    "records of it may be among what is lost"
+)
+
+
 def torn(parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES) -> Iterator[Torn]:
-    """Yield the transactions that were open where something is missing.
+    """Yield the transactions that were open where something is missing, or may have begun there.
 
     `images` are where the bytes of a log are that its disk does not give whole. Nothing is read
-    where all is there. A transaction all of whose records are lost leaves nothing
-    but perhaps its marker, and is not told.
+    where all is there. A transaction that is lost with its marker leaves nothing that tells of it.
     """
-    lost = [one for one in parts if isinstance(one, Reject) and one.filled_from is None]
-    if not lost:
-        return
-    state, told, end = ProducerState(), set[tuple[int, int]](), 0
-    for part in parts:
-        if isinstance(part, Reject):
-            for producer_id, producer in state.producers.items():
-                key = producer_id, producer.transaction_first_offset
-                if part.filled_from is None and key[1] != NONE and key not in told:
-                    told.add(key)
-                    yield Torn(producer_id, producer.epoch, key[1], end)
-        else:
-            _replay(part, state, images)
-            end = part.last.last_offset + 1
+    if any(isinstance(one, Reject) and one.filled_from is None for one in parts):
+        yield from _Replay(images).of(parts)
 
 
-def _replay(extent: Extent, state: ProducerState, images: Mapping[Path, Path]) -> None:
-    from logtool.disk.files import LogFile
+@dataclass(slots=True)
+class _Replay:
+    images: Mapping[Path, Path]
+    state: ProducerState = field(default_factory=ProducerState)
+    told: set[tuple[int, int]] = field(default_factory=set)
+    lost_from: int | None = None
+    """The first offset of the last place where something is missing."""
+    seen: set[int] = field(default_factory=set)
+    """The producers that wrote behind it, or were told of there."""
 
-    with LogFile(images.get(extent.path, extent.path)) as log:
-        source, base = Patient(log, extent.path), extent.first.base_offset
-        for chunk in walk.scan(
-            source, base_offset=base, start=extent.position, stop=extent.end, payload=False
-        ):
-            rows = np.flatnonzero(chunk.table.producer_id >= 0)
-            if len(rows):
-                state.apply(significant(take(chunk.table, rows)))
+    def of(self, parts: Sequence[Part]) -> Iterator[Torn]:
+        end = 0
+        for part in parts:
+            if isinstance(part, Extent):
+                yield from self._extent(part)
+                end = part.last.last_offset + 1
+            elif part.filled_from is None:
+                self.lost_from = end
+                self.seen.clear()
+                yield from self._open()
+
+    def _open(self) -> Iterator[Torn]:
+        assert self.lost_from is not None
+        for producer_id, producer in self.state.producers.items():
+            first = producer.transaction_first_offset
+            if first == NONE:
+                continue
+            self.seen.add(producer_id)
+            if (producer_id, first) not in self.told:
+                self.told.add((producer_id, first))
+                yield Torn(producer_id, producer.epoch, first, self.lost_from, _OPEN)
+
+    def _extent(self, extent: Extent) -> Iterator[Torn]:
+        from logtool.disk.files import LogFile
+
+        with LogFile(self.images.get(extent.path, extent.path)) as log:
+            source, base = Patient(log, extent.path), extent.first.base_offset
+            for chunk in walk.scan(
+                source, base_offset=base, start=extent.position, stop=extent.end, payload=False
+            ):
+                rows = np.flatnonzero(chunk.table.producer_id >= 0)
+                if len(rows):
+                    found = significant(take(chunk.table, rows))
+                    yield from self._begun_before(found)
+                    self.state.apply(found)
+
+    def _begun_before(self, rows: BatchTable) -> Iterator[Torn]:
+        """Yield whose first batch behind what is missing goes on with what may be lost."""
+        if self.lost_from is None:
+            return
+        producers, places = np.unique(rows.producer_id, return_index=True)
+        for producer_id, row in zip(producers.tolist(), places.tolist(), strict=True):
+            if producer_id in self.seen or not rows.is_transactional[row]:
+                continue
+            self.seen.add(producer_id)
+            epoch, offset = int(rows.producer_epoch[row]), int(rows.base_offset[row])
+            if rows.is_control[row]:
+                yield Torn(producer_id, epoch, offset, self.lost_from, _MARKER)
+            elif int(rows.base_sequence[row]) != self._next_sequence(producer_id, epoch):
+                yield Torn(producer_id, epoch, offset, self.lost_from, _HEADLESS)
+
+    def _next_sequence(self, producer_id: int, epoch: int) -> int:
+        """Return with which sequence number a producer goes on that lost nothing."""
+        before = self.state.producers.get(producer_id)
+        if before is None or before.epoch != epoch or before.last_sequence == NONE:
+            return 0
+        return (before.last_sequence + 1) % _SEQUENCES

@@ -95,10 +95,15 @@ class Output:
         kind = "metadata" if name == _METADATA else "partitions"
         return self.path / f"{kind}{turn}" / name, self.path / f"rejects{turn}" / name
 
+    def coming_rejects(self, name: str) -> Path:
+        """Return the directory, below this one, for what is rejected of the next partition."""
+        turn = f".{self._turns[name] + 1}" if self._turns[name] else ""
+        return Path(f"rejects{turn}", name)
+
     def reject(self, folder: Path, one: Reject) -> dict[str, Any]:
         """Write the bytes of a reject; returns its JSON object."""
         obj = {**one.as_json(), "crc32c": None, "sha256": None, "target": None}
-        if one.length:
+        if one.length and one.is_given:
             target = folder / f"{one.path.name}@{one.position}-{one.length}"
             digest = _Digest()
             disk.write_new(self._home(folder), target, digest.of(_bytes(one, self.images)))
@@ -142,8 +147,7 @@ class Output:
 
         What is saved of the log is then read from there.
         """
-        turn = f".{self._turns[name] + 1}" if self._turns[name] else ""
-        folder = self.path / f"rejects{turn}" / name
+        folder = self.path / self.coming_rejects(name)
         home = self._home(folder)
         target, ranges = (folder / f"{log.name}{end}" for end in (imaging.IMAGE, imaging.MAP))
         disk.write_new(home, target, imaging.blocks(given))

@@ -1,0 +1,212 @@
+"""What ``logtool salvage`` and ``recover --fill-from`` tell, and do not take, of what is odd."""
+
+import json
+import os
+import shutil
+
+import pytest
+from bad_sectors import bad_sector
+from damage import damage_file, flip
+from salvage_campaign import batches
+from verification import set_offsets, small_log_dir
+
+LOG = f"{0:020d}.log"
+SEGMENTS, PLAIN, TX = "small-segments-0", "codec-none-0", "tx.mixed-0"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """A process that goes on loses nothing that it wrote: fsync may be left out."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+@pytest.fixture
+def home(scenario, open_dir):
+    """Return a log dir of a killed broker with three partitions, none of them damaged."""
+    return small_log_dir(scenario("4.3.1/killed"), open_dir / "home", SEGMENTS, PLAIN, TX)
+
+
+@pytest.fixture
+def copy(home, open_dir):
+    """Return what another broker has of it."""
+    return shutil.copytree(home, open_dir / "copy")
+
+
+def salvage(run, home, *options, output="saved"):
+    target = home.parent / output
+    return run("salvage", "-f", "ndjson", "--output", target, *options, home), target
+
+
+def logs(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.log")}
+
+
+def without_first_segments(folder, count):
+    """Remove the first segments, as retention does; returns the first log that stays."""
+    there = sorted(folder.glob("*.log"))
+    for log in there[:count]:
+        for path in folder.glob(f"{log.stem}.*"):
+            path.unlink()
+    return there[count]
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_retention_deleted_is_not_taken_from_a_copy_that_still_has_it(run, home, copy, told):
+    first = without_first_segments(home / SEGMENTS, 2)
+    start, sound = int(first.stem), logs(home / SEGMENTS)
+    if told:
+        set_offsets(home / "log-start-offset-checkpoint", {("small-segments", 0): start})
+    damage_file(first, flip, 70)
+
+    result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy)
+    (reject,) = result.of_type("reject")
+    assert (reject["first_offset"], reject["filled_from"]) == (start, str(copy / SEGMENTS))
+    assert result.status == 0
+    assert logs(saved / "partitions" / SEGMENTS) == sound
+
+    result = run("recover", "--apply", "--topic", "small*", "--fill-from", copy, home)
+    assert result.status == 0
+    assert logs(home / SEGMENTS) == sound
+
+
+def test_a_log_that_is_gone_whole_comes_back_from_where_it_began(run, home, copy):
+    first = without_first_segments(home / SEGMENTS, 2)
+    sound = logs(home / SEGMENTS)
+    for log in (home / SEGMENTS).glob("*.log"):
+        log.unlink()  # the indexes are left
+    _, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy)
+    assert min(logs(saved / "partitions" / SEGMENTS)) == first.name
+    assert logs(saved / "partitions" / SEGMENTS) == sound
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "lost", "words"),
+    [(9, 92, 84, "offset 92 is the first that is left"), (6, 83, 56, "offset 83 alone is left"),
+     (10, 84, 92, "was open")],
+)  # fmt: skip
+def test_a_transaction_that_may_have_lost_a_part_is_told_whichever_that_was(
+    run, home, number, first, lost, words
+):
+    log = home / TX / LOG
+    damage_file(log, flip, batches(log)[number][0] + 65)
+
+    result, _ = salvage(run, home, "--topic", "tx*")
+
+    (one,) = result.of_type("transaction")
+    assert (one["first_offset"], one["lost_from"]) == (first, lost)
+    assert words in one["reason"]
+
+
+def test_where_plain_records_are_lost_between_transactions_none_of_these_is_told(run, home):
+    log = home / TX / LOG
+    between = [at for at, data in batches(log) if not data[22] & 0x30]
+    damage_file(log, flip, between[0] + 65)  # behind it producer 4 begins, and 3 goes on
+
+    result, _ = salvage(run, home, "--topic", "tx*")
+
+    assert len(result.of_type("reject")) == 1
+    assert not result.of_type("transaction")
+
+
+def change_line(path, word, line):
+    lines = [line if one.startswith(word) else one for one in path.read_text().splitlines()]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("the log itself", "is the damaged log itself"),
+        ("another partition", f"holds no {PLAIN}"),
+        ("another topic", "is of another topic id"),
+        ("another cluster", "is of another cluster"),
+    ],
+)
+def test_from_what_is_no_copy_nothing_is_taken_and_the_manifest_says_why(
+    run, home, copy, way, words
+):
+    log = home / PLAIN / LOG
+    damage_file(log, flip, batches(log)[9][0] + 70)
+    if way == "another partition":
+        shutil.rmtree(copy / PLAIN)
+    if way == "another topic":
+        change_line(copy / PLAIN / "partition.metadata", "topic_id", f"topic_id: {'A' * 22}")
+    if way == "another cluster":
+        change_line(copy / "meta.properties", "cluster.id", "cluster.id=another")
+    place = home if way == "the log itself" else copy
+
+    result, saved = salvage(run, home, "--topic", "codec*", "--fill-from", place)
+
+    (reject,) = result.of_type("reject")
+    assert reject["filled_from"] is None
+    assert words in reject["proof"]
+    assert "no other copy holds" not in reject["proof"]
+    assert words in (saved / "manifest.ndjson").read_text()
+    assert result.status == 1
+
+
+def test_what_a_copy_has_behind_the_end_is_told_with_where_it_is_from(run, scenario, open_dir):
+    nodes = [
+        small_log_dir(scenario("4.3.1/replicas") / name, open_dir / name, "replica.lagging-0")
+        for name in ("node-3", "node-2")
+    ]
+    ours, theirs = (node / "replica.lagging-0" for node in nodes)
+    end = 1 + max(int.from_bytes(data[:8], "big") for _, data in batches(ours / LOG))
+
+    result, saved = salvage(run, nodes[0], "--fill-from", nodes[1])
+
+    (told,) = result.of_type("reject")
+    assert (told["kind"], told["length"], told["first_offset"]) == ("missing", 0, end)
+    assert told["filled_from"] == str(theirs)
+    assert logs(saved / "partitions" / ours.name) == logs(theirs)
+    assert result.status == 0
+
+
+def test_a_directory_that_holds_no_log_is_told(run, home, copy):
+    for path in (home / PLAIN).iterdir():
+        path.unlink()
+
+    result, saved = salvage(run, home, "--topic", "codec*")
+
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["reason"]) == ("missing", "no log is left in the directory")
+    assert result.status == 1
+    assert "no log is left" in (saved / "manifest.ndjson").read_text()
+    result, saved = salvage(run, home, "--topic", "codec*", "--fill-from", copy, output="b")
+    assert result.status == 1  # nothing in it says that the copy is of the same topic
+    assert result.of_type("reject")[0]["proof"].startswith("nothing was taken")
+
+
+def test_a_log_that_cannot_be_opened_is_in_the_manifest_and_comes_from_another_copy(
+    run, home, copy, open_dir
+):
+    log = sorted((home / SEGMENTS).glob("*.log"))[3]
+    sound = logs(home / SEGMENTS)
+    elsewhere = log.rename(open_dir / "elsewhere")
+    log.symlink_to(elsewhere)  # no link is followed
+
+    result, saved = salvage(run, home, "--topic", "small*")
+
+    assert result.status == 4
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["length"]) == ("unreadable", len(sound[log.name]))
+    assert (reject["target"], reject["sha256"]) == (None, None)
+    assert reject["first_offset"] == int(log.stem)
+    lines = [json.loads(line) for line in (saved / "manifest.ndjson").read_text().splitlines()]
+    assert [line["path"] for line in lines if line["type"] == "reject"] == [str(log)]
+
+    result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy, output="filled")
+    assert result.status == 4
+    assert logs(saved / "partitions" / SEGMENTS) == sound
+
+
+def test_a_second_run_takes_for_each_of_two_copies_the_image_of_its_own(run, home, copy):
+    log, other = (place / PLAIN / LOG for place in (home, copy))
+    damage_file(other, flip, 9000)  # the image of the one would give what the other does not have
+    options = ("--topic", "codec*", copy)
+    with bad_sector(log, 8192), bad_sector(other, 20480):
+        _, first = salvage(run, home, *options, output="first")
+    _, second = salvage(run, home, *options, "--retry", first, output="second")
+    for turn, source in (("", other), (".2", log)):
+        image = second / f"rejects{turn}" / PLAIN / f"{LOG}.image"
+        assert image.read_bytes() == source.read_bytes()
