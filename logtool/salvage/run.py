@@ -246,9 +246,10 @@ class Salvage:
             by_base.setdefault(base, []).append(missing(source.listed.path, base, text))
         if not by_base:
             by_base[0] = [missing(source.listed.path, 0, "no log is left in the directory")]
-        yield from bounded(
-            [part for base in sorted(by_base) for part in by_base[base]], min(by_base)
-        )
+        found = [part for base in sorted(by_base) for part in by_base[base]]
+        if not source.deleted:  # of a log that goes on only some segments wait for their deletion
+            found = list(with_gaps(found, source.listed.path))
+        yield from bounded(found, min(by_base))
 
     def _earlier(self, name: str, log: File) -> Image | None:
         """Return what an earlier run has of a log."""

@@ -148,7 +148,9 @@ def _of_partition(path: Path, *, deleted: bool) -> Iterator[Source | UnreadableE
 
 
 def _kept(source: Source) -> Iterator[Source]:
-    if source.logs or not source.deleted:
+    # What was formatted and never started has no log of metadata, but the snapshot before it.
+    may_lack = source.deleted or source.key[0] == names.CLUSTER_METADATA
+    if source.logs or source.lost_logs or not may_lack:
         yield source
 
 

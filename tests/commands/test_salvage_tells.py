@@ -108,6 +108,21 @@ def test_where_plain_records_are_lost_between_transactions_none_of_these_is_told
     assert not result.of_type("transaction")
 
 
+def test_a_segment_that_is_gone_without_a_trace_is_told_and_so_are_its_transactions(run, home):
+    there = sorted((home / TX).glob("*.log"))
+    for path in (home / TX).glob(f"{there[1].stem}.*"):
+        path.unlink()
+
+    result, _ = salvage(run, home, "--topic", "tx*")
+
+    (reject,) = result.of_type("reject")
+    assert (reject["kind"], reject["length"]) == ("missing", 0)
+    gone = int(there[1].stem), int(there[2].stem) - 1
+    assert (reject["first_offset"], reject["last_offset"]) == gone
+    assert {one["lost_from"] for one in result.of_type("transaction")} == {gone[0]}
+    assert result.status == 1
+
+
 def change_line(path, word, line):
     lines = [line if one.startswith(word) else one for one in path.read_text().splitlines()]
     path.write_text("\n".join(lines) + "\n")
@@ -175,6 +190,15 @@ def test_a_directory_that_holds_no_log_is_told(run, home, copy):
     result, saved = salvage(run, home, "--topic", "codec*", "--fill-from", copy, output="b")
     assert result.status == 1  # nothing in it says that the copy is of the same topic
     assert result.of_type("reject")[0]["proof"].startswith("nothing was taken")
+
+
+def test_a_formatted_directory_lacks_no_log(run, scenario, tmp_path):
+    home = shutil.copytree(scenario("4.3.1/formatted"), tmp_path / "home")
+    assert list((home / "__cluster_metadata-0").iterdir())
+
+    result, _ = salvage(run, home)
+
+    assert (result.status, result.of_type("reject")) == (0, [])
 
 
 def test_a_log_that_cannot_be_opened_is_in_the_manifest_and_comes_from_another_copy(
