@@ -116,6 +116,12 @@ def offset_map(group: int, delta: int, *elements: tuple[int, int]) -> tuple[byte
     return struct.pack("<bbq", 4, 0, group), struct.pack("<BBI", 0, 0, len(content)) + content
 
 
+def snapshot(metadata: bytes, version: int = 1) -> bytes:
+    """Return the frame of a snapshot with its metadata."""
+    covered = struct.pack("<Ibi", crc32c(metadata), version, len(metadata))
+    return struct.pack("<I", crc32c(covered)) + covered + metadata
+
+
 def kvstore(data: Path, *batches: bytes, shard: int = 0) -> Path:
     """Write the kvstore of a core into a data directory; returns its folder."""
     folder = data / "redpanda" / "kvstore" / f"{shard}_0"

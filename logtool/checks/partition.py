@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from logtool.checks import chain, indexes, inventory, producers, redpanda, small_files
+from logtool.checks import (
+    chain,
+    indexes,
+    inventory,
+    producers,
+    redpanda,
+    redpanda_snapshot,
+    small_files,
+)
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
@@ -170,6 +178,8 @@ def _check_redpanda(
     partition: Partition, facts: PartitionFacts, found_in: Iterable[SegmentReport]
 ) -> Iterator[Item]:
     yield from redpanda.check_names(partition)
+    for found in redpanda_snapshot.check(partition):
+        yield vanished(found) if isinstance(found, UnreadableError) else found
     reports = []
     for segment, report in zip(partition.segments, found_in, strict=True):
         for item in report.findings:

@@ -213,7 +213,8 @@ def classify(
 def is_redpanda(path: Path) -> bool:
     """Return whether Redpanda wrote what lies at `path`, by the names alone.
 
-    A directory with files that Kafka writes is Kafka's, whatever else lies in it.
+    A directory with files that Kafka writes is Kafka's, whatever else lies in it, but for a
+    partition of Redpanda by its name and a segment.
     """
     if not files.leads_to_dir(path):
         return forced() is not Flavour.KAFKA and redpanda_dir.place(path) is not None
@@ -223,7 +224,7 @@ def is_redpanda(path: Path) -> bool:
 def _is_redpanda(path: Path, entries: list[str]) -> bool:
     if flavour := forced():
         return flavour is Flavour.REDPANDA
-    if redpanda_dir.is_data_dir(entries):
+    if redpanda_dir.is_data_dir(entries) or redpanda_dir.is_surely_partition(path, entries):
         return True
     if _holds_partition_files(entries) or any(
         names.parse_root_file(name).kind is not FileKind.UNKNOWN for name in entries

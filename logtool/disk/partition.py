@@ -124,10 +124,12 @@ def read(path: Path) -> Partition:
         return names.parse_partition_file(text, metadata_log=metadata_log)
 
     listed, odd = _listed(path, entries, name_of)
+    found = [entry.name for entry in entries]
     of_kafka = any(file.name.kind is FileKind.LOG and is_exact(file) for file in listed)
+    of_kafka &= not redpanda_dir.is_surely_partition(path, found)
     if flavour := forced():
         of_kafka = flavour is Flavour.KAFKA
-    if not of_kafka and redpanda_dir.is_partition(path, [entry.name for entry in entries]):
+    if not of_kafka and redpanda_dir.is_partition(path, found):
         listed, odd = _listed(path, entries, redpanda_dir.file_name)
         directory = redpanda_dir.directory(path) or directory
         listing = _arrange(path, directory, listed, odd)

@@ -70,7 +70,16 @@ def is_data_dir(entries: list[str]) -> bool:
 
 def is_partition(path: Path, entries: list[str]) -> bool:
     """Return whether a directory with these entries is a partition's, by its name or a segment."""
-    return directory(path) is not None or any(
+    return directory(path) is not None or _holds_segment(entries)
+
+
+def is_surely_partition(path: Path, entries: list[str]) -> bool:
+    """Return whether name and segment both say so: no folder of Kafka's has such a name."""
+    return directory(path) is not None and _holds_segment(entries)
+
+
+def _holds_segment(entries: list[str]) -> bool:
+    return any(
         names.parse_partition_file(name).kind in (FileKind.SEGMENT, FileKind.TIERED_SEGMENT)
         for name in entries
     )

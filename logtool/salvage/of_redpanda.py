@@ -55,10 +55,10 @@ def partitions(path: Path, selection: Selection) -> Iterator[Partition | Unreada
         yield error
         return
     for folder in folders:
-        found = partition.read_or_error(folder)
-        gone = isinstance(found, UnreadableError) and files.has_vanished(found)
+        listed = partition.read_or_error(folder)
+        gone = isinstance(listed, UnreadableError) and files.has_vanished(listed)
         if folder == path or not gone:
-            yield found
+            yield listed
 
 
 def pieces(listed: Partition) -> list[Piece]:

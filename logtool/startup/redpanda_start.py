@@ -220,8 +220,8 @@ def _refusal(one: Replayed, table: BatchTable) -> str:
     """Return why a replay ends the process: an index takes no offset below its own base offset."""
     least = one.believed.base_offset if one.believed else one.segment.base_offset
     for row in np.flatnonzero(table.base_offset < least)[:1].tolist():
-        text = f"the batch at byte {table.position[row]} has offset {table.base_offset[row]}, below "
-        text += f"the {least} with which its segment, which is to be replayed, begins: "
+        text = f"the batch at byte {table.position[row]} has offset {table.base_offset[row]}, "
+        text += f"below the {least} with which its segment, which is to be replayed, begins: "
         return f"{text}an assertion in index_state.cc fails, and the process ends"
     return ""
 

@@ -123,3 +123,16 @@ def test_what_is_no_namespace_is_not_looked_into(run, data, lock_up, name, folde
     result = run(command, *options, data)
     assert "Permission denied" not in result.stderr
     assert result.status in (0, 1)
+
+
+@pytest.mark.parametrize("name", ["verify", "stat", "gaps", "plan", "dump"])
+@pytest.mark.parametrize("below", [".", "kafka/orders/0_22"])
+def test_logs_of_kafka_in_a_partition_of_redpanda_hide_nothing_of_it(run, data, name, below):
+    """They were put there by hand: no folder of Kafka's is called 0_22."""
+    shutil.rmtree(data / "kafka" / "keys")
+    folder = data / "kafka" / "orders" / "0_22"
+    (folder / "00000000000000000000.log").write_bytes(bytes(61))
+    result = run(name, "-f", "ndjson", data / below)
+    assert result.status == 0
+    assert result.objects[0]["flavour"] == "redpanda"
+    assert result.objects[-1]["segments"] == 1

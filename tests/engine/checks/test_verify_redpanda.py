@@ -18,6 +18,7 @@ from verification import told, verify
 
 from logtool.checks import pieces
 from logtool.findings import catalogue
+from logtool.formats.redpanda import kvstore
 from logtool.formats.redpanda._xxhash64 import xxhash64
 from logtool.running import schedule
 from logtool.verify import Budget, Level
@@ -64,6 +65,7 @@ class Row(NamedTuple):
 
 
 LOG, NEXT = NAMES
+RAFT = struct.pack("<qqb9sqq", -1, 1, 64, b"the group", 0, 0)
 TABLE = [
     Row("a bit of a header", write(LOG, flipped(FIRST, AT[1] + 30)),
         [("batch/header-crc", LOG, AT[1])], "3 sound batches that follow"),
@@ -178,8 +180,21 @@ TABLE = [
         [("base-index/wrapped", "13-2-v1.base_index", None)]),
     Row("a stranger", write("notes.txt", b"x"), [("partition/unknown-file", "notes.txt", None)]),
     Row("files that belong there",
-        both(write("snapshot", b"x"), write("tx.snapshot", b"x"), write("abort.idx.1.9", b"x")),
+        both(write("snapshot", rp.snapshot(RAFT)), write("tx.snapshot", b"x"),
+             write("abort.idx.1.9", b"x")),
         []),
+    Row("a snapshot of no byte", write("snapshot", b""), [("partition/snapshot", "snapshot", 0)],
+        "holds 0 bytes"),
+    Row("a snapshot with a bit of its header", write("snapshot", flipped(rp.snapshot(RAFT), 9)),
+        [("partition/snapshot", "snapshot", 0)], "CRC-32C of the header"),
+    Row("a snapshot of another version", write("snapshot", rp.snapshot(RAFT, version=2)),
+        [("partition/snapshot", "snapshot", 0)], "has version 2"),
+    Row("a snapshot with a bit of its metadata", write("snapshot", flipped(rp.snapshot(RAFT), 20)),
+        [("partition/snapshot", "snapshot", 0)], "CRC-32C of the metadata"),
+    Row("a snapshot that is cut", write("snapshot", rp.snapshot(RAFT)[:-1]),
+        [("partition/snapshot", "snapshot", 0)], "has 41 of 42 bytes of metadata"),
+    Row("a snapshot with a bit of its payload",
+        write("snapshot", flipped(rp.snapshot(RAFT) + b"what follows", 60)), []),
 ]  # fmt: skip
 
 
@@ -201,6 +216,21 @@ def test_damage_is_told_for_what_it_is(row, tmp_path, monkeypatch):
     monkeypatch.setattr(pieces, "PIECE_BYTES", 400)
     assert verify(folder, budget=Budget(jobs=2)).places == outcome.places
     verify(folder, level=Level.QUICK)
+
+
+def test_the_snapshot_of_a_kvstore_is_judged_with_its_batch(tmp_path):
+    data = rp.data_dir(tmp_path, {LOG: FIRST}).parents[2]
+    store = rp.kvstore(data, rp.stored(0, (rp.log_key(0), bytes(8)))) / "snapshot"
+    sound = rp.snapshot(struct.pack("<q", -1)) + kvstore.build_snapshot(
+        [kvstore.Pair(2, rp.log_key(0)[1:], bytes(8))]
+    )
+    store.write_bytes(sound)
+    assert verify(data).findings == []
+    # No CRC covers the term and the flag behind the header of the batch.
+    uncovered = range(13 + 8 + 4 + 61, 13 + 8 + 4 + 61 + 9)
+    for at in sorted({*range(len(sound))} - {*uncovered}):
+        store.write_bytes(flipped(sound, at))
+        assert verify(data).places == Counter([("partition/snapshot", "snapshot", 0)]), at
 
 
 def test_the_real_files_are_sound(tmp_path):

@@ -54,7 +54,8 @@ class Broker:
         if header.type not in (*FILTERED, 29) and not control:
             self.compactible += header.record_count
         if add or (self.since >= STEP and user_data):
-            self.entries.append((header.base_offset - self.base, cut(last - self.base_timestamp), at))
+            offset, time = header.base_offset - self.base, cut(last - self.base_timestamp)
+            self.entries.append((offset, time, at))
             self.since = 0
 
     def truncate(self) -> None:
