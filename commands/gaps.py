@@ -111,7 +111,8 @@ class Shown:
             "--output",
             metavar="FILE",
             parser=options.local_path,
-            help="Write one partition with its gaps filled as a log of its own; must not exist.",
+            help="Write one partition with its gaps filled as a log of its own, of Redpanda as a "
+            "directory; must not exist.",
         ),
     ] = None
     rounds: Annotated[
@@ -185,6 +186,10 @@ def gaps(
     of no producer and no time, which every broker and client reads and steps over. FILE is called
     by its first offset, as a segment is.
 
+    Of Redpanda --output names a new directory with a segment for each one, ghosts of its own type
+    between the batches. A gap before a segment goes to its head, with its term, as the RFC has it.
+    No broker stores ghosts, and verify tells of each: give --as-stored for what a follower has.
+
     With --as-stored the file has no ghosts: it is what a follower of the RFC has on disk, every
     batch at the leader's offset, since ghosts move its next offset and are not stored.
 
@@ -215,6 +220,7 @@ def gaps(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import gaps
+    from logtool.gaps import fill
     from logtool.gaps.run import Gaps
     from logtool.running.summary import ActionSummary
 
@@ -226,6 +232,8 @@ def gaps(
         selection=given.selection,
         run=running.run(report.show),
     )
+    if shown.output:
+        fill.check_target(shown.output, of_redpanda=given.flavour is not None)
     _list(report, summary, job, shown)
     raise typer.Exit(report.exit_status())
 
@@ -235,10 +243,7 @@ def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown)
     from logtool.commands.views import gaps
     from logtool.commands.views.findings import Aside
     from logtool.errors import UnreadableError
-    from logtool.gaps import fill
 
-    if shown.output:
-        fill.check_target(shown.output)
     printer, aside = _Printer(report, shown), Aside(report)
     with report:
         if (shown.output or shown.follower) and job.partitions > 1:
@@ -315,13 +320,15 @@ class _Printer:
 
     def _write(self, target: Path, result: "Result", fillers: "Ghosts", about: "Object") -> None:
         from logtool.commands.views import gaps
-        from logtool.gaps import fill, ghosts
+        from logtool.gaps import fill, fill_redpanda, ghosts
 
         losses_too = self._shown.fill_losses
         chosen = fillers if losses_too else ghosts.harmless(fillers, result.ledger)
-        if self._shown.as_stored:
-            chosen = ghosts.none(fillers)
-        size = fill.write(result, chosen, target)
+        as_stored = self._shown.as_stored
+        if result.subject.partition.is_redpanda:
+            size = fill_redpanda.write(result, chosen, target, stored=as_stored)
+        else:
+            size = fill.write(result, ghosts.none(fillers) if as_stored else chosen, target)
         stored = gaps.stored(target, size, len(fillers))
         filled = gaps.written(target, size, about, losses_too=losses_too)
-        self._report.note(stored if self._shown.as_stored else filled)
+        self._report.note(stored if as_stored else filled)

@@ -402,7 +402,7 @@ complete -c logtool -n '__fish_seen_subcommand_from gaps' -l ghosts -d 'Print th
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l ghost-epoch -x -a 'following checkpoint' -d 'Whose leader epoch a ghost has. following: that of the batch behind the gap, one ghost for one gap; checkpoint: where leader-epoch-checkpoint is sound, what it says.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l fill-losses -d 'With --output: fill the gaps too that may mean loss, so that nobody sees them.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l as-stored -d 'With --output: leave the ghosts out, as a follower does, which counts their offsets but does not store them.'
-complete -c logtool -n '__fish_seen_subcommand_from gaps' -l output -r -F -d 'Write one partition with its gaps filled as a log of its own; must not exist.'
+complete -c logtool -n '__fish_seen_subcommand_from gaps' -l output -r -F -d 'Write one partition with its gaps filled as a log of its own, of Redpanda as a directory; must not exist.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l rounds -x -d 'Show the rounds in which a follower is recovered if each reads at most SIZE, such as 512K: what is read, the ghosts, and the offsets before and after.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -l follower -r -F -d 'Show what the replica in the partition dir DIR would be sent from PATH, and how it would number it without ghosts.'
 complete -c logtool -n '__fish_seen_subcommand_from gaps' -s j -l jobs -x -d 'Number of threads; by default one for each processor.'

@@ -5,7 +5,7 @@
     evidence   what tells a reason from another
     ledger     the segments of a partition put together: every gap with its reason
     ghosts     the batches that would fill the gaps
-    fill       a log with the gaps filled
+    fill       a log with the gaps filled; fill_redpanda the same as Redpanda sends it
     rounds     recovery of a follower, some bytes at a time
     follower   what a replica that numbers by arrival would make of it
     subjects   what is known of a partition before it is read

@@ -24,10 +24,15 @@ MOST_OFFSETS = 2**31
 _BLOCK = 1024 * 1024
 
 
-def check_target(target: Path) -> None:
-    """RefusedError where `target` is there, or lies among the files of a broker."""
+def check_target(target: Path, *, of_redpanda: bool = False) -> None:
+    """RefusedError where `target` is there, or lies among the files of a broker.
+
+    That of a log of Redpanda is a directory; where it lies is looked at when it is written.
+    """
     if os.path.lexists(target):
         raise RefusedError(f"{target}: already exists; nothing was written")
+    if of_redpanda:
+        return
     name = names.parse_partition_file(target.name)
     good = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not good:
@@ -60,6 +65,15 @@ def write(result: Result, ghosts: Ghosts, target: Path) -> int:
 
 def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
     """Yield the filled log piece by piece: batches, and where offsets are missing ghosts."""
+    waiting: dict[int, list[tuple[int, bytes]]] = {}
+    for segment, position, *span in placed(result, ghosts):
+        waiting.setdefault(segment, []).append((position, ghosts_of.encode(*span)))
+    for part in result.parts:
+        yield from of_segment(part, waiting.get(part.base_offset, []))
+
+
+def placed(result: Result, ghosts: Ghosts) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield segment and byte of the batch behind each ghost, its offsets and its epoch."""
     gaps = result.ledger.gaps
     columns = (
         gaps.after_segment[ghosts.gap],
@@ -68,15 +82,10 @@ def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
         ghosts.last_offset,
         ghosts.epoch,
     )
-    waiting = zip(*(column.tolist() for column in columns), strict=True)
-    of_segment: dict[int, list[tuple[int, bytes]]] = {}
-    for segment, position, *span in waiting:
-        of_segment.setdefault(segment, []).append((position, ghosts_of.encode(*span)))
-    for part in result.parts:
-        yield from _segment(part, of_segment.get(part.base_offset, []))
+    yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
-def _segment(part: Part, inserts: list[tuple[int, bytes]]) -> Iterator[bytes]:
+def of_segment(part: Part, inserts: list[tuple[int, bytes]]) -> Iterator[bytes]:
     """Yield the batches of one segment with each ghost before the batch at its position."""
     if not part.stretches:
         return
@@ -102,9 +111,6 @@ def _copy(log: LogFile, start: int, end: int) -> Iterator[bytes]:
 
 def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
     ledger = result.ledger
-    if result.subject.partition.is_redpanda:
-        text = "is of Redpanda, which stores no ghosts; convert its segments to Kafka's first"
-        raise RefusedError(f"{result.subject.partition.path}: {text}")
     if ledger.overlaps:
         path = result.subject.partition.path
         raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")

@@ -114,7 +114,9 @@ class Watermarks:
                 continue
             self._brokers.append(broker)
             yield from broker.home.unread
-            self.summary.to_do |= any(note.action == "refuse" for note in notes)
+            # A kvstore that cannot be read says where logs begin: that is unknown.
+            stops = {"refuse", "unknown"} if broker.home.root.is_redpanda else {"refuse"}
+            self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
         work.sort(key=lambda one: one.key)

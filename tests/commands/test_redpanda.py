@@ -90,12 +90,6 @@ def test_a_gap_that_is_longer_than_32_bits_takes_several_ghosts(run, tmp_path):
     assert lengths == [2**31 - 1] * 3 + [6]
 
 
-def test_gaps_writes_no_filled_log_of_redpanda(run, rfc, tmp_path):
-    result = run("gaps", "--output", tmp_path / f"{0:020d}.log", rfc)
-    assert result.status == 5
-    assert "stores no ghosts" in result.stderr
-
-
 @pytest.fixture
 def both_offsets(tmp_path: Path) -> Path:
     """Return a partition of two segments with a base index beside the first."""

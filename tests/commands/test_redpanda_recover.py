@@ -214,6 +214,10 @@ def test_a_kvstore_that_cannot_be_read_is_told(run, tmp_path):
     result = run("plan", data)
     assert result.status == 1
     assert f"{store / '0-0-v1.log'}: byte 0: CRC-32C" in result.stdout
+    # Where logs begin is not known then, and with it what is gone of them.
+    told = run("watermark", data)
+    assert told.status == 1
+    assert f"{store / '0-0-v1.log'}: byte 0: CRC-32C" in told.stdout + told.stderr
 
 
 def test_nothing_is_changed_while_redpanda_runs(run, tmp_path):

@@ -1,0 +1,48 @@
+"""A log of Redpanda as its Raft sends it to a follower: every batch, and ghosts between them.
+
+It is a new directory with the folders of a data directory. A gap before a segment goes to the head
+of that segment, which is then called by the first offset of the gap, as at the follower: by the
+RFC, a gap has the term of what follows it, and a follower begins a new segment with a new term.
+No broker stores ghosts: `verify` tells of each. Without them it is what the follower has on disk.
+"""
+
+from pathlib import Path
+
+from logtool.errors import RefusedError
+from logtool.formats.redpanda import ghost_batch, names, record_batch
+from logtool.gaps import fill
+from logtool.gaps.ghosts import Ghosts
+from logtool.gaps.run import Result
+from logtool.salvage import of_redpanda
+from logtool.salvage.writing import Output
+
+
+def write(result: Result, ghosts: Ghosts, target: Path, *, stored: bool) -> int:
+    """Write the log of a partition into a new directory; returns its bytes.
+
+    What is `stored` has no ghosts. RefusedError where there is no order in the log, or `target` is
+    no place for it; UnwritableError where the disk does not take it.
+    """
+    path, ledger = result.subject.partition.path, result.ledger
+    if ledger.overlaps:
+        raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")
+    output, place = Output(target), Path(of_redpanda.place_of(result.subject.partition))
+    output.check([path], sum(end - start for part in result.parts for start, end in part.stretches))
+    waiting: dict[int, list[tuple[int, int, int]]] = {}
+    for segment, *insert in fill.placed(result, ghosts):
+        waiting.setdefault(segment, []).append((insert[0], insert[1], insert[2]))
+    size = 0
+    for part in (part for part in result.parts if part.stretches):
+        here = waiting.get(part.base_offset, [])
+        heads = [first for at, first, _ in here if at == part.stretches[0][0]]
+        term = names.parse_partition_file(part.path.name).term or 0
+        name = place / names.format_segment(min([part.base_offset, *heads]), term)
+        encoded = [(at, _encoded(first, last)) for at, first, last in here]
+        output.write(name, fill.of_segment(part, [] if stored else encoded))
+        size += (output.path / name).stat().st_size
+    return size
+
+
+def _encoded(first: int, last: int) -> bytes:
+    """Return the ghosts of a gap; a broker's have the time of the sending, these have none."""
+    return b"".join(record_batch.encode(one.header) for one in ghost_batch.build(first, last))
