@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources(options.Inputs):
+class Sources(options.AnyInputs):
     """What is compared: DIR in place of PATH."""
 
     paths: Annotated[

@@ -22,7 +22,7 @@ DEFAULT_DURATION = "10s"
 
 
 @dataclass(frozen=True, slots=True)
-class Dirs(options.LocalInputs):
+class Dirs(options.AnyLocalInputs):
     """What is looked at: DIR in place of PATH."""
 
     paths: Annotated[

@@ -55,6 +55,7 @@ def lookup(
     offset: Offset = None,
     timestamp: Timestamp = None,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
+    flavour: options.FlavourOption = None,
     printing: options.Printing,
 ) -> None:
     """Find the segment, the batch and the record of an offset or a timestamp in a partition dir.
@@ -96,7 +97,8 @@ def lookup(
         asked = Asked(timestamp)
     elif timestamp is not None:
         asked, (value, told) = Asked.TIMESTAMP, _moment(timestamp)
-    inputs = options.Inputs(None if place is None else [place]).resolved()
+    paths = None if place is None else [place]
+    inputs = options.AnyInputs(paths, flavour=flavour).resolved()
     (given,) = inputs.paths
     summary = ActionSummary()
     with Report(

@@ -84,7 +84,7 @@ class Timing:
 @spread
 def plan(
     *,
-    inputs: options.LocalInputs,
+    inputs: options.AnyLocalInputs,
     broker: starting_broker.StartingBroker,
     timing: Timing,
     strategy: Strategy,

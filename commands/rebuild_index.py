@@ -65,7 +65,7 @@ SnapshotEvery = Annotated[
 @spread
 def rebuild_index(
     *,
-    inputs: options.LocalInputs,
+    inputs: options.AnyLocalInputs,
     kind: Kinds = None,
     only_bad: OnlyBad = True,
     snapshot_every: SnapshotEvery = None,

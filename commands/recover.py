@@ -201,7 +201,7 @@ class Consented:
 @spread
 def recover(
     *,
-    inputs: options.LocalInputs,
+    inputs: options.AnyLocalInputs,
     begin: Begin,
     way: Way,
     broker: starting_broker.StartingBroker,

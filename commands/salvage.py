@@ -65,7 +65,7 @@ DecodeDamaged = Annotated[
 @spread
 def salvage(
     *,
-    inputs: options.LocalInputs,
+    inputs: options.AnyLocalInputs,
     output: saved.Output,
     fill_from: FillFrom = None,
     retry: Retry = None,

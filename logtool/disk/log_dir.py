@@ -214,7 +214,8 @@ def is_redpanda(path: Path) -> bool:
     """Return whether Redpanda wrote what lies at `path`, by the names alone.
 
     A directory with files that Kafka writes is Kafka's, whatever else lies in it, but for a
-    partition of Redpanda by its name and a segment.
+    partition of Redpanda by its name and a segment. NothingMatchedError for a directory that is
+    to be taken for Redpanda's, and holds nothing of it.
     """
     if not files.leads_to_dir(path):
         return forced() is not Flavour.KAFKA and redpanda_dir.place(path) is not None
@@ -222,8 +223,15 @@ def is_redpanda(path: Path) -> bool:
 
 
 def _is_redpanda(path: Path, entries: list[str]) -> bool:
-    if flavour := forced():
-        return flavour is Flavour.REDPANDA
+    if forced() is Flavour.REDPANDA:
+        of_redpanda = redpanda_dir.is_data_dir(entries) or redpanda_dir.is_partition(path, entries)
+        if not of_redpanda and not redpanda_dir.holds_partitions(path):
+            text = "nothing matched: it holds nothing that Redpanda writes; expected a data "
+            text += "directory, a namespace, a topic, a partition or a file"
+            raise NothingMatchedError(path, text)
+        return True
+    if forced() is Flavour.KAFKA:
+        return False
     if redpanda_dir.is_data_dir(entries) or redpanda_dir.is_surely_partition(path, entries):
         return True
     if _holds_partition_files(entries) or any(
