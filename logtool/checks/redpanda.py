@@ -19,6 +19,7 @@ from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind
+from logtool.segment import given_up
 
 _ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "_schemas", "tx", "group"})
 """Topics that Redpanda compacts whatever their settings say."""
@@ -36,13 +37,18 @@ def check_names(partition: Partition) -> Iterator[Finding]:
     for path in partition.odd_entries:
         text = "is no regular file; a broker does not look at it"
         yield Finding("partition/unknown-file", text, path=path)
-    for file in partition.others:
+    for file in given_up.files_of(partition):
         name = names.parse_partition_file(file.path.name)
-        if name.kind is FileKind.CANNOT_RECOVER:
-            why = f" ({name.reason})" if name.reason else ""
+        why = f" ({name.reason})" if name.reason else ""
+        if given_up.is_room(file):
+            text = f"holds nothing but {wording.size(file.size)} of zeros{why}: room was reserved, "
+            text += "and nothing was written into it"
+            code = "log/given-up-room"
+        else:
             text = f"a start found no sound batch in it{why} and never reads its "
             text += f"{wording.size(file.size)} again; logtool dump shows what it holds"
-            yield Finding("log/cannot-recover", text, path=file.path, segment=name.base_offset)
+            code = "log/cannot-recover"
+        yield Finding(code, text, path=file.path, segment=name.base_offset)
     if not partition.segments:
         yield Finding("partition/empty", "holds no segment", path=partition.path)
 

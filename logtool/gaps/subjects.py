@@ -19,6 +19,7 @@ from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.loading.epochs import EpochCache
 from logtool.metadata.settings import Settings
+from logtool.segment import given_up
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 
@@ -171,7 +172,9 @@ def _facts(
     start = first if row is None else max(row, first)
     if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
-    witnesses = [(file.name.offset or 0, file.name.name, False) for file in listed.orphans]
+    gone = [file for file in given_up.files_of(listed) if not given_up.is_room(file)]
+    there = (*listed.orphans, *gone)
+    witnesses = [(file.name.offset or 0, file.name.name, False) for file in there]
     bases = {segment.base_offset for segment in listed.segments}
     witnesses += [
         (file.name.offset or 0, file.name.name, True)

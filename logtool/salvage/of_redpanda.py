@@ -28,6 +28,7 @@ from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
+from logtool.segment import given_up
 from logtool.segment.base_index_building import Builder
 from logtool.segment.walk import scan
 
@@ -63,8 +64,7 @@ def partitions(path: Path, selection: Selection) -> Iterator[Partition | Unreada
 
 def pieces(listed: Partition) -> list[Piece]:
     """Return the segments to be read, by offset: those of the log, and those given up."""
-    given_up = [file for file in listed.others if _kind(file) is FileKind.CANNOT_RECOVER]
-    logs = [segment.log for segment in listed.segments] + given_up
+    logs = [segment.log for segment in listed.segments] + given_up.files_of(listed)
     logs.sort(key=lambda file: (file.name.offset or 0, file.name.epoch or 0))
     bases = [file.name.offset or 0 for file in logs]
     ends: list[int | None] = [
@@ -229,7 +229,3 @@ def about(listed: Partition, parts: Sequence[Part], target: Path) -> Object:
         "outcome": "loads",
         "reason": None,
     }
-
-
-def _kind(file: File) -> FileKind:
-    return names.parse_partition_file(file.path.name).kind

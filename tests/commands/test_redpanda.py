@@ -78,6 +78,30 @@ def test_one_offset_is_a_gap_and_a_loss_where_nothing_was_ever_compacted(run, tm
     assert run("gaps", folder).status == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "status"),
+    [
+        ("13-1-v1.log.cannotrecover", rp.log(13)[1:], 1),
+        ("13-1-v1.log.truncated_batch.mid_log.cannotrecover", b"x", 1),
+        # Room that was reserved and never written: what is missing was compacted away.
+        ("13-1-v1.log.cannotrecover", bytes(9000), 0),
+    ],
+)
+def test_a_segment_that_was_given_up_is_a_loss_in_a_compacted_log_too(
+    run, tmp_path, name, content, status
+):
+    segments = {"0-1-v1.log": rp.log(0, 4), "26-2-v1.log": rp.log(26, 4)}
+    folder = rp.data_dir(tmp_path, segments)
+    (folder / "0-1-v1.compaction_index").touch()
+    assert run("gaps", folder).status == 0
+    (folder / name).write_bytes(content)
+
+    result = run("gaps", folder)
+
+    assert result.status == status
+    assert (f"{name} shows that one was there" in result.stdout) == bool(status)
+
+
 def test_a_gap_that_is_longer_than_32_bits_takes_several_ghosts(run, tmp_path):
     behind = 10 + 3 * (2**31 - 1) + 6
     segments = {"0-1-v1.log": data(0, 9), f"{behind}-1-v1.log": data(behind, behind)}
