@@ -200,6 +200,19 @@ TABLE = [
 ]  # fmt: skip
 
 
+ELSEWHERE = (
+    "batch/control-type", "partition/changed", "group/offset-below-start",
+    "group/offset-beyond-end", "group/unreadable-record", "group/refused-record",
+    "group/missing-records", "data-dir/in-use",
+)  # fmt: skip
+"""Codes that other commands, or no damage of this table, tell of Redpanda."""
+
+
+@pytest.mark.parametrize("code", ELSEWHERE)
+def test_a_code_that_redpanda_can_have_says_what_it_does(code):
+    assert catalogue()[code].redpanda
+
+
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
 def test_damage_is_told_for_what_it_is(row, tmp_path, monkeypatch):
     folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: SECOND + ROOM})
