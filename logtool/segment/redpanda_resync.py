@@ -7,20 +7,22 @@ Kafka's logs (`logtool.segment.resync`):
 2. Where it is not, a candidate is a header whose CRC holds, with offsets behind the last sound
    batch and in reach of the segment, and whose batch is sound.
 3. A candidate is proven if the damaged header's CRC holds with the size that leads to it: only the
-   size was wrong.
+   size was wrong. There is one such size for each CRC.
 4. Else the size field decides, if it leads to a candidate. A record may hold whole batches.
-5. Else the first candidate counts whose chain of sound batches reaches the end or `FAR`, or zeros;
-   where none does, the first.
+5. Else the first candidate counts, unless the chain of sound batches that it begins ends before the
+   end, `FAR` or zeros, and the offsets of the next candidate behind it contradict it: then the
+   longer of the two chains does.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
-from logtool.formats.redpanda.record_batch import HEADER, HEADER_CRC_SIZE, HEADER_SIZE, Header
+from logtool.formats.redpanda.record_batch import HEADER, HEADER_SIZE, Header
 from logtool.segment.candidates import Offsets
 from logtool.segment.redpanda_damage import entry_size
 from logtool.segment.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Source
@@ -61,20 +63,22 @@ class RedpandaResync:
         if behind is not None:
             return None
         head = bytes(self._source.read(at, HEADER_SIZE))
-        target = None if torn else self._target(head, at, offsets)
-        stop = self._source.end if target is None else target
-        first: int | None = None
-        reached = at
-        for position in self._sound(at + 1, stop, offsets):
-            if _proves(head, position - at):
-                return position
-            if target is not None or position < reached:
+        for size in (_size_by_crc(head), None if torn else _size_of(head)):
+            if size is not None and self._leads(at + size, offsets):
+                return at + size
+        chosen: _Chain | None = None
+        for position in self._sound(at + 1, self._source.end, offsets):
+            if chosen and position < chosen.end:
                 continue
-            first = position if first is None else first
-            reached, ended = self._chain(position)
-            if ended:
-                return position
-        return first if target is None else target
+            chain = self._chain(position)
+            contradicts = chosen is None or chain.base_offset <= chosen.last_offset
+            longer = chosen is None or chain.reaches or chain.size > chosen.size
+            if chosen and not (contradicts and longer):
+                break
+            chosen = chain
+            if chain.reaches:
+                break
+        return chosen.position if chosen else None
 
     def holds(self, position: int, size: int, magic: int | None = None) -> bool:
         """Return whether both CRCs of the batch at `position` hold, reading it piece by piece."""
@@ -92,15 +96,10 @@ class RedpandaResync:
             at += len(piece)
         return crc == header.crc
 
-    def _target(self, head: bytes, at: int, offsets: Offsets) -> int | None:
-        """Return where the size of a damaged header leads, if to a sound batch."""
-        if len(head) < HEADER_SIZE:
-            return None
-        position = at + record_batch.parse(head).size
-        if not at + HEADER_SIZE <= position < self._source.end:
-            return None
-        header = self._header(position)
-        return position if header and offsets.last < header.base_offset else None
+    def _leads(self, position: int, offsets: Offsets) -> bool:
+        """Return whether a sound batch of the log begins at a byte behind the damage."""
+        header = self._header(position) if position < self._source.end else None
+        return header is not None and offsets.last < header.base_offset
 
     def _header(self, position: int) -> Header | None:
         """Return the header of the sound batch at `position`, paying for one that is not."""
@@ -113,16 +112,19 @@ class RedpandaResync:
         self.budget -= size
         return None
 
-    def _chain(self, position: int) -> tuple[int, bool]:
-        """Return where the sound batches end that begin at `position`, and if that is enough."""
-        start, last = position, -1
+    def _chain(self, position: int) -> "_Chain":
+        """Return the chain of sound batches that begins with one."""
+        start, base, last = position, None, -1
+        reaches = True
         while position < self._source.end and position - start < FAR:
             header = self._header(position)
             if header is None or header.base_offset <= last:
-                return position, not any(self._source.read(position, HEADER_SIZE))
+                reaches = not any(self._source.read(position, HEADER_SIZE))
+                break
+            base = header.base_offset if base is None else base
             last = header.last_offset
             position += header.size
-        return position, True
+        return _Chain(start, position, -1 if base is None else base, last, reaches)
 
     def _sound(self, start: int, stop: int, offsets: Offsets) -> Iterator[int]:
         """Yield where sound batches begin in ``[start, stop)``."""
@@ -138,14 +140,50 @@ class RedpandaResync:
             width = min(width * 4, WIDEST_WINDOW)
 
 
-def _proves(head: bytes, size: int) -> bool:
-    """Return whether the CRC of a header holds once its size is taken to be `size`."""
-    if len(head) < HEADER_SIZE or not HEADER_SIZE <= size < 2**31:
-        return False
-    with_size = bytearray(head)
-    with_size[_SIZE_AT] = size.to_bytes(4, "little")
-    stored: int = HEADER.unpack(head)[0]
-    return stored == crc32c(with_size[HEADER_CRC_SIZE:])
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Sound batches whose offsets rise."""
+
+    position: int
+    end: int
+    base_offset: int
+    last_offset: int
+    reaches: bool
+    """Whether they reach the end, `FAR` or zeros."""
+
+    @property
+    def size(self) -> int:
+        return self.end - self.position
+
+
+def _size_of(head: bytes) -> int | None:
+    """Return the size in a header, whether that can be believed or not; None where it is none."""
+    if len(head) < HEADER_SIZE:
+        return None
+    size = record_batch.parse(head).size
+    return size if size >= HEADER_SIZE else None
+
+
+def _size_by_crc(head: bytes) -> int | None:
+    """Return the only size with which the CRC of a header holds; None where it can be none.
+
+    A CRC is linear: each bit of the size flips the same bits of it, whatever the others are.
+    """
+    if len(head) < HEADER_SIZE:
+        return None
+    rest = head[_SIZE_AT.stop :]
+    none = crc32c(bytes(4) + rest)
+    basis: dict[int, tuple[int, int]] = {}
+    for bit in range(32):
+        flips, size = crc32c((1 << bit).to_bytes(4, "little") + rest) ^ none, 1 << bit
+        while (top := flips.bit_length()) in basis:
+            flips, size = flips ^ basis[top][0], size ^ basis[top][1]
+        basis[top] = flips, size
+    left, found = HEADER.unpack(head)[0] ^ none, 0
+    while left:
+        flips, size = basis[left.bit_length()]
+        left, found = left ^ flips, found ^ size
+    return found if HEADER_SIZE <= found < 2**31 else None
 
 
 def _likely(data: bytes, offsets: Offsets, left: int) -> list[int]:

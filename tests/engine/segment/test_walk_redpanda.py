@@ -141,6 +141,30 @@ def test_a_whole_batch_in_a_record_is_none_of_the_log():
         assert found(bytes(flipped)) == [at[0], at[2], at[3]], byte - at[1]
 
 
+@pytest.mark.parametrize("filler", [b"\0", b"\xff", b"\x55"])
+def test_batches_between_two_damages_are_of_the_log(filler):
+    """Of two pages that a disk lost, each with a header whose size is gone."""
+    data = bytearray(rp.log(batches=9))
+    at = rp.positions(bytes(data))
+    for hit in (2, 6):
+        data[at[hit] : at[hit] + 70] = filler * 70
+    assert found(bytes(data)) == [one for one in at if one not in (at[2], at[6])]
+    # The batch before the second is damaged, too: its own size leads to none.
+    data[at[5] : at[5] + 70] = filler * 70
+    assert found(bytes(data)) == [one for one in at if one not in (at[2], at[5], at[6])]
+
+
+def test_a_wrong_size_does_not_hide_where_the_next_batch_begins():
+    inner = [rp.batch(base, b"inner") for base in (500, 600)]
+    data = rp.batch(0, b"a") + rp.batch(1, *inner) + rp.batch(3, b"b") + rp.batch(4, b"c")
+    at = rp.positions(data)
+    for size in (61, 200, 2**20, 2**31 - 1):
+        wrong = data[: at[1] + 4] + struct.pack("<i", size) + data[at[1] + 8 :]
+        # Behind it comes more damage, up to which batches in records would be a chain as well.
+        wrong = wrong[: at[3] + 66] + bytes([wrong[at[3] + 66] ^ 1]) + wrong[at[3] + 67 :]
+        assert found(wrong) == [at[0], at[2]], size
+
+
 def test_a_size_that_says_less_than_a_header_is_damage():
     data = rp.log(batches=3)
     at = rp.positions(data)[1]
