@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import Batch, BatchType
 
-RFC_SIZE = 57
-"""Bytes of a ghost in the text: what the header's CRC covers, without that CRC."""
 LARGEST_DELTA = 2**31 - 1
 """As Redpanda cuts longer gaps, where the record count of a full piece wraps to -2147483648."""
 LARGEST_SOUND_DELTA = 2**31 - 2

@@ -27,7 +27,7 @@ def is_room(file: File) -> bool:
             at = 0
             while at < log.size:
                 piece = log.read(at, min(_PIECE, log.size - at))
-                if not len(piece) or any(memoryview(piece)):
+                if not len(piece) or bytes(piece).count(0) < len(piece):
                     return False
                 at += len(piece)
     except UnreadableError:
