@@ -18,6 +18,17 @@ def damaged(reason: str, position: int, length: int) -> Finding:
     return Finding("transaction-state/damaged", text, position=position, length=length)
 
 
+def lost_end(lost: range) -> Finding:
+    """Return that the log ends below its high watermark: entries behind it are gone."""
+    text = (
+        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: what its "
+        f"coordinator wrote in {wording.offsets(lost.start, lost.stop - 1)} is not known"
+    )
+    return Finding(
+        "transaction-state/damaged", text, first_offset=lost.start, last_offset=lost.stop - 1
+    )
+
+
 def unreadable_record(offset: int, reason: str) -> Finding:
     """Return what is said of a record that no coordinator can read."""
     text = f"offset {offset}: no coordinator can read this record: {reason}"

@@ -133,6 +133,8 @@ class CoordinatorLog:
     """Offsets of records whose type or version is not known."""
     is_whole: bool = True
     """Whether everything in it could be read."""
+    has_lost_end: bool = False
+    """Whether newer entries than these were acknowledged."""
     findings: list[Finding] = field(default_factory=list)
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
@@ -183,6 +185,11 @@ class CoordinatorLog:
         if at_end and error["reason"] in _LEFT_BEHIND:
             return
         self._add(transaction_state.damaged(error["message"], at, length), segment)
+
+    def lose_end(self, lost: range) -> None:
+        """Take that these offsets, which were acknowledged, are not there any more."""
+        self.has_lost_end = True
+        self._add(transaction_state.lost_end(lost))
 
     def _decoded(self, key: bytes, offset: int, value: bytes) -> Entry | None:
         try:

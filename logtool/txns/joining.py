@@ -172,6 +172,8 @@ class Joining:
         entry = log.find(name)
         lists = entry and entry.producer_id == producer_id and place in entry.partitions
         listed = bool(lists and entry and entry.is_active)
+        if log.has_lost_end and not listed:
+            return Account(Relation.NOT_HERE, name)  # a newer entry may list it
         return Account(Relation.LISTED if listed else Relation.NOT_LISTED, name, entry)
 
     def _account_of_earlier(self, producer_id: int) -> Account:

@@ -79,6 +79,16 @@ class Audit:
     def _read_coordinators(self) -> Iterator[UnreadableError]:
         """Read `__transaction_state` of the log dirs, whatever is selected."""
         self.joining.homes = list(self._homes)
+        yield from self._problems_of_coordinators()
+        for log in self.joining.logs:
+            home = self._homes.get(log.path.parent)
+            listed = partition.read_or_error(log.path)
+            if home and isinstance(listed, Partition):
+                lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
+                if lost:
+                    log.lose_end(lost)
+
+    def _problems_of_coordinators(self) -> Iterator[UnreadableError]:
         yield from self.joining.read(
             [
                 folder

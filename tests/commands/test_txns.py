@@ -1,7 +1,10 @@
 import csv
 import io
+import os
 
 import pytest
+from transaction_state import FIRST
+from verification import set_offsets
 
 from logtool.formats import producer_snapshot
 
@@ -211,3 +214,20 @@ def test_a_damaged_coordinator_log_makes_the_status_1(run, copy_of):
     assert result.status == 1
     assert f"ERROR transaction-state/damaged  {log}" in result.stdout
     assert "fixture-open-1" in result.stdout
+
+
+def test_a_coordinator_log_that_ends_below_its_high_watermark_settles_nothing(run, copy_of):
+    home = copy_of("4.3.1/killed")
+    rows = home / "replication-offset-checkpoint"
+    set_offsets(rows, {("__transaction_state", number): 1_000_000 for number in (0, 1)})
+    for number in (0, 1):
+        (home / f"__transaction_state-{number}" / FIRST).write_bytes(b"")
+    os.utime(rows, (0, 0))  # the logs are younger, so that nobody copied them before it
+    found = run("txns", "-f", "ndjson", "--topic", "tx.mixed", home)
+    ends = [one for one in found.of_type("finding") if one["code"] == "transaction-state/damaged"]
+    assert found.status == 1
+    assert [(one["first_offset"], one["last_offset"]) for one in ends] == [(0, 999_999)] * 2
+    # Without an entry it is not known to be abandoned: one may have been lost.
+    assert "transaction-state/abandoned" not in {one["code"] for one in found.of_type("finding")}
+    told = {one["coordinator"]["relation"] for one in found.of_type("transaction")}
+    assert told == {"not-here"}
