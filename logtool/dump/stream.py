@@ -222,7 +222,7 @@ class Dump:
             yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
 
     def _hides_secrets(self, item: Input) -> bool:
-        """Return whether records are printed, of a metadata log, whose secrets are not asked for."""
+        """Return whether records of a metadata log are printed, and not their secrets."""
         if self.chosen.secrets or not self.chosen.records:
             return False
         return names.CLUSTER_METADATA in (self.as_topic, _topic(item))

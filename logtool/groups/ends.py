@@ -88,7 +88,7 @@ class Ends:
         return self._known[key]
 
     def topic_id(self, topic: str) -> str | None:
-        """Return today's id of a topic by the newest metadata log here; None without a whole one."""
+        """Return today's id of a topic by the newest metadata log, where that is whole."""
         return self._today.topics.get(topic) if self._today else None
 
     def is_gone(self, topic: str) -> bool:

@@ -61,7 +61,9 @@ def of_group(
                 if chunk.damage:
                     if not (segment.is_active and is_torn(chunk.damage)):
                         damage = chunk.damage
-                        yield placed(missing_records(damage.message, damage.position, damage.length))
+                        yield placed(
+                            missing_records(damage.message, damage.position, damage.length)
+                        )
                     continue
                 on_bytes(int(chunk.table.size.sum()))
                 ends = redpanda.ends(chunk.table)

@@ -126,9 +126,7 @@ class Groups:
             for path in self.paths:
                 yield NothingMatchedError(path, f"nothing matched {words}")
 
-    def _open(
-        self, path: Path, found: dict[int, list[Partition]]
-    ) -> Iterator[UnreadableError]:
+    def _open(self, path: Path, found: dict[int, list[Partition]]) -> Iterator[UnreadableError]:
         """Take the partitions of the topic at a path; yields those that cannot be listed."""
         kind = log_dir.classify(path, redpanda=True)
         if kind is PathKind.FILE:
@@ -247,7 +245,7 @@ class Groups:
             )
 
     def _read_shares(self) -> Iterator[Item]:
-        """Read the states of share groups, once: of each partition of the topic the furthest copy."""
+        """Read the states of share groups, once: the furthest copy of each partition."""
         if self._has_shares:
             return
         self._has_shares = True
@@ -301,11 +299,8 @@ def _partitions_in(home: DataDir, path: Path, topic: str) -> Iterator[Path]:
     partitions = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
     for folder, directory in partitions:
         is_meant = not home.is_redpanda or path.absolute() in folder.absolute().parents
-        if (
-            (directory.topic == topic or directory.unlisted)
-            and directory.kind is DirectoryKind.LIVE
-            and is_meant
-        ):
+        is_named = directory.topic == topic or directory.unlisted
+        if is_named and directory.kind is DirectoryKind.LIVE and is_meant:
             yield folder
 
 

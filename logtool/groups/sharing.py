@@ -72,7 +72,7 @@ class ShareOffset:
         return "beyond-end" if start > self.extent.log_end else "in"
 
     def findings(self, group: str) -> Iterator[Finding]:
-        """Yield that the log has lost what a group has read: a start below the log moves by itself."""
+        """Yield that the log has lost what a group has read; a start below it moves by itself."""
         start = self.state.start_offset
         if self.extent and start is not None and self.place == "beyond-end":
             where, end = f"{self.topic}-{self.partition}", self.extent.log_end
@@ -120,9 +120,7 @@ class Shares:
             for row in range(len(part)):
                 offset = int(part.offset[row])
                 try:
-                    self._replay(
-                        part.key(row), part.value(row), offset, int(part.timestamp[row])
-                    )
+                    self._replay(part.key(row), part.value(row), offset, int(part.timestamp[row]))
                 except FormatError as error:
                     yield committed_offsets.unreadable_record(error.reason, offset, offset)
 

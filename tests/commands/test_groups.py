@@ -83,7 +83,7 @@ def test_a_share_group_has_state_and_start_offsets(run, scenario):
 
 
 def share_state(home, *records):
-    """Write share states of the group g and the topic OLD: type and fields, None for a tombstone."""
+    """Write share states of the group g and the topic OLD: types and fields, or tombstones."""
     log = OffsetsLog("__share_group_state")
     for kind, fields in records:
         key = {"groupId": "g", "topicId": OLD, "partition": 0}

@@ -110,6 +110,7 @@ def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
     with LogFile(path) as file:
         last = max(int(chunk.table.position[-1]) for chunk in scan(file, base_offset=0))
     path.write_bytes(path.read_bytes()[:last])
+    (home / "replication-offset-checkpoint").unlink()  # which knows of the record behind it
     job = run(home)
     (one,) = job.joining.joined()
     assert (one.entry.state, one.entry.transaction_version) == ("PrepareCommit", 2)
@@ -130,6 +131,7 @@ def test_what_no_entry_knows_hangs_once_it_is_old(coordinated):
 
 def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
     write(killed, number=0)
+    (killed / "replication-offset-checkpoint").unlink()  # of the log that was there
     for file in (killed / "__transaction_state-1").iterdir():
         file.unlink()
     (killed / "__transaction_state-1").rmdir()
