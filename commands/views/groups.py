@@ -27,6 +27,10 @@ _ROWS = columns(
     "records", "bytes", "superseded_records", "superseded_bytes", "command",
     "deleted", "start_offset", "delivered", "written",
 )  # fmt: skip
+_NOTES = {
+    "below-start": "BELOW LOG START", "beyond-end": "BEYOND LOG END", "other": "OTHER TOPIC ID",
+    "gone": "TOPIC IS GONE",
+}  # fmt: skip
 _OFFSET = keep((
     *columns("topic", "partition", "offset", "log_end_offset", "lag"),
     Column("note", lambda obj: _note(obj)),
@@ -50,10 +54,6 @@ _SIZE = keep((
     Column("superseded", lambda obj: text.share(obj["superseded_bytes"], obj["bytes"])),
     *columns("offsets_partition"),
 ), "group", "records", "bytes", "superseded")  # fmt: skip
-_NOTES = {
-    "below-start": "BELOW LOG START", "beyond-end": "BEYOND LOG END", "other": "OTHER TOPIC ID",
-    "gone": "TOPIC IS GONE",
-}  # fmt: skip
 
 
 _REDPANDA = "flavour: redpanda; offsets are Kafka's, those of records are Raft's"

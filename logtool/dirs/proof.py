@@ -22,7 +22,7 @@ from logtool.dirs.outcomes import Source
 from logtool.dirs.replaced import Replaced
 from logtool.errors import UnreadableError
 from logtool.formats.columns import runs
-from logtool.formats.names import DirectoryKind
+from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.formats.record_batch import Column
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
@@ -204,7 +204,7 @@ def _judge(
             missing &= ~has
     whole = [one for one in sources if any(one.copy is other for other in fit)]
     answer = replaced.prove(own, missing, whole, run)
-    only = [*_only(table, missing, fit, answer), *_damaged(copy, fit)]
+    only = [*_only(table, missing, fit, answer), *_damaged(copy, fit), *_beside(own.listed)]
     return Proof(
         copy=copy,
         kind=kind,
@@ -303,6 +303,23 @@ def _damaged(copy: Copy, others: Sequence[Copy]) -> Iterator[Only]:
             continue
         text = f"is damaged here, byte {damage.position} of segment {damage.segment}"
         yield Only(damage.first_offset, last, 0, f"{text}, and no other copy is whole there")
+
+
+def _beside(listed: ListedCopy) -> Iterator[Only]:
+    """Yield what else lies in the directory and may hold records, none of which was looked at.
+
+    Index files and such are made of the log, and a broker deletes .deleted and .cleaned itself.
+    """
+    found = listed.listed
+    if found is None:
+        return
+    for file in found.leftovers:
+        if file.name.kind is FileKind.LOG and file.name.state is FileState.SWAP and file.size:
+            text = f"{file.path.name} becomes a segment when a broker starts, and is not judged"
+            yield Only(file.name.offset or 0, None, 0, text)
+    for path in (*(file.path for file in found.strangers if file.size), *found.odd_entries):
+        text = f"{path.name} is no file of a partition, and what it holds is not judged"
+        yield Only(0, None, 0, text)
 
 
 def _holds(other: Copy, first: int, last: int) -> bool:

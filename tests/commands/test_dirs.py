@@ -400,3 +400,31 @@ def test_what_came_after_a_topic_was_compacted_must_all_be_there(run, brokers):
     unsaid = asked(run, path, third)
     assert unsaid.status == 1
     assert only_proof(unsaid)["only_here"] == only_proof(result)["only_here"]
+
+
+def stranger(home):
+    (home / "saved").mkdir()
+    (home / f"{0:020d}.log").rename(home / "saved" / f"{0:020d}.log")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda home: (home / f"{0:020d}.log").rename(home / f"{0:020d}.log.swap"), "log.swap"),
+        (lambda home: (home / f"{0:020d}.log").rename(home / "backup.log.1"), "backup.log.1"),
+        (stranger, "saved"),
+    ],
+    ids=["swap", "stranger", "directory"],
+)
+def test_what_may_hold_records_and_is_no_segment_forbids_a_deletion(run, tmp_path, change, name):
+    log = OffsetsLog()
+    log.raw(b"a", b"1")
+    path, other = pair(tmp_path, log.batches, log.batches)
+    assert run("may-delete", path, "--among", other).status == 0
+    change(path)
+    for among in ((), ("--among", other)):
+        result = run("may-delete", path, *among)
+        assert result.status == 1
+        (line,) = (one for one in result.lines if "only here" in one)
+        assert name in line
+        assert "not judged" in line
