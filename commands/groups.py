@@ -95,10 +95,14 @@ def groups(
     dirs. --topic, --exclude-topic and --partition choose among the partitions that offsets are
     committed for.
 
+    Of a share group it shows the offset at which it begins in each partition, by the partitions of
+    __share_group_state in the same log dirs: its lag is what is behind that, less what was
+    delivered and is done.
+
     Of several copies of a partition, the one with the newest leader epoch, and then with the larger
     log end, is taken. Findings are offsets that the log does not have any more, or not yet again;
     offsets that were committed for a deleted topic, and that its successor of the same name would
-    get; and records that cannot be read. An offset expires after --offsets-retention: counted from
+    get; records that cannot be read, and those that are missing below the high watermark. An offset expires after --offsets-retention: counted from
     when a classic group became empty, from its commit in all other groups, and not at all while a
     member subscribes to its topic. A member is named where the log tells who owned the partition
     when its offset was committed.
