@@ -344,12 +344,13 @@ def _member(path: Path, node: int | None = None) -> Member:
 
 
 def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:
-    if own is None:
-        return "unidentified"
     if own in cordoned:
         return "cordoned"
     if not online:
+        # Of a broker before 3.7, or with ZooKeeper, no log dir has an id.
         return "unknown"
+    if own is None:
+        return "unidentified"
     return "online" if own in online else "offline"
 
 

@@ -125,6 +125,14 @@ def test_id_and_dir_say_whose_a_log_dir_is(run, brokers):
     assert told(first, f"1={second}", f"1={third}")[str(third)] == (1, "offline")
 
 
+@pytest.mark.parametrize("name", ["2.8.2/zookeeper", "1.0.2/zookeeper"])
+def test_a_log_dir_of_a_release_without_directory_ids_is_nothing_to_look_at(run, scenario, name):
+    result = run("dirs", "--json", scenario(name))
+    assert result.status == 0
+    (found,) = items(result)["directory"]
+    assert (found["directory_id"], found["status"]) == (None, "unknown")
+
+
 def test_log_dirs_are_held_against_the_registration(run, brokers, tmp_path):
     known = register(1, directory_id(1), directory_id(7), cordoned=(directory_id(7),))
     assigned = placed(ORDERS, 0, (1, directory_id(8)))
