@@ -102,10 +102,10 @@ def groups(
     Of several copies of a partition, the one with the newest leader epoch, and then with the larger
     log end, is taken. Findings are offsets that the log does not have any more, or not yet again;
     offsets that were committed for a deleted topic, and that its successor of the same name would
-    get; records that cannot be read, and those that are missing below the high watermark. An offset expires after --offsets-retention: counted from
-    when a classic group became empty, from its commit in all other groups, and not at all while a
-    member subscribes to its topic. A member is named where the log tells who owned the partition
-    when its offset was committed.
+    get; records that cannot be read, and those that are missing below the high watermark. An offset
+    expires after --offsets-retention: counted from when a classic group became empty, from its
+    commit in all other groups, and not at all while a member subscribes to its topic. A member is
+    named where the log tells who owned the partition when its offset was committed.
 
     --restore-plan leaves out offsets of deleted topics. Its commands need groups without members.
     Of Redpanda, too, lag is counted in Kafka offsets, where the files tell them.
