@@ -139,7 +139,7 @@ def test_a_log_dir_whose_checkpoints_were_mended_starts_with_no_error(
     assert mended.returncode == 0, mended.stderr
     assert logtool("checkpoint", "lint", "--fail-on", "error", unmarked).returncode == 0
     log = started(kafka_version, unmarked)
-    # On a busy machine the controller may wait long for its own broker, which is no fault of a file.
+    # On a busy machine the controller waits long for its own broker: no fault of a file.
     lines = [line for line in log.splitlines() if "Timed out heartbeat from broker" not in line]
     assert [line for line in lines if " ERROR " in line or " FATAL " in line] == []
     assert "Kafka Server started" in log
