@@ -13,6 +13,8 @@ from pathlib import Path
 
 from bench import (
     coordinating,
+    memory,
+    parallel,
     pipeline,
     readers,
     rebuilding,
@@ -22,7 +24,7 @@ from bench import (
     segments,
     starts,
 )
-from bench.report import Machine, as_json, as_markdown
+from bench.report import Machine, Measured, Report, as_json, as_markdown, from_json, updated
 from bench.rows import ROOT, Bench, Row
 from broker.install import KAFKA_4
 
@@ -31,7 +33,8 @@ from logtool.formats import _kernels
 HERE = Path(__file__).parent
 ROWS = {
     **rows.ROWS, **readers.ROWS, **starts.ROWS, **recovery.ROWS, **segments.ROWS,
-    **pipeline.ROWS, **rebuilding.ROWS, **salvaging.ROWS, **coordinating.ROWS,
+    **parallel.ROWS, **memory.ROWS, **pipeline.ROWS, **rebuilding.ROWS, **salvaging.ROWS,
+    **coordinating.ROWS,
 }  # fmt: skip
 
 
@@ -39,18 +42,20 @@ def main() -> None:
     options = _options()
     if not _kernels.COMPILED:
         sys.exit("bench: the kernels are not compiled; a C compiler is needed")
-    bench = Bench(ROOT / "build" / "bench", options.quick)
+    bench = Bench(ROOT / "build" / "bench", options.quick, options.drop_cache)
     bench.home.mkdir(parents=True, exist_ok=True)
-    machine = _machine()
+    is_part = options.quick or options.drop_cache or options.only
+    target = HERE if options.update or not is_part else bench.home
+    report: Report = {}
+    if target == HERE:
+        report = updated(from_json((HERE / "report.json").read_text()), {}, ROWS)
     start = time.monotonic()
-    results = {name: _measure(name, bench) for name in options.only or ROWS}
+    for name in options.only or ROWS:
+        report = updated(report, {name: _measured(name, bench)}, ROWS)
+        # After each job: what ends early keeps what it has.
+        (target / "report.json").write_text(as_json(report))
+        (target / "REPORT.md").write_text(as_markdown(report))
     _say(f"done in {time.monotonic() - start:.0f} s")
-    target = options.into or (bench.home if options.quick or options.only else HERE)
-    target.mkdir(parents=True, exist_ok=True)
-    machine = replace(machine, commit=_joined(machine.commit, _commit()))
-    arguments = sys.argv[1:]
-    (target / "report.json").write_text(as_json(results, machine, arguments))
-    (target / "REPORT.md").write_text(as_markdown(results, machine, arguments))
     _say(f"wrote REPORT.md and report.json to {os.path.relpath(target)}")
 
 
@@ -63,13 +68,27 @@ def _options() -> argparse.Namespace:
         "--only", action="append", choices=list(ROWS), help="measure this alone; repeatable"
     )
     parser.add_argument(
-        "--into", type=Path, metavar="DIR", help="where the report goes; by default beside this "
-        "program, of a part of the jobs into build/bench",
+        "--update", action="store_true", help="put the jobs of --only into the committed report, "
+        "beside what it has of the others; without it a part of the jobs goes to build/bench",
     )  # fmt: skip
-    return parser.parse_args()
+    parser.add_argument(
+        "--drop-cache", action="store_true", help="put the logs out of the page cache before each "
+        "run of verify and of what is compared with it; goes to build/bench",
+    )  # fmt: skip
+    options = parser.parse_args()
+    if options.update and (options.quick or options.drop_cache):
+        parser.error("--quick and --drop-cache measure nothing for the committed report")
+    return options
 
 
-def _measure(name: str, bench: Bench) -> list[Row]:
+def _measured(name: str, bench: Bench) -> Measured:
+    """Return what a job comes to, with the commits before and after it."""
+    machine, date = _machine(), time.strftime("%Y-%m-%d")
+    rows = _rows(name, bench)
+    return Measured(replace(machine, commit=_joined(machine.commit, _commit())), date, rows)
+
+
+def _rows(name: str, bench: Bench) -> list[Row]:
     """Return the rows of one job; one that fails leaves a row and does not stop the others."""
     rows: list[Row] = []
     try:

@@ -8,9 +8,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 PAIRS = 5
@@ -42,15 +41,21 @@ def timed(job: Job) -> float:
     return time.perf_counter() - start
 
 
-def pairs(ours: Job, theirs: Job, count: int = PAIRS, *, warm: bool = True) -> Timing:
-    """Time both jobs `count` times in turns, after one run of each that does not count."""
+def pairs(
+    ours: Job, theirs: Job, count: int = PAIRS, *, warm: bool = True, before: Job = lambda: None
+) -> Timing:
+    """Time both jobs `count` times in turns, after one run of each that does not count.
+
+    `before` is called before each run, and is not timed.
+    """
     if warm:
         ours()
         theirs()
     timing = Timing([], [])
     for _ in range(count):
-        timing.ours.append(timed(ours))
-        timing.theirs.append(timed(theirs))
+        for job, seconds in ((ours, timing.ours), (theirs, timing.theirs)):
+            before()
+            seconds.append(timed(job))
     return timing
 
 
@@ -84,8 +89,8 @@ def seconds_of(command: Sequence[str]) -> tuple[float, float]:
     return ended.elapsed - began.elapsed, worked - began.children_user - began.children_system
 
 
-def peak_memory(command: Sequence[str]) -> int:
-    """Return the bytes of the largest resident set that a command had, which must exit with 0.
+def peak_memory(command: Sequence[str], statuses: Collection[int] = (0,)) -> int:
+    """Return the bytes of the largest resident set of a command, which exits with one of these.
 
     A child begins with what its parent holds, so a small process stands between.
     """
@@ -93,10 +98,10 @@ def peak_memory(command: Sequence[str]) -> int:
         [sys.executable, "-S", "-c", _PEAK, *command],
         env=environment(), stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
-    status, kib = done.stdout.split()
-    if status != "0":
-        raise subprocess.CalledProcessError(int(status), list(command))
-    return int(kib) * 1024
+    status, kib = map(int, done.stdout.split())
+    if status not in statuses:
+        raise subprocess.CalledProcessError(status, list(command))
+    return kib * 1024
 
 
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
@@ -107,16 +112,3 @@ def environment() -> dict[str, str]:
     """Return the environment for a process that is measured, as a user has it without settings."""
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     return kept | {"LOGTOOL_CONFIG": ""}
-
-
-def pass_over(path: Path, size: int = 1024 * 1024) -> int:
-    """Read a file once into a buffer of `size` bytes, CRC-32C it, return that: the baseline."""
-    from crc32c import crc32c
-
-    buffer = bytearray(size)
-    view = memoryview(buffer)
-    crc = 0
-    with path.open("rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            crc = crc32c(view[:count], crc)
-    return crc

@@ -22,7 +22,8 @@ def main() -> None:
     if kernels.COMPILED:
         raise AssertionError("the plain text of the kernels was asked for")
 
-    from bench.measure import pairs, pass_over
+    from bench.bare import pass_over
+    from bench.measure import pairs
 
     from logtool.checks.report import Task
     from logtool.checks.segment import check_segment

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.bare import pass_over
 from bench.generate import GIB, KIB, MIB, Spec
 from bench.measure import (
     Timing,
     environment,
-    pass_over,
     peak_memory,
     runs,
     seconds_of,

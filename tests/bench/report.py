@@ -1,11 +1,12 @@
-"""The report, for people and for programs."""
+"""The report, for people and for programs: what each job came to, and when and where it did."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from bench.measure import spread
-from bench.rows import KAFKA_OPTIONS, Row
+from bench.measure import Timing, spread
+from bench.rows import KAFKA_OPTIONS, Bar, Row
 
 _HEAD = """\
 # Benchmark report
@@ -16,15 +17,15 @@ Inputs are segments that `tests/bench/generate.py` writes, always the same, and 
 real broker wrote. Every file was read before it was timed, so all of this is with a warm page
 cache: no disk is measured, unless a row says so. Ours and theirs run in turns (A B A B ...) in one
 run of the harness; each value is the median of the ratios of the pairs, with the smallest and the
-largest behind it. Other jobs may have been running. "One pass" is `readinto` of 1 MiB and `crc32c`
-over the same file, in the same process. "Whole process" is from the start of a command to its end,
-its output sent to /dev/null, the start of Python or Java included.
+largest behind it. Other processes may have been running. "One pass" is `readinto` of 1 MiB and
+`crc32c` over the same file, in the same process. "Whole process" is from the start of a command to
+its end, its output sent to /dev/null, the start of Python or Java included.
 """
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it was measured."""
+    """Where it was measured, and of which commit."""
 
     processor: str
     cores: int
@@ -34,18 +35,56 @@ class Machine:
     commit: str
 
 
-def as_json(results: Mapping[str, Sequence[Row]], machine: Machine, arguments: list[str]) -> str:
+@dataclass(frozen=True)
+class Measured:
+    """What one job came to."""
+
+    machine: Machine
+    date: str
+    """The day, as 2026-01-31."""
+    rows: list[Row]
+
+
+Report = dict[str, Measured]
+"""By job, in the order of the report."""
+
+
+def updated(before: Report, new: Report, jobs: Mapping[str, object]) -> Report:
+    """Return a report with what is new in the place of what it had of the same jobs.
+
+    The order is that of `jobs`; what is none of them any more is left out.
+    """
+    both = before | new
+    return {job: both[job] for job in jobs if job in both}
+
+
+def as_json(report: Report) -> str:
     """Return everything that was measured."""
-    rows = [{"job": job, **_row(row)} for job, found in results.items() for row in found]
-    report = {"machine": asdict(machine), "arguments": arguments, "rows": rows}
-    return json.dumps(report, indent=1) + "\n"
+    jobs = [
+        {
+            "job": job,
+            "date": one.date,
+            "machine": asdict(one.machine),
+            "rows": [_row(row) for row in one.rows],
+        }
+        for job, one in report.items()
+    ]
+    return json.dumps({"jobs": jobs}, indent=1) + "\n"
 
 
-def as_markdown(
-    results: Mapping[str, Sequence[Row]], machine: Machine, arguments: list[str]
-) -> str:
+def from_json(text: str) -> Report:
+    """Return what `as_json` wrote."""
+    return {
+        one["job"]: Measured(
+            Machine(**one["machine"]), one["date"], [_parsed(r) for r in one["rows"]]
+        )
+        for one in json.loads(text)["jobs"]
+    }
+
+
+def as_markdown(report: Report) -> str:
     """Return the report as people read it."""
-    return "\n".join([_HEAD, *_where(machine), *_table(results), *_repeat(results, arguments)])
+    return "\n".join([_HEAD, *_where(report), *_table(report), *_repeat(report)])
 
 
 def _row(row: Row) -> dict[str, object]:
@@ -67,18 +106,43 @@ def _row(row: Row) -> dict[str, object]:
     }
 
 
-def _where(machine: Machine) -> Iterator[str]:
-    versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
-    yield f"- Processor: {machine.processor}, {machine.cores} cores, {machine.system}"
-    yield f"- Python {machine.python}, {versions}; kernels compiled; commit {machine.commit}"
+def _parsed(row: dict[str, Any]) -> Row:
+    bar = Bar(row["at_least"], row["at_most"])
+    ours, theirs = row["seconds_ours"], row["seconds_theirs"]
+    return Row(
+        title=row["title"],
+        values=row["values"],
+        bar=None if bar == Bar() else bar,
+        unit=row["unit"],
+        note=row["note"],
+        timing=None if ours is None else Timing(ours, theirs),
+        skipped=row["skipped"] or "",
+    )
+
+
+def _where(report: Report) -> Iterator[str]:
+    """Yield which jobs were measured of which commit, when and where, a line for each of these."""
+    yield "| Measured | Commit | Jobs | Where |"
+    yield "|---|---|---|---|"
+    jobs: dict[tuple[str, str, str], list[str]] = {}
+    for job, one in report.items():
+        machine = one.machine
+        versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
+        where = (
+            f"{machine.processor}, {machine.cores} cores, {machine.system}; "
+            f"Python {machine.python}, {versions}; kernels compiled"
+        )
+        jobs.setdefault((one.date, machine.commit, where), []).append(f"`{job}`")
+    for (date, commit, where), names in jobs.items():
+        yield f"| {date} | {commit} | {', '.join(names)} | {where} |"
     yield ""
 
 
-def _table(results: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def _table(report: Report) -> Iterator[str]:
     yield "| Job | What | Bar | Median (min .. max) | Pairs | Met | What it is made of |"
     yield "|---|---|---|---|---|---|---|"
-    for job, rows in results.items():
-        for row in rows:
+    for job, one in report.items():
+        for row in one.rows:
             bar = str(row.bar) if row.bar else ""
             if row.skipped:
                 yield f"| {job} | {row.title} | {bar} | | | skipped | {row.skipped} |"
@@ -91,13 +155,12 @@ def _table(results: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     yield ""
 
 
-def _repeat(results: Mapping[str, Sequence[Row]], arguments: list[str]) -> Iterator[str]:
+def _repeat(report: Report) -> Iterator[str]:
     yield "## To repeat it"
     yield ""
-    given = f' BENCH_ARGS="{" ".join(arguments)}"' if arguments else ""
-    yield f"All of it: `make bench{given}`. One job, into `build/bench/`:"
+    yield "All of it: `make bench`. One job, into `build/bench/`, with `--update` into this report:"
     yield ""
-    for job in results:
+    for job in report:
         yield f'- `make bench BENCH_ARGS="--only {job}"`'
     yield ""
     yield "Inputs are kept in `build/bench/` (some 10 GiB); `make clean` removes them."

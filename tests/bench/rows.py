@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,14 +12,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bench.bare import pass_over
 from bench.generate import GIB, KIB, MIB, Spec, generate
 from bench.measure import (
     PAIRS,
     Timing,
-    environment,
     pairs,
-    pass_over,
-    peak_memory,
     run,
     runs,
     spread,
@@ -104,6 +101,10 @@ class Bench:
 
     home: Path
     quick: bool = False
+    drop_cache: bool = False
+    """Whether the logs are put out of the page cache before each run of a pair."""
+    logs: list[Path] = field(default_factory=list)
+    """Those that jobs have asked for."""
 
     @property
     def count(self) -> int:
@@ -121,6 +122,9 @@ class Bench:
         found = list(Verification([target]))
         if found:
             raise AssertionError(f"{spec.name} is not sound: {found[:3]}")
+        self.logs.extend(target.glob("*.log"))
+        if self.drop_cache:
+            os.sync()  # what is not on the disk yet stays in the page cache
         return target
 
     def log(self, spec: Spec) -> Path:
@@ -137,7 +141,12 @@ class Bench:
 
     def pairs(self, ours: Callable[[], object], theirs: Callable[[], object]) -> Timing:
         """Time two jobs in turns."""
-        return pairs(ours, theirs, self.count)
+        return pairs(ours, theirs, self.count, before=self._forget)
+
+    def _forget(self) -> None:
+        for log in self.logs if self.drop_cache else ():
+            with LogFile(log) as file:
+                file.forget(0, file.size)
 
 
 def verify_batches(bench: Bench) -> Iterator[Row]:
@@ -165,34 +174,6 @@ def pure_build(bench: Bench) -> Iterator[Row]:
     timing = Timing(**json.loads(done.stdout))
     note = _rate(bench.total, timing.ours)
     yield _ratio("the same, batches of 16 KiB, kernels not compiled", timing, None, note)
-
-
-def two_threads(bench: Bench) -> Iterator[Row]:
-    """Time two threads against one."""
-    title = "verify -j 2 against -j 1, 4 segments of batches of 16 KiB, whole process"
-    text = subprocess.run(
-        [logtool_path(), "verify", "--help"], env=environment(), stdout=subprocess.PIPE, check=True
-    )
-    if not re.search(rb"\s-j\b", text.stdout):
-        yield Row(title, skipped="logtool verify has no option -j")
-        return
-    if (cores := len(os.sched_getaffinity(0))) < 2:
-        yield Row(title, skipped=f"this machine has {cores} core")
-        return
-    directory = bench.directory(_four(bench))
-    two, one = (
-        partial(run, [logtool_path(), "verify", "-j", count, str(directory)])
-        for count in ("2", "1")
-    )
-    timing = bench.pairs(two, one)
-    passes = bench.pairs(
-        partial(_passes, directory, parallel=True), partial(_passes, directory, parallel=False)
-    )
-    note = (
-        f"{seconds(timing)}; two bare passes at once against one behind the other reach "
-        f"{spread(passes.ratios)[0]:.2f}"
-    )
-    yield _ratio(title, timing, Bar(1.8), note)
 
 
 def kafka_batches(bench: Bench) -> Iterator[Row]:
@@ -269,30 +250,6 @@ def codecs(bench: Bench) -> Iterator[Row]:
         yield _ratio(title, timing, Bar(RECORD_BARS[codec]), note)
 
 
-def memory(bench: Bench) -> Iterator[Row]:
-    """Measure the largest resident set of verify."""
-    bare = peak_memory([sys.executable, "-c", IMPORTS]) / 1e6
-    for spec in (_four(bench), Spec(16 * KIB, bench.total)):
-        for level in ("batches", "records"):
-            if level == "records" and spec.total_size != bench.total:
-                continue
-            command = [logtool_path(), "verify", "--level", level, str(bench.directory(spec))]
-            peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
-            size = f"{spec.total_size / GIB:g} GiB"
-            title = f"peak memory of verify --level {level}, {size} of batches of 16 KiB"
-            note = f"an interpreter with typer, numpy and crc32c: {bare:.0f} MB"
-            yield Row(title, peaks, Bar(at_most=150), "MB", note)
-    for name in ("200 B", "1 MiB"):
-        command = [logtool_path(), "verify", str(bench.directory(Spec(SIZES[name], bench.total)))]
-        peaks = [peak_memory(command) / 1e6 for _ in range(bench.count)]
-        yield Row(
-            f"the same, {bench.total / GIB:g} GiB of batches of {name}",
-            peaks,
-            Bar(at_most=150),
-            "MB",
-        )
-
-
 def start(bench: Bench) -> Iterator[Row]:
     """Time what is no work at all."""
     small = str(bench.fixture() / "codec-none-0")
@@ -330,14 +287,20 @@ def linear(bench: Bench) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _many_partitions(bench: Bench) -> Row:
-    """Time a log dir of many small partitions."""
+def many_partitions(bench: Bench) -> tuple[Path, int]:
+    """Return a log dir of many partitions, each of 5 segments of 1 KiB, and how many they are."""
     count = 500 if bench.quick else 10_000
     home = bench.home / f"partitions-{count}x5"
     if not home.is_dir():
         part = home.with_suffix(".part")
         write_log_dir(part, count, 5, KIB)
         part.rename(home)
+    return home, count
+
+
+def _many_partitions(bench: Bench) -> Row:
+    """Time a log dir of many small partitions."""
+    home, count = many_partitions(bench)
     _read_everything(home)
     timing = bench.pairs(lambda: _must_be_sound(home), lambda: _read_everything(home))
     note = f"{seconds(timing)}, {spread(timing.ours)[0] / count * 1e6:.0f} us a partition"
@@ -373,13 +336,11 @@ def tiny_segments(bench: Bench) -> Iterator[Row]:
 ROWS = {
     "verify": verify_batches,
     "pure": pure_build,
-    "threads": two_threads,
     "kafka-batches": kafka_batches,
     "kafka-records": kafka_records,
     "kafka-fixture": kafka_fixture,
     "decode": decode,
     "codecs": codecs,
-    "memory": memory,
     "start": start,
     "linear": linear,
     "tiny": tiny_segments,
@@ -450,7 +411,8 @@ def logtool_path() -> str:
     return str(Path(sys.executable).with_name("logtool"))
 
 
-def _four(bench: Bench) -> Spec:
+def four_segments(bench: Bench) -> Spec:
+    """Return what the bars call 4 GiB, in segments of 1 GiB."""
     return Spec(16 * KIB, 4 * bench.total, segment_size=bench.total)
 
 
@@ -476,20 +438,6 @@ def _batches(log: Path) -> Iterator[memoryview]:
 def _decompress(codec: int, payloads: Sequence[bytes]) -> int:
     """Decompress all payloads one by one; returns the bytes that came out."""
     return sum(len(compression.decompress(codec, memoryview(payload))) for payload in payloads)
-
-
-def _passes(directory: Path, *, parallel: bool) -> None:
-    """Make one bare pass over each log, in one process or in two at once."""
-    code = "import sys; from pathlib import Path; from bench.measure import pass_over; "
-    code += "[pass_over(Path(name)) for name in sys.argv[1:]]"
-    logs = sorted(directory.glob("*.log"))
-    shares = [logs[::2], logs[1::2]] if parallel else [logs]
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, *share], cwd=ROOT / "tests")
-        for share in shares
-    ]
-    if any(process.wait() for process in started):
-        raise AssertionError("a pass over the logs failed")
 
 
 def _must_be_sound(directory: Path) -> None:
