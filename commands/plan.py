@@ -148,9 +148,10 @@ def plan(
         strategy.chosen(broker.assumed(inputs.broker)),
         selection=given.selection,
         run=running.run(report.show),
+        sample_disks=timing.rate is None and running.max_rate is None,
     )
     default = inputs.broker.number(broker_config.THREADS, 1)
-    _print(report, forecast, summary, timing, default, ask_disk=running.max_rate is None)
+    _print(report, forecast, summary, timing, default)
     raise typer.Exit(report.exit_status())
 
 
@@ -160,13 +161,10 @@ def _print(
     summary: "ActionSummary",
     timing: Timing,
     default_threads: int,
-    *,
-    ask_disk: bool,
 ) -> None:
     """Print what happens as it is known, then how long it takes, and what policies come to.
 
-    With `ask_disk` a little may be read past the page cache to know the rate. How long it takes is
-    said of a broker alone, and not where what is there is supplemented.
+    How long it takes is said of a broker alone, and not where what is there is supplemented.
     """
     from logtool.actions import Action
     from logtool.checks import host_limits
@@ -204,7 +202,8 @@ def _print(
         known = None
         # How long Redpanda takes was never measured.
         if not forecast.assumed.supplement and not any(p.request.redpanda for p in partitions):
-            known = rates.known(partitions, rate, ask_disk=ask_disk and summary.complete)
+            disks = forecast.disks if summary.complete else None
+            known = rates.known(partitions, rate, disks=disks)
         if known:
             time = duration(partitions, threads, known)
             report.item(time.as_json())

@@ -202,10 +202,12 @@ def _time_lines(forecasts: Sequence["PartitionForecast"], time: "Duration | None
         return
     rates = time.rates
     said = text.span(rates.slow, rates.fast, lambda rate: text.rate(rate, 1))
+    log_dirs = {forecast.request.log_dir for forecast in forecasts if forecast.bytes_read}
+    each = " for each log dir" if len(log_dirs) > 1 else ""
     yield (
         f"{text.size(time.bytes)} of {text.count(read, 'partition')} to be read: "
         f"{text.span(time.seconds_low, time.seconds_high, text.duration)} in "
-        f"{text.count(time.threads, 'thread')} at {said} each; let probes wait "
+        f"{text.count(time.threads, 'thread')}{each} at {said} each; let probes wait "
         f"{time.probe_timeout_s} s"
     )
     if rates.pieces:

@@ -30,6 +30,7 @@ SMALL_FILE_LIMIT = 64 * 1024 * 1024
 _READ_AT_ONCE = 128 * 1024
 """Bytes of a file that is read before reading ahead makes a difference."""
 _READ_PAST_CACHE = 1024 * 1024
+_STEP = 16 * 1024
 _LEAST_MAPPED = 512 * 1024
 """Bytes for which a mapping costs less than a copy."""
 MOST_MAPPED = 8 * 1024 * 1024
@@ -183,28 +184,63 @@ def time_past_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
         os.close(fd)
 
 
-def cached_share(path: Path, size: int, step: int) -> float:
-    """Return about which share of a file of `size` bytes is in the page cache, by a look each step.
+def time_through_cache(path: Path, most: int, seconds: float) -> tuple[int, float, float]:
+    """Return how many bytes were read of a file through the page cache, and how long it took.
 
-    1.0 where the system does not tell; UnreadableError where the file cannot be read.
+    The last number is the seconds until the first of them came. It is read in small steps from its
+    beginning, at most `most` bytes and about so many seconds; UnreadableError where it cannot be.
     """
     with translated(path):
         fd = os.open(path, _FLAGS)
     try:
-        looks, found, byte = range(0, size, step), 0, bytearray(1)
-        for at in looks:
-            try:
-                found += os.preadv(fd, [byte], at, os.RWF_NOWAIT)
-            except BlockingIOError:
-                continue
-            except OSError:
-                return 1.0
-        return found / len(looks) if looks else 1.0
+        done, first, taken, step = 0, 0.0, 0.0, bytearray(_STEP)
+        began = time.perf_counter()
+        with translated(path):
+            while done < most and taken < seconds and (count := os.preadv(fd, [step], done)):
+                taken = time.perf_counter() - began
+                first, done = first or taken, done + count
+        return done, taken, first
     finally:
         os.close(fd)
 
 
-def time_through_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
+def device_of(path: Path) -> int | None:
+    """Return the number of the device that a path lies on; None behind a URL, or of nothing."""
+    if is_remote(path):
+        return None
+    try:
+        return path.stat().st_dev
+    except OSError:
+        return None
+
+
+def cached_bytes(path: Path) -> int:
+    """Return how many bytes of a file are in the page cache, in whole pages; nothing is read.
+
+    All of them where the system does not tell; UnreadableError where the file cannot be opened.
+    """
+    import ctypes  # which only who asks this needs
+
+    with translated(path):
+        fd = os.open(path, _FLAGS)
+    try:
+        size = os.fstat(fd).st_size
+        if not size:
+            return 0
+        # A copy on write, for ctypes takes the address of what may be written alone.
+        with mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE) as mapped:
+            start = ctypes.c_char.from_buffer(mapped)
+            pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
+            call = ctypes.CDLL(None).mincore
+            call.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+            refused = call(ctypes.addressof(start), size, pages)
+            del start  # or the mapping could not be closed
+        return size if refused else min(size, bytes(pages).count(1) * mmap.PAGESIZE)
+    finally:
+        os.close(fd)
+
+
+def time_cached_pass(path: Path, most: int, seconds: float) -> tuple[int, float]:
     """Return how many bytes were read and checked with CRC-32C, and how long that took.
 
     They are the first `most` bytes of a file, or fewer, again and again for about so many seconds:

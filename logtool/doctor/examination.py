@@ -72,6 +72,7 @@ class Examination:
         self.paths = list(files.each_once(self.paths))
         self.forecast = Forecast(
             self.paths, self.assumed, selection=self.selection, run=self._run(),
+            sample_disks=self.budget.pace.bytes_per_second is None,
         )  # fmt: skip
 
     def look(self) -> KeyboardInterrupt | None:

@@ -103,7 +103,7 @@ def next_start(run: Examination) -> NextStart:
     state = list(State)[worst]
     if state is State.GOOD and (recovered or not reached):
         state = State.INFO
-    known = rates.known(forecasts, ask_disk=reached and run.budget.pace.bytes_per_second is None)
+    known = rates.known(forecasts, disks=run.forecast.disks if reached else None)
     return NextStart(
         state=state,
         complete=reached,

@@ -9,5 +9,7 @@ redpanda_start, redpanda_forecast  the same for a partition of Redpanda
 forecast   the same over paths, and what becomes of the log dirs as wholes
 below      what no start reads
 duration   how long it takes
+rates      how fast logs are read here, and what a broker needs besides
+disks      what the disks give that the logs lie on
 recover    the same changes, carried out without a broker
 """

@@ -1,7 +1,9 @@
 """How long a broker takes to load the logs of a log dir, and which of them take longest."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from pathlib import Path
@@ -9,11 +11,23 @@ from typing import Any
 
 from logtool.formats import wording
 from logtool.loading.loaded import Why
+from logtool.startup.disks import Disk
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.rates import BATCH_SECONDS, FROM_DISK, LOG_SECONDS, SEGMENT_SECONDS, Rates
+from logtool.startup.rates import (
+    BATCH_SECONDS,
+    COMPILER_SECONDS,
+    LISTED_SECONDS,
+    LOG_SECONDS,
+    SEGMENT_SECONDS,
+    SYNC_SECONDS,
+    UNCOMPILED_SECONDS,
+    Rates,
+)
 
 MOST_NAMED = 10
 """Partitions that are named."""
+_FILES = 4
+"""Of each segment: its log, two indexes and a producer snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +38,10 @@ class Slow:
     seconds_low: float
     seconds: float
     seconds_high: float
+    processor_seconds: float = 0.0
+    """Of `seconds`, for which a processor works."""
+    disk_seconds: float = 0.0
+    """Of `seconds`, for which a disk reads what is not in the page cache."""
 
     @property
     def causes(self) -> Iterator[str]:
@@ -67,9 +85,10 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How long the logs of a log dir take to load."""
+    """How long the logs of the log dirs of a broker take to load, all at once."""
 
     threads: int
+    """For each log dir."""
     rates: Rates
     """Of each thread."""
     bytes: int
@@ -107,6 +126,7 @@ class Duration:
             "rate_from": rates.basis,
             "pieces": rates.pieces,
             "disk_bytes_per_second": None if rates.disk is None else round(rates.disk),
+            "disks": [one.as_json() for one in rates.disks.values()],
             "bytes": self.bytes,
             "seconds": round(self.seconds, 3),
             "seconds_low": round(self.seconds_low, 3),
@@ -119,43 +139,77 @@ class Duration:
 
 
 def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: Rates) -> Duration:
-    """Return how long `threads` of a broker need at a range of rates of reading each.
+    """Return how long a broker needs with so many threads for each log dir.
 
-    The logs are dealt out in their order, as a broker does.
+    The logs of each are dealt out in their order, as a broker does.
     """
     loads = [_timed(forecast, rates) for forecast in forecasts]
     read = (one for one in loads if one.forecast.bytes_read)
+    homes: dict[Path, list[Slow]] = defaultdict(list)
+    for one in loads:
+        homes[one.forecast.request.log_dir].append(one)
+
+    def longest(seconds: Callable[[Slow], float]) -> float:
+        return max((_dealt_out(map(seconds, home), threads) for home in homes.values()), default=0)
+
+    seconds = longest(lambda one: one.seconds)
+    if rates.is_measured and loads:
+        running = sum(min(threads, len(home)) for home in homes.values())
+        seconds += _besides(longest(lambda one: one.processor_seconds), running, rates.strain)
+        seconds = max(seconds, _of_disks(loads, rates))
     return Duration(
         threads=threads,
         rates=rates,
         bytes=sum(one.forecast.bytes_read for one in loads),
-        seconds_low=_dealt_out((one.seconds_low for one in loads), threads),
-        seconds=_dealt_out((one.seconds for one in loads), threads),
-        seconds_high=_dealt_out((one.seconds_high for one in loads), threads),
+        seconds_low=longest(lambda one: one.seconds_low),
+        seconds=seconds,
+        seconds_high=max(longest(lambda one: one.seconds_high), seconds),
         slowest=nlargest(MOST_NAMED, read, key=lambda one: one.seconds),
     )
 
 
 def _timed(forecast: PartitionForecast, rates: Rates) -> Slow:
-    size, batches = forecast.bytes_read, forecast.batches_scanned
-    least, most = BATCH_SECONDS
+    size, batches, segments = forecast.bytes_read, forecast.batches_scanned, forecast.recovered
+    listed = segments * forecast.segments * _FILES
     low, usual, high = (
-        of_log + forecast.recovered * of_segment if forecast.recovered else 0
-        for of_log, of_segment in zip(LOG_SECONDS, SEGMENT_SECONDS, strict=True)
+        batches * of_batch + segments * of_segment + listed * of_file + (of_log if segments else 0)
+        for of_batch, of_log, of_segment, of_file in zip(
+            BATCH_SECONDS, LOG_SECONDS, SEGMENT_SECONDS, LISTED_SECONDS, strict=True
+        )
     )
-    from_disk = min(forecast.cold_bytes, size) / (rates.disk * FROM_DISK) if rates.disk else 0
-    seconds = (
-        usual * max(rates.strain, 1)
-        + from_disk
-        + size / rates.usual
-        + batches * rates.batch_seconds
-    )
+    disk = rates.disk_under(forecast.request.log_dir)
+    from_disk = disk.seconds(forecast.cold) if disk else 0.0
+    processor = usual * rates.strain + size / rates.usual
+    seconds = processor + from_disk + segments * SYNC_SECONDS
     return Slow(
         forecast=forecast,
-        seconds_low=low + size / rates.fast + batches * least,
+        seconds_low=low + size / rates.fast,
         seconds=seconds,
-        seconds_high=max(high + size / rates.slow + batches * most, seconds),
+        seconds_high=max(high + size / rates.slow, seconds),
+        processor_seconds=processor,
+        disk_seconds=from_disk,
     )
+
+
+def _besides(seconds: float, running: int, strain: float) -> float:
+    """Return how much longer threads take that work for so many seconds, where a broker starts.
+
+    It compiles its code meanwhile: at first they run it uncompiled, and the compiler takes its
+    share of the processors of this machine, as they do from each other.
+    """
+    cores = len(os.sched_getaffinity(0))
+    compiling = seconds * max(1, (running + 1) / cores)
+    compiled = seconds * max(1, running / cores) + COMPILER_SECONDS * strain / cores
+    slowed = min(compiling, compiled)
+    return slowed - seconds + (UNCOMPILED_SECONDS * strain if seconds else 0)
+
+
+def _of_disks(loads: Iterable[Slow], rates: Rates) -> float:
+    """Return how long the slowest disk takes, whichever log dirs share it."""
+    disks: dict[Disk | None, float] = defaultdict(float)
+    for one in loads:
+        disks[rates.disk_under(one.forecast.request.log_dir)] += one.disk_seconds
+    return max(disks.values())
 
 
 def _dealt_out(times: Iterable[float], threads: int) -> float:

@@ -5,7 +5,7 @@ written. The order of the output is that of the paths, whatever was done first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
@@ -13,7 +13,7 @@ from logtool.checks.ensemble import WITH_STRAYS, Ensemble, Future
 from logtool.checks.identity import Member, member
 from logtool.disk import partition
 from logtool.disk.log_dir import DataDir, Selection
-from logtool.disk.partition import Partition
+from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.names import (
@@ -26,6 +26,7 @@ from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.startup import redpanda_forecast
 from logtool.startup.assumed import Assumed
+from logtool.startup.disks import Cold, Disks, Samples, cold
 from logtool.startup.home import Home, Points
 from logtool.startup.opened import Opened, open_each
 from logtool.startup.partition import LoadRequest, PartitionForecast, forecast_partition
@@ -51,12 +52,17 @@ class Forecast:
         run: Run | None = None,
         ensemble: Ensemble | None = None,
         is_locked: bool = False,
+        sample_disks: bool = False,
     ) -> None:
         """Take the paths for all there is of a broker, or for some of its `ensemble`.
 
         With `is_locked` nobody else changes them meanwhile, and what was listed once still holds.
+        With `sample_disks` a little of each disk is read before, to know how long a start takes.
         """
         self._is_locked = is_locked
+        self._samples = Samples() if sample_disks else None
+        self.disks: Disks | None = None
+        """What each disk gave, where that was asked for."""
         self._paths = paths
         self.assumed = assumed
         self._selection = selection or Selection()
@@ -80,7 +86,9 @@ class Forecast:
                 yield item
         if self.ensemble.kafka < WITH_STRAYS:
             requests = _with_copies(requests)
-        loads = _prepared(requests, hold=self._is_locked)
+        loads = _prepared(requests, self._samples, hold=self._is_locked)
+        if self._samples:
+            self.disks = self._samples.taken()
         self._run.bytes_total = sum(load.bytes_ahead for load in loads)
         with self._run.workers(_Load.forecast) as workers:
             for request, result in zip(
@@ -277,17 +285,22 @@ class _Load:
     """About how many bytes of its log a broker reads: those not flushed."""
     listed: Partition | None = None
     """What its directory holds; None where that is to be looked up."""
+    cold: Cold = field(default_factory=Cold)
+    """What a broker reads of it that is not in the page cache, where that was asked for."""
 
     def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
         """Load it; what was listed is needed no more then."""
         listed, self.listed = self.listed, None
         if self.request.redpanda:
             return redpanda_forecast.forecast(self.request, self.request.redpanda, on_bytes, listed)
-        return forecast_partition(self.request, on_bytes, listed)
+        found = forecast_partition(self.request, on_bytes, listed)
+        return found if isinstance(found, UnreadableError) else replace(found, cold=self.cold)
 
 
-def _prepared(requests: Sequence[LoadRequest], *, hold: bool) -> list[_Load]:
-    """Return the partitions with the bytes that are ahead.
+def _prepared(
+    requests: Sequence[LoadRequest], samples: Samples | None, *, hold: bool
+) -> list[_Load]:
+    """Return the partitions with the bytes that are ahead, and give their logs to the `samples`.
 
     What was listed to know them is kept if it may be held, up to `_MOST_HELD` segments. Otherwise
     the worker lists the directory once more.
@@ -302,17 +315,22 @@ def _prepared(requests: Sequence[LoadRequest], *, hold: bool) -> list[_Load]:
             listed = partition.read(request.path)
         except UnreadableError:
             continue  # which the worker finds and tells
-        load.bytes_ahead = _bytes_ahead(request, listed)
+        ahead = [(one.log.path, one.log.size) for one in _ahead(request, listed)]
+        load.bytes_ahead = sum(size for _, size in ahead)
+        if samples and not request.redpanda:
+            load.cold = cold(ahead)
+            samples.add(request.log_dir, ahead)
         held += len(listed.segments)
         if hold and held <= _MOST_HELD:
             load.listed = listed
     return loads
 
 
-def _bytes_ahead(request: LoadRequest, listed: Partition) -> int:
+def _ahead(request: LoadRequest, listed: Partition) -> list[Segment]:
+    """Return the segments that a broker recovers."""
     point = 0 if request.assumed.verify else request.start.recovery_point
-    return sum(
-        segment.log.size
+    return [
+        segment
         for segment in listed.segments
         if segment.next_base_offset is None or segment.next_base_offset > point
-    )
+    ]

@@ -20,7 +20,8 @@ from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
 from logtool.startup.assumed import Assumed
-from logtool.startup.rates import Stopwatch, cold_bytes
+from logtool.startup.disks import Cold
+from logtool.startup.rates import Stopwatch
 from logtool.startup.redpanda_start import RedpandaStart
 from logtool.startup.strays import Fate
 
@@ -101,8 +102,8 @@ class PartitionForecast:
     """Bytes of the log that a rebuild reads and that were not read."""
     unchecked_bytes: int = 0
     """Bytes of logs whose CRCs were not compared because the log was trusted."""
-    cold_bytes: int = 0
-    """Bytes of logs, of those that may be recovered, that were not in the page cache before."""
+    cold: Cold = field(default_factory=Cold)
+    """What of the logs that may be recovered was not in the page cache before."""
     rates: tuple[float, ...] = ()
     """Bytes a second at which each 4 MiB was loaded here."""
     actions: tuple[Action, ...] = ()
@@ -204,8 +205,6 @@ def forecast_partition(
     stopwatch = Stopwatch(on_bytes)
     try:
         listed = partition.read(request.path) if listed is None else listed
-        ahead = () if request.start.clean else listed.segments
-        cold = cold_bytes((one.log.path, one.log.size) for one in ahead)
         assumed = request.assumed
         strategy = trust if assumed.trust else supplement if assumed.supplement else load
         if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
@@ -255,7 +254,6 @@ def forecast_partition(
         playback=loaded.playback,
         bytes_saved=_bytes_saved(listed, loaded, request.start) if loaded.playback else 0,
         unchecked_bytes=sum(one.log.size for one in listed.segments) if loaded.trusted else 0,
-        cold_bytes=cold,
         rates=tuple(stopwatch.rates),
         actions=tuple(_placed(action, request) for action in done),
         other_end=other_end,

@@ -1,5 +1,6 @@
 """How long a start takes: the range, what it rests on, and which partitions take longest."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.loading.loaded import Outcome, Start
-from logtool.startup import rates
+from logtool.startup import disks, rates
+from logtool.startup.disks import Cold, Disk
 from logtool.startup.duration import MOST_NAMED, duration
 from logtool.startup.partition import LoadRequest, PartitionForecast, forecast_partition
 from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, Rates, Stopwatch
@@ -41,8 +43,9 @@ def test_the_range_goes_from_the_fastest_to_the_slowest_rate() -> None:
 
 def test_each_batch_costs_a_broker_something_between_least_and_most() -> None:
     found = duration([load("a-0", 100, 1_000_000)], 1, Rates(100.0, 100.0, 100.0))
-    least, most = (1 + 1_000_000 * each for each in BATCH_SECONDS)
-    assert (found.seconds_low, found.seconds_high) == pytest.approx((least, most))
+    least, usual, most = (1 + 1_000_000 * each for each in BATCH_SECONDS)
+    told = (found.seconds_low, found.seconds, found.seconds_high)
+    assert told == pytest.approx((least, usual, most))
 
 
 def test_ten_are_named_and_none_of_which_nothing_is_read() -> None:
@@ -72,7 +75,8 @@ def test_no_broker_is_faster_than_one_was_measured_and_the_disk_may_be_the_slow_
     found = rates.measured(loads)
     assert found is not None
     assert (found.slow, found.fast) == BROKER_BYTES_PER_SECOND
-    found = rates.measured(loads, disk=50.0 * MIB)
+    two = {number: Disk(Path(str(number)), past_cache=number * MIB) for number in (80, 50)}
+    found = rates.measured(loads, {**two, 1: Disk(Path("1"))})
     assert found is not None
     assert (found.slow, found.disk) == (50 * MIB, 50 * MIB)
 
@@ -86,37 +90,174 @@ def test_the_time_on_the_whole_is_calibrated_by_a_pass_over_a_log(tmp_path: Path
     found = rates.measured([one], through=through)
     assert found is not None
     assert found.slow <= found.usual <= found.fast
-    assert found.strain == min(rates._PASS / through, 3)
+    assert found.strain == min(rates._PASS / through, 6)
     assert rates.of_pass([load("gone-0", 50)]) is None
-    # Half as fast a machine takes twice as long for a batch, and for a segment with its log.
+    # Half as fast a machine takes twice as long for all that a processor does.
+    many = replace(load("a-0", 0, 1_000_000), recovered=10, segments=10)
     quick, slow = (
-        duration([replace(load("a-0", 1, 1_000_000), recovered=10)], 1, known)
-        for known in (replace(found, strain=each) for each in (1.0, 2.0))
+        duration([many], 1, replace(found, strain=each, is_measured=False)) for each in (1.0, 2.0)
     )
-    of_segments = rates.LOG_SECONDS[1] + 10 * rates.SEGMENT_SECONDS[1]
-    assert slow.seconds - quick.seconds == pytest.approx(2.4 + of_segments)
+    of_files = 10 * 10 * 4 * rates.LISTED_SECONDS[1]
+    of_segments = rates.LOG_SECONDS[1] + 10 * rates.SEGMENT_SECONDS[1] + of_files
+    assert slow.seconds - quick.seconds == pytest.approx(1.2 + of_segments)
+    assert quick.seconds == pytest.approx(1.2 + of_segments + 10 * rates.SYNC_SECONDS)
 
 
-def test_what_is_not_in_the_page_cache_comes_from_the_disk_besides(tmp_path: Path) -> None:
-    cold = replace(load("a-0", 100 * MIB), cold_bytes=50 * MIB)
-    known = Rates(slow=MIB, usual=100 * MIB, fast=100 * MIB, disk=25 * MIB)
-    assert duration([cold], 1, known).seconds == pytest.approx(1 + 5)
-    assert duration([replace(cold, cold_bytes=10**12)], 1, known).seconds == pytest.approx(1 + 10)
-    log = tmp_path / "a.log"
-    log.write_bytes(bytes(5 * MIB))
-    assert rates.cold_bytes([(log, 5 * MIB), (log, 100)]) == 0, "it was just written"
-    assert rates.cold_bytes([(tmp_path / "gone.log", 5 * MIB)]) == 0
+def test_a_machine_that_takes_very_long_is_taken_to_be_slower_by_so_much_at_most() -> None:
+    found = rates.measured([load("a-0", MIB, 1, 1.0 * MIB)], through=1.0)
+    assert found is not None
+    assert found.strain == 6
+    assert found.usual == pytest.approx(rates._SHARE * rates._PASS / 6)
 
 
-def test_many_segments_take_long_however_small_they_are() -> None:
+def test_what_is_not_in_the_page_cache_comes_from_its_disk_besides(tmp_path: Path) -> None:
+    log_dir = tmp_path / "data"
+    log_dir.mkdir()
+    device = log_dir.stat().st_dev
+    cold = replace(load(f"{log_dir}/a-0", 100 * MIB), cold=Cold(50 * MIB, 10))
+    disk = Disk(log_dir, through_cache=25.0 * MIB, first_seconds=0.1)
+    known = Rates(slow=MIB, usual=100 * MIB, fast=100 * MIB, disks={device: disk})
+    assert duration([cold], 1, known).seconds == pytest.approx(1 + 2 + 1)
+    other = replace(known, disks={device + 1: disk})
+    assert duration([cold], 1, other).seconds == pytest.approx(1), "it lies on another disk"
+    warm = replace(known, disks={device: Disk(log_dir, past_cache=1.0 * MIB)})
+    assert duration([cold], 1, warm).seconds == pytest.approx(1), "nothing that is cold was read"
+
+
+def test_each_log_dir_has_threads_of_its_own() -> None:
+    loads = [load(f"{home}/{number}", 100) for home in ("a", "b") for number in range(3)]
+    known = Rates(100.0, 100.0, 100.0)
+    assert duration(loads, 1, known).seconds == 3
+    assert duration(loads, 2, known).seconds == 2
+    assert duration(loads[:3], 1, known).seconds == 3
+
+
+def test_log_dirs_on_one_disk_wait_for_it_together(tmp_path: Path) -> None:
+    homes = [tmp_path / name for name in ("a", "b")]
+    for home in homes:
+        home.mkdir()
+    disk = Disk(homes[0], through_cache=10.0 * MIB)
+    known = Rates(MIB, MIB, MIB, disks={tmp_path.stat().st_dev: disk}, is_measured=True)
+    loads = [replace(load(f"{home}/x-0"), cold=Cold(100 * MIB, 1)) for home in homes]
+    assert duration(loads, 1, known).seconds == pytest.approx(20)
+    assert duration(loads[:1], 1, known).seconds == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "seconds"),
+    [(4, 1, 1.0), (2, 1, 1.0), (2, 2, 1.5), (1, 1, 2.0)],
+)
+def test_threads_share_the_processors_with_each_other_and_with_the_compiler(
+    cores: int, threads: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    loads = [load(f"a-{number}", 100) for number in range(threads)]
+    known = Rates(100.0, 100.0, 100.0, is_measured=True)
+    found = duration(loads, threads, known).seconds - rates.UNCOMPILED_SECONDS
+    assert found == pytest.approx(seconds)
+    long = [replace(one, bytes_scanned=100_000) for one in loads]
+    found = duration(long, threads, known).seconds - rates.UNCOMPILED_SECONDS
+    least = 1000 + rates.COMPILER_SECONDS / cores
+    assert found == pytest.approx(1000 if seconds == 1 else least), "it is compiled at some time"
+
+
+def on_disk(path: Path, size: int) -> tuple[Path, int]:
+    """Write a log that the page cache does not hold, where the file system has one."""
+    with path.open("wb") as file:
+        file.write(bytes(size))
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return path, size
+
+
+def test_the_page_cache_is_asked_without_reading(tmp_path: Path) -> None:
+    log, size = on_disk(tmp_path / "a.log", 3 * MIB + 5)
+    before = files.cached_bytes(log)
+    assert 0 <= before <= size
+    assert files.cached_bytes(log) == before
+    log.read_bytes()
+    assert files.cached_bytes(log) == size
+    (tmp_path / "empty.log").touch()
+    assert files.cached_bytes(tmp_path / "empty.log") == 0
+    with pytest.raises(UnreadableError):
+        files.cached_bytes(tmp_path / "gone.log")
+
+
+def test_what_is_cold_is_counted_and_some_small_logs_speak_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached = {"large.log": 2 * MIB, "warm.log": 5 * MIB}
+    asked: list[str] = []
+
+    def cached_bytes(path: Path) -> int:
+        asked.append(path.name)
+        if path.name == "gone.log":
+            raise UnreadableError(path, "No such file or directory")
+        return cached.get(path.name, 0)
+
+    monkeypatch.setattr(files, "cached_bytes", cached_bytes)
+    logs = {"large.log": 10 * MIB, "warm.log": 5 * MIB, "gone.log": 9 * MIB, "empty.log": 0}
+    small = {f"{number}.log": 100 for number in range(32)}
+    found = disks.cold((tmp_path / name, size) for name, size in {**logs, **small}.items())
+    assert found == Cold(8 * MIB + 3200, 33)
+    assert len(asked) == 3 + 8
+
+
+def test_each_disk_is_sampled_by_its_largest_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[str] = []
+
+    def through(path: Path, most: int, seconds: float) -> tuple[int, float, float]:
+        timed.append(path.name)
+        assert 0 < seconds <= 0.25
+        return min(most, path.stat().st_size), 2**-7, 2**-9
+
+    monkeypatch.setattr(files, "cached_bytes", lambda path: 1 if path.name == "warm.log" else 0)
+    monkeypatch.setattr(files, "time_through_cache", through)
+    monkeypatch.setattr(files, "time_past_cache", lambda *_: (2 * MIB, 0.125))
+    samples = disks.Samples()
+    for name, size in (("small.log", MIB), ("large.log", 3 * MIB), ("warm.log", 2 * MIB)):
+        (tmp_path / name).write_bytes(bytes(size))
+        samples.add(tmp_path, [(tmp_path / name, size)])
+    samples.add(tmp_path / "gone", [(tmp_path / "gone" / "a.log", 100)])
+    disk = Disk(tmp_path, past_cache=16.0 * MIB, through_cache=256.0 * MIB, first_seconds=2**-9)
+    assert samples.taken() == {tmp_path.stat().st_dev: disk}
+    assert timed == ["large.log", "small.log"]
+
+
+def test_a_log_is_read_through_the_page_cache_no_further_than_asked(tmp_path: Path) -> None:
+    log, size = on_disk(tmp_path / "a.log", MIB + 100)
+    count, seconds, first = files.time_through_cache(log, 100 * 1024, 60.0)
+    assert 100 * 1024 <= count < 120 * 1024
+    assert 0 < first <= seconds
+    assert files.time_through_cache(log, 2 * size, 60.0)[0] == size
+    assert files.time_through_cache(log, size, 0.0)[0] == 0
+    with pytest.raises(UnreadableError):
+        files.time_through_cache(tmp_path / "gone.log", 1, 1.0)
+
+
+def test_many_segments_or_bytes_take_long_however_small_each_log_is() -> None:
     few, many = (replace(load("a-0", 100), recovered=count) for count in (499, 500))
-    assert rates.known([few], ask_disk=False) is None
-    assert rates.known([many], ask_disk=False) is None, "with no log there is no pass over one"
+    assert rates.known([few]) is None
+    assert rates.known([many]) is None, "nothing was timed, and nothing more is read"
+    known = rates.known([many], disks={})
+    assert known is None, "with no log there is no pass over one"
+
+
+def test_many_logs_of_which_none_is_long_have_an_estimate(tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / f"a-{number}").mkdir()
+        (tmp_path / f"a-{number}" / "a.log").write_bytes(bytes(3 * MIB))
+    loads = [load(str(tmp_path / f"a-{number}"), 3 * MIB, 1) for number in range(2)]
+    assert rates.known(loads[:1], disks={}) is None
+    assert rates.known(loads, disks={}) is not None
 
 
 def test_a_rate_that_is_given_is_the_whole_range_and_without_stretches_there_is_none() -> None:
-    assert rates.known([], 5.0, ask_disk=True) == Rates(5.0, 5.0, 5.0)
-    assert rates.known([load("a-0", 100)], ask_disk=True) is None
+    assert rates.known([], 5.0, disks={}) == Rates(5.0, 5.0, 5.0)
+    assert rates.known([load("a-0", 100)], disks={}) is None
 
 
 def test_a_stretch_is_timed_for_each_4_mib_and_everybody_is_told() -> None:
