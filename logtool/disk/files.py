@@ -243,15 +243,17 @@ def cached_bytes(path: Path) -> int:
 def time_cached_pass(path: Path, most: int, seconds: float) -> tuple[int, float]:
     """Return how many bytes were read and checked with CRC-32C, and how long that took.
 
-    They are the first `most` bytes of a file, or fewer, again and again for about so many seconds:
-    what else the machine does meanwhile shows in it. UnreadableError where it cannot be read.
+    They are the first `most` bytes of a file, or fewer, again and again until this thread had a
+    processor for so many seconds, or 20 times as long: what else the machine does meanwhile shows
+    in it. UnreadableError where it cannot be read.
     """
     from logtool.formats.crc import crc32c
 
     view = memoryview(bytearray(_READ_PAST_CACHE))
     done, at, began, taken = 0, 0, time.perf_counter(), 0.0
+    end = time.thread_time() + seconds
     with LogFile(path) as file:
-        while taken < seconds:
+        while time.thread_time() < end and taken < 20 * seconds:
             count = file.read_into(view, at)
             crc32c(view[:count])
             taken = time.perf_counter() - began

@@ -49,10 +49,10 @@ _SHARE = 0.19
 _PASS = 11_000 * MIB
 _SAMPLE = 16 * MIB
 """Bytes of one log that are read once more."""
-_MOST_STRAIN = 6.0
+_MOST_STRAIN = 20.0
 """A pass that takes longer than that many times was in somebody's way for a moment."""
-_SAMPLE_SECONDS = 0.25
-"""For how long they are: as long as a busy machine takes to give everybody a turn."""
+_SAMPLE_SECONDS = 0.1
+"""Of processor time, for which they are: some thirty turns on a busy machine."""
 _MANY = 500
 """Segments to be recovered from which on a start takes long, however small they are."""
 PIECE = 4 * MIB

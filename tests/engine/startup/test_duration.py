@@ -90,7 +90,7 @@ def test_the_time_on_the_whole_is_calibrated_by_a_pass_over_a_log(tmp_path: Path
     found = rates.measured([one], through=through)
     assert found is not None
     assert found.slow <= found.usual <= found.fast
-    assert found.strain == min(rates._PASS / through, 6)
+    assert found.strain == min(rates._PASS / through, 20)
     assert rates.of_pass([load("gone-0", 50)]) is None
     # Half as fast a machine takes twice as long for all that a processor does.
     many = replace(load("a-0", 0, 1_000_000), recovered=10, segments=10)
@@ -106,8 +106,8 @@ def test_the_time_on_the_whole_is_calibrated_by_a_pass_over_a_log(tmp_path: Path
 def test_a_machine_that_takes_very_long_is_taken_to_be_slower_by_so_much_at_most() -> None:
     found = rates.measured([load("a-0", MIB, 1, 1.0 * MIB)], through=1.0)
     assert found is not None
-    assert found.strain == 6
-    assert found.usual == pytest.approx(rates._SHARE * rates._PASS / 6)
+    assert found.strain == 20
+    assert found.usual == pytest.approx(rates._SHARE * rates._PASS / 20)
 
 
 def test_what_is_not_in_the_page_cache_comes_from_its_disk_besides(tmp_path: Path) -> None:
