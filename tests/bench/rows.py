@@ -244,7 +244,7 @@ def codecs(bench: Bench) -> Iterator[Row]:
         alone = partial(_decompress, codec, batches) if codec else partial(pass_over, log)
         timing = bench.pairs(partial(check_segment, Task(segment, Level.RECORDS)), alone)
         plain = _decompress(codec, batches)
-        note = f"{_rate(plain, timing.ours)} of records"
+        note = f"{_rate(plain, timing.ours)} of records, alone {_rate(plain, timing.theirs)}"
         other = "decompressing alone" if codec else "readinto(1 MiB) + crc32c"
         title = f"verify --level records, 16 KiB of {name}, against {other}"
         yield _ratio(title, timing, Bar(RECORD_BARS[codec]), note)
