@@ -23,7 +23,7 @@ _MOST_READ = 32 * MIB
 _MOST_SECONDS = 0.25
 """For either way to read."""
 _LARGE = 4 * MIB
-_LOOKS = 8
+_LOOKS = 4
 """Logs of a partition that are looked at for all its small ones."""
 
 
