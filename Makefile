@@ -8,12 +8,13 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
+ESTIMATES_ARGS ?=
 
 # The tests start logtool hundreds of times: its modules are compiled once, and not each time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-long explore test-broker test-broker-long healthy campaign test-spark test-spark-lowest bench \
-  log-dirs loads campaign-files salvage fill messages lint generate fixtures lock clean
+  log-dirs loads estimates campaign-files salvage fill messages lint generate fixtures lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -139,6 +140,9 @@ log-dirs: $(VENV)/test.stamp  ## start brokers on faulty log dirs, write tests/b
 
 loads: $(VENV)/test.stamp  ## start brokers on many logs, write tests/broker/reports/loads.md
 	$(BIN)/python tests/broker/loads.py
+
+estimates: $(VENV)/test.stamp  ## time recoveries by brokers, write tests/broker/reports/estimates.md
+	$(BIN)/python tests/broker/estimates.py $(ESTIMATES_ARGS)
 
 fixtures: $(VENV)/test.stamp  ## make tests/data anew with real brokers (Java 17, Maven)
 	$(BIN)/python tests/broker/regenerate.py

@@ -172,7 +172,9 @@ class Broker:
         config = self._config(port)
         properties = _write_properties(Path(self._work.name), config)
         command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
-        command[1:1] = self.jvm_options
+        # Behind those of the harness, so that they win.
+        at = command.index("-cp")
+        command[at:at] = self.jvm_options
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, str(properties)],

@@ -97,31 +97,45 @@ def loaded(version: str, log_dir: Path, **config: str) -> Iterator[tuple[Broker,
             Broker(version, [log_dir], CONFIG | config, zookeeper=zookeeper)
         )
         broker.launch()
-        milliseconds, busy = _watched(broker)
+        milliseconds, threads = watched(broker)
         broker.wait_until_ready(timeout=1800)
+        busy = max((one.ran for one in threads), default=0.0)
         yield broker, _held(broker, log_dir, milliseconds, busy)
 
 
-def _watched(broker: Broker) -> tuple[int, float]:
-    """Wait until the logs are loaded; return for how long, and the processor time for that."""
-    busy: dict[str, float] = {}
+@dataclass(frozen=True)
+class Thread:
+    """Seconds of one that loads logs."""
+
+    ran: float
+    """For which it had a processor."""
+    waited: float
+    """For which it could run and had none: what a busy host adds."""
+
+
+def watched(broker: Broker) -> tuple[int, list[Thread]]:
+    """Wait until the logs are loaded; return for how many milliseconds the broker says they were.
+
+    Beside that each thread that loaded some, as it was last seen.
+    """
+    busy: dict[str, Thread] = {}
     deadline = time.monotonic() + 1800
     while not (match := _LOADED.search(broker.log)):
         if broker.pid is None or time.monotonic() > deadline:
             raise HarnessError(f"no logs were loaded:\n{broker.log_tail()}")
         busy |= _busy(broker.pid)
-        time.sleep(0.1)
-    return int(match[2] or match[3]), max(busy.values(), default=0.0)
+        time.sleep(0.02)
+    return int(match[2] or match[3]), list(busy.values())
 
 
-def _busy(pid: int) -> dict[str, float]:
-    """Return the seconds that each thread which loads logs has had a processor."""
+def _busy(pid: int) -> dict[str, Thread]:
+    """Return the threads that load logs."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):  # it has ended
             if _LOADING.match((task / "comm").read_text()):
-                nanoseconds, _, _ = (task / "schedstat").read_text().split()
-                found[task.name] = int(nanoseconds) / 1e9
+                ran, waited, _ = (task / "schedstat").read_text().split()
+                found[task.name] = Thread(int(ran) / 1e9, int(waited) / 1e9)
     return found
 
 

@@ -1,0 +1,264 @@
+"""Starts brokers on logs that were not flushed, and compares their time with what `plan` tells.
+
+Run as a script it writes ``tests/broker/reports/estimates.md``. Each start is told of right before
+it, on the same bytes, which are in the page cache or were put out of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+# A script, not a module of the test run: `broker` is found beside it.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from bench.generate import KIB, MIB, Spec, generate
+from bench.rows import KAFKA_OPTIONS
+from broker import many_logs, workloads
+from broker.install import HERE, KAFKA_4
+from broker.kafka import Broker, format_log_dir
+from broker.topics import Topic
+
+from logtool.formats import compression
+
+REPORT = HERE / "reports" / "estimates.md"
+FACTOR = 1.5
+"""How far the time may lie from what was told, either way."""
+_ROUNDS = 3
+_PADDING = 10 * MIB
+"""Zeros behind the indexes of the last segment, as a broker that is killed leaves them."""
+_STRAY = f"{'0' * 32}-stray"
+_JVM = ("-XX:-UseSerialGC", "-XX:TieredStopAtLevel=4", *KAFKA_OPTIONS, "-Xms1G", "-Xmx1G")
+"""Those of `kafka-server-start.sh`, in the place of those with which tests start brokers sooner."""
+_HEAD = """# How long recovery takes a broker, and what `logtool plan` tells before
+
+Written by `make estimates`. Starts of Kafka {version} for each line: {rounds}, with the options
+that `kafka-server-start.sh` gives to Java, on copies of the same log dirs, none of which was ever
+flushed. Right before each, `logtool plan` was asked. Before either the files were read (warm) or
+put out of the page cache by `POSIX_FADV_DONTNEED` (cold). "told" is `seconds` of `plan --json`,
+its range behind it, "took" what the broker logs (`Loaded N logs in ...ms`), "ran" for how long the
+threads that load had a processor, "waited" for how long they could run and had none: others had it.
+All are medians; the ratio is that of the pairs, took to told, with the smallest and the largest.
+"load" is the number of processes that wanted one of the {cpus} processors. Where that is more than
+there are, nobody can foretell what the broker gets of them: `plan` goes by what it got itself a
+moment before, and the threads of a broker, its compiler among them, share what one process gets.
+"""
+_COLUMNS = (
+    "logs", "page cache", "told", "took", "ran", "waited", "took / told", "within the range",
+    "load",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Log dirs of equal logs."""
+
+    title: str
+    spec: Spec
+    """Of each log."""
+    logs: int = 1
+    """In each log dir."""
+    dirs: int = 1
+    threads: int = 1
+    """`num.recovery.threads.per.data.dir`."""
+
+    def make(self, work: Path) -> list[Path]:
+        """Write the log dirs below `work`; return them."""
+        with tempfile.TemporaryDirectory(dir=work) as temporary:
+            source = generate(Path(temporary), self.spec)
+            (source / "partition.metadata").unlink()
+            last = max(source.glob("*.log"))
+            for suffix in (".index", ".timeindex"):
+                os.truncate(last.with_suffix(suffix), _PADDING)
+            homes = [work / f"dir-{number}" for number in range(self.dirs)]
+            format_log_dir(KAFKA_4, homes)
+            for home in homes:
+                for number in range(self.logs):
+                    _copy(source, home / f"load-{number}.{_STRAY}")
+        return homes
+
+
+@dataclass(frozen=True)
+class Killed:
+    """The log dir of a broker that is killed while producers write to it."""
+
+    title: str = "40 partitions of a broker that was killed, 4 MB each"
+    threads: int = 1
+
+    def make(self, work: Path) -> list[Path]:
+        """Run the broker, write and kill it; return its log dir."""
+        home, topic = work / "dir-0", Topic("written", "batches of all sizes", partitions=40)
+        format_log_dir(KAFKA_4, [home])
+        with Broker(KAFKA_4, [home], many_logs.CONFIG).start() as broker:
+            workloads.create_topics(broker.bootstrap, KAFKA_4, [topic])
+            writer, large = workloads.Writer(broker.bootstrap), random.Random(1).randbytes(16 * KIB)
+            for number in range(topic.partitions):
+                small = workloads.messages(topic.name, 2000, workloads.now_ms())
+                writer.batches(topic.name, small, (10, 100, 400), number)
+                many = (workloads.Message(None, large, workloads.now_ms()) for _ in range(240))
+                writer.batches(topic.name, many, (60,), number)
+            broker.kill()
+        return [home]
+
+
+@dataclass
+class Case:
+    """The starts on one shape, with the page cache in one state."""
+
+    title: str
+    is_cold: bool
+    starts: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def ratios(self) -> list[float]:
+        """Return how many times as long as told each start took."""
+        return [one["took"] / one["told"]["seconds"] for one in self.starts]
+
+    @property
+    def is_near(self) -> bool:
+        """Return whether the start takes what was told, within `FACTOR`."""
+        return 1 / FACTOR <= median(self.ratios) <= FACTOR
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the line of the table."""
+
+        def of(name: str) -> float:
+            return median(one["told"].get(name, one.get(name)) for one in self.starts)
+
+        inside = sum(
+            one["told"]["seconds_low"] <= one["took"] <= one["told"]["seconds_high"]
+            for one in self.starts
+        )
+        ratio, mark = median(self.ratios), "" if self.is_near else "**"
+        return (
+            self.title,
+            "cold" if self.is_cold else "warm",
+            f"{of('seconds'):.2f} s ({of('seconds_low'):.2f} to {of('seconds_high'):.2f})",
+            f"{of('took'):.2f} s",
+            f"{of('ran'):.2f} s",
+            f"{of('waited'):.2f} s",
+            f"{mark}{ratio:.2f}{mark} ({min(self.ratios):.2f} to {max(self.ratios):.2f})",
+            f"{inside} of {len(self.starts)}",
+            f"{of('load'):.0f}",
+        )
+
+
+def _spec(batch: int, mib: int, segment: int = 256 * MIB, codec: int = 0) -> Spec:
+    return Spec(batch, mib * MIB, codec, segment)
+
+
+SHAPES: tuple[Shape | Killed, ...] = (
+    Shape("2 segments of 192 MiB, batches of 1 KiB", _spec(KIB, 384, 192 * MIB)),
+    Shape("2 segments of 192 MiB, batches of 16 KiB", _spec(16 * KIB, 384, 192 * MIB)),
+    Shape("2 segments of 192 MiB, batches of 1 MiB", _spec(MIB, 384, 192 * MIB)),
+    Shape("1 segment of 192 MiB, batches of 200 B", _spec(200, 192)),
+    Shape("1 log of 500 segments of 64 KiB, batches of 1 KiB", _spec(KIB, 32, 64 * KIB)),
+    Shape("100 logs of 5 segments of 64 KiB, batches of 1 KiB",
+          Spec(KIB, 320 * KIB, segment_size=64 * KIB), 100),
+    Shape("24 logs of 16 MiB, batches of 16 KiB, 2 threads", _spec(16 * KIB, 16), 24, threads=2),
+    Shape("2 log dirs of a log of 192 MiB, batches of 16 KiB", _spec(16 * KIB, 192), dirs=2),
+    Shape("2 segments, 16 KiB of zstd in a batch",
+          _spec(16 * KIB, 384, 192 * MIB, compression.ZSTD)),
+    Shape("2 segments, 16 KiB of lz4 in a batch",
+          _spec(16 * KIB, 384, 192 * MIB, compression.LZ4)),
+    Killed(),
+)  # fmt: skip
+
+
+def starts(shape: Shape | Killed, work: Path, rounds: int) -> Iterator[Case]:
+    """Yield the starts of a broker on a shape, warm and cold, in turns."""
+    made = [path.rename(path.with_name(f"{path.name}.made")) for path in shape.make(work)]
+    homes = [path.with_name(path.stem) for path in made]
+    cases = [Case(shape.title, is_cold) for is_cold in (False, True)]
+    for _ in range(rounds):
+        for case in cases:
+            for source, home in zip(made, homes, strict=True):
+                _copy(source, home)
+            os.sync()
+            case.starts.append(_start(homes, shape.threads, case.is_cold))
+            for home in homes:
+                shutil.rmtree(home)
+    yield from cases
+
+
+def _start(homes: Sequence[Path], threads: int, is_cold: bool) -> dict[str, Any]:
+    logs = [log for home in homes for log in home.rglob("*") if log.is_file()]
+    _prepare(logs, is_cold)
+    command = [str(Path(sys.executable).with_name("logtool")), "plan", "--json"]
+    command += ["--recovery-threads", str(threads), *map(str, homes)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    (told,) = (one for one in json.loads(done.stdout)["items"] if one["type"] == "duration")
+    config = {**many_logs.CONFIG, "num.recovery.threads.per.data.dir": str(threads)}
+    _prepare(logs, is_cold)
+    with Broker(KAFKA_4, homes, config, jvm_options=_JVM) as broker:
+        broker.launch()
+        milliseconds, loading = many_logs.watched(broker)
+    return {
+        "told": told,
+        "took": milliseconds / 1000,
+        "ran": sum(one.ran for one in loading),
+        "waited": sum(one.waited for one in loading),
+        "load": os.getloadavg()[0],
+    }
+
+
+def _prepare(paths: Sequence[Path], is_cold: bool) -> None:
+    """Put files into the page cache, or out of it: they are on the disk."""
+    for path in paths:
+        with path.open("rb", buffering=0) as file:
+            if is_cold:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            while not is_cold and file.read(MIB):
+                pass
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a directory with its holes."""
+    subprocess.run(["cp", "-a", source, target], check=True)
+
+
+def write(done: Sequence[Case]) -> None:
+    """Write the report of these lines."""
+    near, rounds = sum(case.is_near for case in done), len(done[0].starts)
+    lines = [_HEAD.format(rounds=rounds, version=KAFKA_4, cpus=os.cpu_count())]
+    lines.append(f"{near} of {len(done)} lines are within a factor of {FACTOR}.\n")
+    lines.append(f"| {' | '.join(_COLUMNS)} |")
+    lines.append(f"|{' --- |' * len(_COLUMNS)}")
+    lines += [f"| {' | '.join(case.cells())} |" for case in done]
+    REPORT.write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    """Write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="starts of each line")
+    parser.add_argument("--only", default="", metavar="TEXT", help="shapes with this in the title")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where every start goes as JSON")
+    options = parser.parse_args()
+    done: list[Case] = []
+    for shape in SHAPES:
+        if options.only not in shape.title:
+            continue
+        with tempfile.TemporaryDirectory(prefix="logtool-estimates-") as temporary:
+            for case in starts(shape, Path(temporary), options.rounds):
+                done.append(case)
+                print(*case.cells(), sep=" | ", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps([vars(case) for case in done], indent=1))
+    if not options.only:
+        write(done)
+
+
+if __name__ == "__main__":
+    main()
