@@ -13,7 +13,8 @@ unsound       what a batch held that cannot be read
 zombies       segments that a truncation had removed, and segments that overlap
 epochs        leader epochs                           producers  producer state and snapshots
 supplement    the other strategy: what is believable stays and is added to
-believable    which prefix of an index that is        replaying  from which snapshot on
+believable    which prefix of an index that is        holding    its entries against the log
+replaying     from which snapshot on
 trusting      the same where no log is checked        played     one segment, headers read alone
 headers       headers alone, one behind the other     playback   the checkpoints, where it starts
 metadata_log  what keeps a metadata log from being loaded

@@ -3,29 +3,28 @@
 An index is only ever appended to, so what a crash spoils is its end: the entries before the first
 one that is out of order, or that the log contradicts, stay. Behind them go the entries that a
 rebuilt index has there, for the rebuilt one is at hand when the log has been read. Where an index
-is how the rebuilt one begins, as the log's own leader leaves it, the rebuilt one is what comes of
-that, and no entry has to be held against the log.
+is how the rebuilt one begins, that one is what comes of it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from logtool.findings import Finding
 from logtool.formats import control_record, offset_index, time_index
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
 from logtool.loading.epochs import EpochCache
+from logtool.loading.holding import HeldIndexes, prefix
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.recovery import Recovery
 from logtool.loading.shadow import ShadowFile
 from logtool.segment import producer_state
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.segment.producer_state import AbortedTransaction, Producer
 from logtool.segment.walk import Chunk, Plain
 
-_NO_OFFSETS, _NO_TIMES = offset_index.parse(b""), time_index.parse(b"")
+_NOTHING = HeldIndexes(0, b"", b"")
 _CHUNKS_OF_ROWS = 64
 """Chunks whose rows are kept apart before they are reduced to one."""
 
@@ -75,22 +74,18 @@ class Reading:
             watch=self._watch,
         )
         self._interval, self._most = interval, max_index_size
-        self._offsets = offset_index.parse(indexes.get(FileKind.OFFSET_INDEX, b""))
-        self._times = time_index.parse(indexes.get(FileKind.TIME_INDEX, b""))
-        entries = {
-            FileKind.OFFSET_INDEX: len(self._offsets) * offset_index.ENTRY_SIZE,
-            FileKind.TIME_INDEX: len(self._times) * time_index.ENTRY_SIZE,
-        }
-        # Those that were preallocated are mostly padding.
-        self._files = {kind: data[: entries.get(kind)] for kind, data in indexes.items()}
-        self._first: Chunk | None = None
-        """What came first, until it is known whether entries have to be held against the log."""
-        self._joins: tuple[OffsetIndexJoin, TimeIndexJoin] | None = None
+        offsets, times = (
+            indexes.get(kind, b"") for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+        )
+        self._held = HeldIndexes(base_offset, offsets, times)
+        self._files = indexes
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""
-        self._cuts = np.array(cuts, np.int64)
-        self._before = np.zeros((len(cuts), 2), np.int64)
-        """Bytes and records in front of each cut."""
+        self._cuts = cuts
+        self._spans: list[tuple[int, int, int]] = []
+        """Of each chunk its last offset, its bytes and its records."""
+        self._parts: dict[int, tuple[int, int]] = {}
+        """Bytes and records in front of a cut, of the chunks that it falls into."""
         self._aborted: Column = np.empty(0, np.int64)
         """The offsets of the ABORT markers, once the log was read."""
         self.kept_aborts = b""
@@ -108,44 +103,29 @@ class Reading:
             control_errors=[],
             plain=plain,
         )
-        if self._joins is None and self._first is None:
-            self._first = chunk
-        else:
-            self._join(chunk)
-        self._count(table)
+        self._held.feed(chunk, self.recovery.added_entries)
+        self._count(table, plain)
 
-    def _join(self, *chunks: Chunk) -> tuple[OffsetIndexJoin, TimeIndexJoin]:
-        """Hold the entries against what came first, if that still waits, and then `chunks`."""
-        if self._joins is None:
-            base = self._base
-            self._joins = OffsetIndexJoin(self._offsets, base), TimeIndexJoin(self._times, base)
-        if self._first:
-            chunks = (self._first, *chunks)
-            self._first = None
-        for chunk in chunks:
-            for join in self._joins:
-                join.feed(chunk)
-        return self._joins
-
-    def _count(self, table: BatchTable) -> None:
-        """Add a chunk to what stands in front of each cut; most cuts lie behind all of it."""
-        begin, end = np.searchsorted(
-            self._cuts, [table.base_offset.min(), table.last_offset.max()], "right"
-        )
-        for row in range(begin, end):
+    def _count(self, table: BatchTable, plain: Plain | None) -> None:
+        """Count what stands in front of each cut; most cuts lie before or behind all of a chunk."""
+        if not self._cuts:
+            return
+        first, last = int(table.base_offset.min()), int(table.last_offset.max())
+        records = plain.records if plain else table.records
+        self._spans.append((last, int(table.size.sum()), records))
+        for cut in self._cuts[bisect_right(self._cuts, first) : bisect_right(self._cuts, last)]:
             # Offsets may go backwards: each batch counts for itself.
-            cut = int(self._cuts[row])
             before = table[table.last_offset < cut]
-            self._before[row] += int(before.size.sum()), before.records
+            size, records = self._parts.get(cut, (0, 0))
+            self._parts[cut] = size + int(before.size.sum()), records + before.records
             if ((table.base_offset < cut) & (table.last_offset >= cut)).any():
                 self.inside.add(cut)
-        if end < len(self._cuts):
-            self._before[end:] += int(table.size.sum()), table.records
 
     def before(self, cut: int) -> tuple[int, int]:
         """Return the bytes and the records in front of a cut."""
-        size, records = self._before[np.searchsorted(self._cuts, cut)].tolist()
-        return size, records
+        whole = [span for span in self._spans if span[0] < cut]
+        size, records = self._parts.get(cut, (0, 0))
+        return size + sum(span[1] for span in whole), records + sum(span[2] for span in whole)
 
     @property
     def rows(self) -> BatchTable:
@@ -155,17 +135,16 @@ class Reading:
     def offset_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones from an interval behind them on."""
         whole = self.recovery.result.offset_index
-        there = self._files.get(FileKind.OFFSET_INDEX, b"")
-        if whole.startswith(there):
+        if whole.startswith(self._files.get(FileKind.OFFSET_INDEX, b"")):
             return whole
+        there, index = self._held.offset_entries, self._held.offsets
         rebuilt = np.frombuffer(whole, offset_index.ENTRY)
-        findings = offset_index.check(self._offsets)
-        count = _prefix(findings, self._join()[0].verdicts() != 0, offset_index.ENTRY_SIZE)
+        count = self._held.right_offsets()
         if not count:
             return whole
         kept = there[: count * offset_index.ENTRY_SIZE]
-        behind = (rebuilt["relative_offset"] > self._offsets.relative_offsets[count - 1]) & (
-            rebuilt["position"] > int(self._offsets.positions[count - 1]) + self._interval
+        behind = (rebuilt["relative_offset"] > index.relative_offsets[count - 1]) & (
+            rebuilt["position"] > int(index.positions[count - 1]) + self._interval
         )
         return self._fitting(kept + rebuilt[behind].tobytes(), whole)
 
@@ -176,20 +155,18 @@ class Reading:
         batch that has it.
         """
         whole = self.recovery.result.time_index
-        there = self._files.get(FileKind.TIME_INDEX, b"")
-        if whole.startswith(there):
+        if whole.startswith(self._files.get(FileKind.TIME_INDEX, b"")):
             return whole
         rebuilt = np.frombuffer(whole, time_index.ENTRY)
-        findings = time_index.check(self._times)
-        count = _prefix(findings, self._join()[1].verdicts() != 0, time_index.ENTRY_SIZE)
+        count = self._held.right_times()
         if not count:
             return whole
-        last = int(self._times.timestamps[count - 1])
+        last = int(self._held.times.timestamps[count - 1])
         behind = rebuilt[rebuilt["timestamp"] > last]
         if not len(behind):
             # Older brokers named the record, not the last offset of its batch.
             count, behind = count - 1, rebuilt[-1:]
-        kept = there[: count * time_index.ENTRY_SIZE]
+        kept = self._held.time_entries[: count * time_index.ENTRY_SIZE]
         return self._fitting(kept + behind.tobytes(), whole)
 
     def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
@@ -197,14 +174,14 @@ class Reading:
         return index if len(index) <= self._most else rebuilt
 
     def is_there(self, kind: FileKind, content: bytes) -> bool:
-        """Return whether an index was found with this content, padding left out."""
+        """Return whether this is what was read of an index."""
         return self._files.get(kind) == content
 
     def let_go(self) -> None:
         """Forget the indexes, once they were taken: many segments wait for the producers."""
         self._files = {}
-        self._offsets, self._times = _NO_OFFSETS, _NO_TIMES
-        self._first = self._joins = None
+        self._cuts = ()
+        self._held = _NOTHING
         self.recovery.forget_indexes()
 
     def believe_aborts(self, recovery_point: int, *, none: bool = False) -> None:
@@ -215,18 +192,19 @@ class Reading:
         the file was lost, look the same.
         """
         rows = self.rows
-        markers = rows[
+        is_marker = (
             rows.is_control & (rows.producer_id >= 0) & (rows.control_type == control_record.ABORT)
-        ]
-        self._aborted = markers.base_offset
+        )
+        self._aborted = rows.base_offset[is_marker]
         data = self._files.get(FileKind.TRANSACTION_INDEX)
         if none or not data:
             return
         index = txn_index.parse(data)
-        there = set(zip(markers.producer_id.tolist(), markers.base_offset.tolist(), strict=True))
+        ids = rows.producer_id[is_marker]
+        there = set(zip(ids.tolist(), self._aborted.tolist(), strict=True))
         entries = zip(index.producer_ids.tolist(), index.last_offsets.tolist(), strict=True)
         wrong = np.array([entry not in there for entry in entries], np.bool_)
-        count = _prefix(txn_index.check(index, base_offset=self._base), wrong, txn_index.ENTRY_SIZE)
+        count = prefix(txn_index.check(index, base_offset=self._base), wrong, txn_index.ENTRY_SIZE)
         self.kept_aborts = data[: count * txn_index.ENTRY_SIZE]
         if count:
             self.covered = int(index.last_offsets[count - 1])
@@ -236,12 +214,6 @@ class Reading:
     def first_missing(self) -> int:
         """Return the offset of the first ABORT marker that may lack its entry."""
         return int(min(self._aborted[self._aborted > self.covered], default=2**63))
-
-
-def _prefix(findings: Iterable[Finding], wrong: Column, entry_size: int) -> int:
-    """Return how many entries stand before the first one that breaks a rule or is wrong."""
-    broken = [(finding.position or 0) // entry_size for finding in findings]
-    return int(min([len(wrong), *broken, *np.flatnonzero(wrong)[:1].tolist()]))
 
 
 def is_behind(producers: Mapping[int, Producer], rows: BatchTable, expiration_ms: int) -> bool:

@@ -48,6 +48,7 @@ class Indexes:
         self._last_time = (-1, base_offset)
         self._max = (-1, -1)
         self._count = self._time_count = 0
+        self._told = (0, 0)
 
     def resume(self, offsets: bytes, times: bytes) -> int:
         """Go on behind entries that stay, those of both files at one batch.
@@ -165,6 +166,15 @@ class Indexes:
                 raise InvalidOffsetError(position, "the closing time entry would go backwards")
             self._write_times(np.array([self._max[0]]), np.array([self._max[1]]))
         return self.written()
+
+    def added(self) -> tuple[bytes, bytes]:
+        """Return what was added to both files since this was asked last."""
+        offsets, times = self._told
+        self._told = len(self._offsets), len(self._times)
+        return (
+            b"".join(part.tobytes() for part in self._offsets[offsets:]),
+            b"".join(part.tobytes() for part in self._times[times:]),
+        )
 
     def written(self) -> tuple[bytes, bytes]:
         """Return what is in both files so far."""

@@ -122,6 +122,10 @@ class Recovery:
         """Return the offset index and the time index as far as they were written."""
         return self._indexes.written()
 
+    def added_entries(self) -> tuple[bytes, bytes]:
+        """Return what was added to both indexes since this was asked last."""
+        return self._indexes.added()
+
     def forget_indexes(self) -> None:
         """Let both indexes go, once they were taken."""
         self.result.offset_index = self.result.time_index = b""
@@ -240,12 +244,6 @@ def replay(
 
     `before` are the transactions aborted earlier in the segment, where its index is being written.
     """
-    strange = (
-        table.is_control
-        & (table.producer_id >= 0)
-        & ~np.isin(table.control_type, control_record.END_TRANSACTION)
-        & (table.record_count > 0)
-    )
     rows = producer_state.significant(table)
     aborted, intruders = producers.apply(rows)
     if intruders:
@@ -254,12 +252,7 @@ def replay(
             f"plain batch of producer {rows.producer_id[row]} in its open transaction at offset "
             f"{rows.base_offset[row]}"
         )
-    if strange.any():
-        row = int(np.flatnonzero(strange)[0])
-        raise StartFailsError(
-            f"control record of type {table.control_type[row]} of producer "
-            f"{table.producer_id[row]} at offset {table.base_offset[row]}"
-        )
+    _refuse_strange(table)
     last = before[-1].last_offset if before else _MIN
     for transaction in aborted:
         if before is not None and transaction.last_offset <= last:
@@ -268,6 +261,19 @@ def replay(
             )
         last = transaction.last_offset
     return aborted
+
+
+def _refuse_strange(table: BatchTable) -> None:
+    """Raise StartFailsError for a control record of a producer that ends no transaction."""
+    control = table.is_control & (table.producer_id >= 0)
+    if not control.any():
+        return
+    ends = np.isin(table.control_type, control_record.END_TRANSACTION)
+    for row in np.flatnonzero(control & ~ends & (table.record_count > 0))[:1].tolist():
+        raise StartFailsError(
+            f"control record of type {table.control_type[row]} of producer "
+            f"{table.producer_id[row]} at offset {table.base_offset[row]}"
+        )
 
 
 def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:

@@ -60,6 +60,10 @@ class OffsetIndexJoin:
         self.last_batch_position = 0
         """Byte position of the last batch of the log so far."""
 
+    def begin_behind(self, last_offset: int) -> None:
+        """Take the log up to an offset for read, its highest until there: no entry points to it."""
+        self._highest = last_offset
+
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         self._end = chunk.end_position
@@ -143,6 +147,10 @@ class TimeIndexJoin:
         self.max_timestamp = NO_TIMESTAMP
         """Largest timestamp of any batch with records so far, ms."""
         self._damaged = False
+
+    def begin_behind(self, last_offset: int, max_timestamp: int) -> None:
+        """Take the log up to an offset for read, its highest; the largest timestamp is in ms."""
+        self._highest, self.max_timestamp = last_offset, max_timestamp
 
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""

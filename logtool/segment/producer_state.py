@@ -169,6 +169,8 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
     """
     if not len(table) or int(table.producer_id.max()) < 0:
         return empty_table()
+    if not cuts:
+        return _significant(table)
     edges = np.searchsorted(table.base_offset, sorted(cuts)).tolist()
     parts = [_significant(table[a:b]) for a, b in zip([0, *edges], [*edges, None], strict=True)]
     return concat(parts)

@@ -165,9 +165,7 @@ def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(size
         assert (b"".join(offsets), b"".join(times)) == expected
 
 
-@given(
-    st.lists(st.integers(14, 300), max_size=12), st.integers(0, 12), st.integers(0, 400)
-)
+@given(st.lists(st.integers(14, 300), max_size=12), st.integers(0, 12), st.integers(0, 400))
 def test_an_entry_is_due_where_a_batch_is_far_enough_behind_the_last_one_with_an_entry(
     sizes, cut, interval
 ):

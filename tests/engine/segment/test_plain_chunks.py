@@ -4,7 +4,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from logtool.checks.log_pass import LogPass
@@ -13,6 +13,8 @@ from logtool.disk.partition import File, Segment
 from logtool.formats import _kernels, names, offset_index, time_index
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Look, _Pass
+from logtool.loading.holding import HeldIndexes, prefix
+from logtool.loading.indexing import Indexes, InvalidOffsetError
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.segment.producer_state import ProducerState
 from logtool.segment.walk import Chunk, Plain
@@ -38,7 +40,7 @@ odd = st.sampled_from([
 
 
 @st.composite
-def tables(draw) -> BatchTable:
+def tables(draw, oddities=odd) -> BatchTable:
     columns = {field.name: [] for field in fields(BatchTable)}
     last, epoch = BASE - 1, 0
     for number, (step, count, rise, stamp, producer) in enumerate(
@@ -52,7 +54,7 @@ def tables(draw) -> BatchTable:
             "base_sequence": -1 if producer < 0 else 3, "record_count": count,
             "batch_type": -1, "control_type": -1, "coordinator_epoch": -1,
         }  # fmt: skip
-        change = draw(odd)
+        change = draw(oddities)
         if change:
             row[change[0]] += change[1]
         for name, value in row.items():
@@ -112,6 +114,103 @@ def told(value):
     if is_dataclass(value):
         return {field.name: told(getattr(value, field.name)) for field in fields(value)}
     return value
+
+
+change = st.tuples(
+    st.sampled_from(["none", "cut", "drop", "repeat", "more", "more", "other", "other", "zeros"]),
+    st.integers(0, 7),
+    st.integers(-3, 3),
+)
+
+
+def changed(entries: np.ndarray, how: tuple[str, int, int], more: tuple[int, int]) -> bytes:
+    """Return the bytes of an index in which one thing is not as it was rebuilt."""
+    what, number, by = how
+    at = number % len(entries) if len(entries) else 0
+    odd = np.array([more], entries.dtype)
+    if what == "cut":
+        entries = entries[:at]
+    elif what == "drop":
+        entries = np.delete(entries, slice(at, at + 1))
+    elif what == "repeat":
+        entries = np.insert(entries, at, entries[at : at + 1])
+    elif what == "more":
+        entries = np.sort(np.concatenate((entries, odd)), order=entries.dtype.names[0])
+    elif what == "other" and len(entries):
+        entries = entries.copy()
+        entries[entries.dtype.names[number % 2]][at] += by
+    return entries.tobytes() + bytes(entries.dtype.itemsize * 3 * (what == "zeros"))
+
+
+@given(tables(st.sampled_from([None] * 15 + [("attributes", 16)])), st.data())
+def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data):
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(table) - 1), max_size=3)))
+    parts = [table[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+    chunks = [Chunk(part, memoryview(b""), 0, None, [], facts_of(part)) for part in parts]
+    interval = data.draw(st.sampled_from([SIZE, 2 * SIZE, 4 * SIZE]))
+    built = Indexes(BASE, interval)
+    try:
+        for part in parts:
+            built.feed(part)
+        rebuilt = built.finish(0)
+    except InvalidOffsetError:
+        reject()
+    row, less = data.draw(st.integers(0, len(table) - 1)), data.draw(st.sampled_from([0, 0, 1, 2]))
+    offset = max(0, int(table.last_offset[row]) - BASE - less)
+    more = (offset, int(table.position[row])), (int(table.max_timestamp[row]), offset)
+    files = [
+        changed(np.frombuffer(whole, dtype), data.draw(change), odd)
+        for whole, dtype, odd in zip(
+            rebuilt, (offset_index.ENTRY, time_index.ENTRY), more, strict=True
+        )
+    ]
+    offsets, times = offset_index.parse(files[0]), time_index.parse(files[1])
+    joins = OffsetIndexJoin(offsets, BASE), TimeIndexJoin(times, BASE)
+    held, again = HeldIndexes(BASE, *files), Indexes(BASE, interval)
+    for chunk in chunks:
+        again.feed(chunk.table)
+        held.feed(chunk, again.added)
+        for join in joins:
+            join.feed(chunk)
+    assert (held.right_offsets(), held.right_times()) == (
+        prefix(offset_index.check(offsets), joins[0].verdicts() != 0, offset_index.ENTRY_SIZE),
+        prefix(time_index.check(times), joins[1].verdicts() != 0, time_index.ENTRY_SIZE),
+    )
+
+
+def right_ones(stamps: list[int], offsets: list, times: list, interval: int, magic: int = 2):
+    """Hold indexes against batches of two records, of which the first four are one chunk."""
+    first = np.arange(len(stamps)) * 2 + BASE
+    ones = np.ones(len(stamps), np.int64)
+    table = BatchTable(
+        position=np.arange(len(stamps)) * SIZE, size=ones * SIZE, base_offset=first,
+        last_offset=first + 1, leader_epoch=ones, magic=ones * 2, crc=ones, attributes=ones * 0,
+        base_timestamp=ones * 1000, max_timestamp=np.array(stamps), producer_id=-ones,
+        producer_epoch=-ones, base_sequence=-ones, record_count=ones * 2, batch_type=-ones,
+        control_type=-ones, coordinator_epoch=-ones,
+    )  # fmt: skip
+    if magic < 2:
+        table.magic[4:], table.attributes[4:] = magic, 1
+    files = np.array(offsets, offset_index.ENTRY), np.array(times, time_index.ENTRY)
+    held, built = HeldIndexes(BASE, files[0].tobytes(), files[1].tobytes()), Indexes(BASE, interval)
+    for part in (table[:4], table[4:]):
+        built.feed(part)
+        held.feed(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
+    return held.right_offsets(), held.right_times()
+
+
+def test_an_entry_that_a_rebuilt_index_lacks_is_looked_up_in_its_own_chunk():
+    offsets = [(5, 2 * SIZE), (11, 5 * SIZE)]
+    times = [(1005, 11)]
+    assert right_ones([1000, 1001, 1002, 1003, 1004, 1005], offsets, times, 4 * SIZE) == (2, 1)
+
+
+def test_what_was_not_looked_up_still_counts_as_read():
+    # An older broker named the first offset inside of a wrapper, never one before it.
+    offsets = [(5, 2 * SIZE), (7, 4 * SIZE)]
+    # A lookup of 1004 through the last entry would miss the batch of 1009.
+    times = [(1003, 5), (1005, 9)]
+    assert right_ones([1000, 1001, 1003, 1009, 1005, 1004], offsets, times, SIZE, 1) == (1, 1)
 
 
 @given(tables(), st.sampled_from([0, BASE, BASE + 1, BASE + 4]), st.integers(1, 7))
