@@ -15,13 +15,14 @@ from bench.generate import GIB, KIB, MIB, Spec
 from bench.measure import (
     Timing,
     environment,
+    pairs,
+    pass_over,
     peak_memory,
-    runs,
     seconds_of,
     spread,
     timed,
 )
-from bench.rows import Bar, Bench, Row, no_kafka
+from bench.rows import Bar, Bench, Row, no_kafka, seconds
 from broker.install import KAFKA_4
 from broker.kafka import Broker, format_log_dir
 
@@ -29,12 +30,18 @@ from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.loading.loaded import Start
 from logtool.loading.loader import load
+from logtool.loading.supplement import supplement
 
 SIZES = {"200 B": 200, "1 KiB": KIB, "16 KiB": 16 * KIB, "1 MiB": MIB}
+WHOLE_BARS = {"200 B": 5, "1 KiB": 6, "16 KiB": 2, "1 MiB": 2}
+"""Times a broker's own recovery, for the whole command."""
+PASS_BARS = {"1 KiB": 0.60, "16 KiB": 0.85, "1 MiB": 0.88}
+"""Times a bare pass, for the recovery alone."""
 PARTITION = "bench-0"
 STRAY = f"{PARTITION}.{'0' * 32}-stray"
 """A name under which a broker loads a log and then leaves it alone."""
 PADDING = 10 * MIB
+MB = 10**6
 _LOADED = re.compile(r"Completed load of Log\(dir=\S*bench-0\S*,.* in (\d+)ms")
 _LOGTOOL = str(Path(sys.executable).with_name("logtool"))
 _SUPPLEMENT = ("--strategy", "supplement")
@@ -110,6 +117,10 @@ class _Home:
         """Recover it on its shadow in this process: what the broker's line times of its own."""
         load(partition.read(self._partition), Start(clean=False))
 
+    def supplement(self) -> None:
+        """Do the same by the other strategy."""
+        supplement(partition.read(self._partition), Start(clean=False))
+
     def by_broker(self) -> float:
         """Let a broker load it; returns the seconds that it logged for that."""
         with Broker(KAFKA_4, [self.path]) as broker:
@@ -143,16 +154,43 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             f"{room}, one thread each: {spread(whole.ours)[0]:.3g} s with the start of Python, the "
             f"undo directory and its fsync, against {theirs:.3g} s without the start of Java"
         )
-        yield Row(title, whole.ratios, Bar(at_least=5), note=note, timing=whole)
-        log = min(home.logs(), key=lambda path: path.name)
-        floor = spread(runs(lambda: pass_over(log), bench.count))[0]  # noqa: B023
-        note = (
-            f"{spread(alone.ours)[0]:.3g} s against {theirs:.3g} s; one bare pass over the log "
-            f"takes {floor:.3g} s"
-        )
+        yield Row(title, whole.ratios, Bar(WHOLE_BARS[name]), note=note, timing=whole)
+        note = f"{spread(alone.ours)[0]:.3g} s against {theirs:.3g} s"
         title = f"the same, the recovery alone, as the broker's line times it, {name}"
-        yield Row(title, alone.ratios, Bar(at_least=5), note=note, timing=alone)
+        yield Row(title, alone.ratios, None, note=note, timing=alone)
         shutil.rmtree(home.path)
+
+
+def against_pass(bench: Bench) -> Iterator[Row]:
+    """Time the recovery alone, by either strategy, against one bare pass over the log."""
+    for name, bar in PASS_BARS.items():
+        home = _Home(bench, Spec(SIZES[name], bench.total))
+        home.reset()
+        (log,) = home.logs()
+        timing = pairs(home.load, lambda: pass_over(log), bench.count)  # noqa: B023
+        title = f"recovery alone, batches of {name}, against readinto(1 MiB) + crc32c"
+        yield Row(title, timing.ratios, Bar(bar), note=seconds(timing), timing=timing)
+        timing = pairs(home.supplement, home.load, bench.count)
+        title = f"the same with supplement against rebuild, {name}"
+        yield Row(title, timing.ratios, Bar(1), note=seconds(timing), timing=timing)
+        shutil.rmtree(home.path)
+
+
+def small_segments(bench: Bench) -> Iterator[Row]:
+    """Time supplement against rebuild where segments are small and each has its snapshot."""
+    count = bench.total // (512 * KIB)
+    home = _Home(bench, Spec(KIB, count * 16 * KIB, segment_size=16 * KIB), rolled=True)
+    home.take_snapshots()
+    home.reset()
+    timing = pairs(home.supplement, home.load, bench.count)
+    title = f"recovery alone of {count} segments of 16 KiB, supplement against rebuild"
+    yield Row(title, timing.ratios, Bar(1), note=seconds(timing), timing=timing)
+    for name, way in {"rebuild": (), "supplement": _SUPPLEMENT}.items():
+        home.reset()
+        peak = peak_memory(home.command(*way)) / MB
+        title = f"the same, --strategy {name}: its largest memory, whole process"
+        yield Row(title, [peak], Bar(at_most=150), unit="MB")
+    shutil.rmtree(home.path)
 
 
 def strategies(bench: Bench) -> Iterator[Row]:
@@ -160,17 +198,17 @@ def strategies(bench: Bench) -> Iterator[Row]:
     for times in _GROWTH:
         home = _Home(bench, Spec(16 * KIB, times * bench.total, segment_size=bench.total))
         for strategy in ("rebuild", "supplement"):
-            seconds = []
+            found = []
             for _ in range(bench.count):
                 home.reset()
-                seconds.append(timed(lambda: home.by_logtool("--strategy", strategy)))  # noqa: B023
+                found.append(timed(lambda: home.by_logtool("--strategy", strategy)))  # noqa: B023
             read, replayed = _bytes_read(home, strategy)
             title = (
                 f"recover --strategy {strategy}, {times * bench.total / GIB:.2g} GiB not flushed"
             )
             note = f"{read / MIB:.0f} MiB checked, {replayed / MIB:.0f} MiB replayed"
             bar = Bar(at_most=60) if times == _GROWTH[-1] else None
-            yield Row(title, seconds, bar, unit="s", note=note)
+            yield Row(title, found, bar, unit="s", note=note)
         shutil.rmtree(home.path)
 
 
@@ -190,8 +228,8 @@ def playback(bench: Bench) -> Iterator[Row]:
         for _ in range(bench.count):
             for ours, of in ((True, options), (False, ())):
                 home.reset(forget=not is_cached)
-                seconds, processor = seconds_of(home.command(*of))
-                (timing.ours if ours else timing.theirs).append(seconds)
+                elapsed, processor = seconds_of(home.command(*of))
+                (timing.ours if ours else timing.theirs).append(elapsed)
                 (spent.ours if ours else spent.theirs).append(processor)
         told = _told(home, *options)
         assert told["playback"]["trusted"] == ("--trust-log" in options), told["distrust"]
@@ -230,4 +268,10 @@ def _told(home: _Home, *options: str) -> dict[str, Any]:
     return partition
 
 
-ROWS = {"recovery": against_broker, "strategies": strategies, "playback": playback}
+ROWS = {
+    "recovery": against_broker,
+    "recovery-pass": against_pass,
+    "recovery-small": small_segments,
+    "strategies": strategies,
+    "playback": playback,
+}

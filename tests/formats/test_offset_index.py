@@ -25,6 +25,16 @@ def test_columns_hold_what_is_on_disk_in_native_order() -> None:
     assert (len(index), index.padding, index.trailing) == (2, 8, b"")
 
 
+@pytest.mark.parametrize("count", [2, 8190, 8191, 8192, 8193, 20_000])
+@pytest.mark.parametrize("padding", [1, 8189, 8191, 8192, 1_310_720])
+def test_padding_of_any_length_ends_where_the_last_entry_does(count: int, padding: int) -> None:
+    entries = ON_DISK[:8] * (count - 1) + bytes.fromhex("00000900 00000000")
+
+    index = offset_index.parse(entries + bytes(8 * padding) + b"\0\0\0")
+
+    assert (len(index), index.padding, index.trailing) == (count, 8 * padding, bytes(3))
+
+
 def test_offsets_are_absolute_even_beyond_32_bits() -> None:
     index = offset_index.parse(ON_DISK)
 

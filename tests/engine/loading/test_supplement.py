@@ -24,10 +24,12 @@ from supplements import (
 from verification import batches
 
 from logtool.disk import partition
+from logtool.disk.files import LogFile
 from logtool.formats import producer_snapshot, time_index, transaction_index
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.recovery import encode_aborted
+from logtool.loading.shadow import Shadow
 from logtool.loading.supplement import supplement
 from logtool.segment.producer_state import AbortedTransaction
 
@@ -386,3 +388,37 @@ def test_no_entry_is_made_for_an_abort_that_left_nothing(subject: Subject) -> No
     rebuilt, mine = subject.run(recovery_point=0)
     for path in aborts:
         assert mine.shadow.files[path.name].read() == rebuilt.shadow.files[path.name].read()
+
+
+def test_an_index_is_read_up_to_the_hole_at_its_end_with_the_entry_that_goes_on_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = bytes.fromhex("00000001 00000000 00000000")
+    path = tmp_path / f"{0:020}.timeindex"
+    path.write_bytes((entry * 342)[:4096])
+    with path.open("r+b") as file:
+        file.truncate(10 * 1024 * 1024)
+    monkeypatch.setattr(LogFile, "data_end", lambda _: 4096)
+    (listed,) = partition.read(tmp_path).files()
+    sparse = dataclasses.replace(listed, allocated=4096)
+    index = Shadow(tmp_path, [sparse]).files[path.name]
+
+    found = index.read_entries()
+
+    assert len(found) < 5000
+    assert len(time_index.parse(found)) == len(time_index.parse(index.read())) == 342
+
+
+@pytest.mark.parametrize("pieces", [[], [0], [1], [0, 5], [9]])
+def test_behind_the_end_of_its_data_a_file_has_zeros_alone(
+    tmp_path: Path, pieces: list[int]
+) -> None:
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        file.truncate(10 * 65536)
+        for piece in pieces:
+            file.seek(piece * 65536 + 65535)
+            file.write(b"x")
+    with LogFile(path) as log:
+        end = log.data_end()
+        assert log.size >= end >= 65536 * max((piece + 1 for piece in pieces), default=0)
