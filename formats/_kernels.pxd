@@ -200,16 +200,25 @@ cdef Py_ssize_t _skip_headers(
 
 @cython.locals(batches=Py_ssize_t, batch=Py_ssize_t, sound=bint)
 cpdef void judge_records(
-    const unsigned char[::1] data, const int64_t[::1] starts, const int64_t[::1] ends,
-    const int64_t[::1] counts, const int64_t[::1] spans, const int64_t[::1] latest,
-    unsigned char[::1] wrong
+    const unsigned char[::1] heads, const int64_t[::1] positions, const unsigned char[::1] data,
+    const int64_t[::1] starts, const int64_t[::1] ends, unsigned char[::1] wrong
 ) noexcept
 
 @cython.locals(
-    position=Py_ssize_t, stop=Py_ssize_t, before=int64_t, highest=int64_t, left=int64_t,
-    length=int64_t, stamp=int64_t, delta=int64_t, _=int
+    row=Py_ssize_t, position=Py_ssize_t, stretch=Py_ssize_t, stop=Py_ssize_t, found=Py_ssize_t,
+    reason=int, batch=Py_ssize_t, at=Py_ssize_t, plain=bint, sound=bint
+)
+cpdef (Py_ssize_t, Py_ssize_t, int) walk_records(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base,
+    int64_t[:, ::1] rows, Py_ssize_t first, unsigned char[::1] wrong
+) noexcept
+
+@cython.locals(
+    span=int64_t, count=int64_t, position=Py_ssize_t, before=int64_t, highest=int64_t,
+    left=int64_t, length=int64_t, stop=Py_ssize_t, stamp=int64_t, delta=int64_t, _=int,
+    untimed=bint, latest=int64_t
 )
 cdef bint _sound_records(
-    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t count, int64_t span,
-    int64_t latest
+    const unsigned char[::1] heads, Py_ssize_t head, const unsigned char[::1] data,
+    Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil

@@ -13,6 +13,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import cramjam
 import numpy as np
@@ -49,60 +50,24 @@ def name(codec: int) -> str:
     return NAMES[codec] if 0 <= codec < len(NAMES) else f"unknown({codec})"
 
 
-def decompress(codec: int, data: memoryview, limit: int = DEFAULT_LIMIT) -> memoryview:
-    """Return the bytes behind `data`; FormatError when damaged, LimitError above `limit` bytes."""
+def decompress(
+    codec: int, data: memoryview, limit: int = DEFAULT_LIMIT, room: memoryview | None = None
+) -> memoryview:
+    """Return the bytes behind `data`; FormatError when damaged, LimitError above `limit` bytes.
+
+    They stand at the beginning of `room` where they may (the `obj` of both is then the same), else
+    in memory of their own. The rest of `room` may be overwritten.
+    """
     if codec == NONE:
         return data
     if codec not in _DECOMPRESSORS:
         raise FormatError(f"compression codec {codec} does not exist")
+    lent = _scratch() if room is None else room
     try:
-        return memoryview(_DECOMPRESSORS[codec](data, limit))
+        out = _DECOMPRESSORS[codec](data, limit, lent)
     except (cramjam.DecompressionError, zlib.error, struct.error) as error:
         raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
-
-
-def decompress_into(codec: int, data: memoryview, out: memoryview, limit: int) -> int | None:
-    """Decompress into the beginning of `out`; returns the bytes, None where that cannot be.
-
-    It is for many batches one behind the other. None says only that `decompress` must be asked:
-    `out` may be too small, or the stream not of the form that Kafka writes for a small batch. The
-    rest of `out` may be overwritten. FormatError when damaged.
-    """
-    room = min(len(out), limit)
-    try:
-        if codec == SNAPPY:
-            block = _only_snappy_block(data)
-            if block is None or cramjam.snappy.decompress_raw_len(block) > room:
-                return None
-            return int(cramjam.snappy.decompress_raw_into(block, out))
-        if codec == GZIP:
-            member = zlib.decompressobj(wbits=31)
-            piece = member.decompress(data, room + 1)
-            if len(piece) > room or not member.eof or member.unused_data:
-                return None
-            out[: len(piece)] = piece
-            return len(piece)
-        if codec == LZ4:
-            size = int(cramjam.lz4.decompress_into(data[: _lz4_frame_size(data)], out))
-        elif codec == ZSTD:
-            size = int(cramjam.zstd.decompress_into(data, out))
-        else:
-            return None
-    except (cramjam.DecompressionError, zlib.error, struct.error) as error:
-        if _FULL in str(error):
-            return None
-        raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
-    # One that is full to the last byte may be too small.
-    return size if size < room else None
-
-
-def _only_snappy_block(data: memoryview) -> memoryview | None:
-    """Return the block of a stream that has one, as that of a small batch has."""
-    start = _XERIAL_HEADER.size + _LENGTH.size
-    if len(data) <= start or data[:8] != XERIAL_MAGIC:
-        return None
-    (length,) = _LENGTH.unpack_from(data, _XERIAL_HEADER.size)
-    return data[start:] if length == len(data) - start else None
+    return memoryview(bytes(out)) if room is None and out.obj is lent.obj else out
 
 
 def compress(codec: int, data: bytes) -> bytes:
@@ -133,67 +98,86 @@ def _lz4_blocks(data: bytes) -> Iterator[bytes]:
             yield _LZ4_BLOCK.pack(len(block) | _LZ4_STORED) + block
 
 
-def _gzip(data: memoryview, limit: int) -> bytearray:
+def _gzip(data: memoryview, limit: int, room: memoryview) -> memoryview:
     # One buffer that grows: parts that are joined would be there twice.
-    out, position = bytearray(), 0
+    grown: bytearray | None = None
+    done, position, width = 0, 0, _GZIP_MOST
     # Java ignores what stands behind a member and is none itself.
     while position == 0 or data[position : position + 2] == _GZIP_MAGIC:
         member = zlib.decompressobj(wbits=31)
-        width = _GZIP_FIRST
         while not member.eof:
             piece = data[position : position + width]
-            before = len(out)
-            out += member.decompress(piece, min(limit - before + 1, _PIECE))
-            if len(out) > limit:
+            part = member.decompress(piece, min(limit - done + 1, _PIECE))
+            if done + len(part) > limit:
                 raise _too_large(limit)
-            if not len(piece) and len(out) == before and not member.eof:
+            if not len(piece) and not part and not member.eof:
                 raise FormatError("gzip stream ends in the middle", position)
-            # What is not used is copied: feed little at first, as a member may be short.
+            if grown is None and done + len(part) > len(room):
+                grown = bytearray(room[:done])
+            if grown is None:
+                room[done : done + len(part)] = part
+            else:
+                grown += part
+            done += len(part)
             position += len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
             width = min(4 * width, _GZIP_MOST)
+        # What is not used is copied: feed little at first, as the next member may be short.
+        width = _GZIP_FIRST
+    return room[:done] if grown is None else memoryview(grown)
+
+
+def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
+    blocks = _snappy_blocks(data)
+    # Each says how much comes out of it.
+    size = sum(map(cramjam.snappy.decompress_raw_len, blocks))
+    if size > limit:
+        raise _too_large(limit)
+    out = room[:size] if size <= len(room) else _room(size)
+    done = 0
+    for block in blocks:
+        done += cramjam.snappy.decompress_raw_into(block, out[done:])
     return out
 
 
-def _snappy(data: memoryview, limit: int) -> bytearray | memoryview:
-    if len(data) < _XERIAL_HEADER.size or data[:8] != XERIAL_MAGIC:
-        return _snappy_block(data, limit)
-    out, position = bytearray(), _XERIAL_HEADER.size
+def _snappy_blocks(data: memoryview) -> list[memoryview]:
+    """Return what is not empty of the blocks of a xerial stream, or the one that stands alone."""
+    position = _XERIAL_HEADER.size
+    if len(data) < position or data[:8] != XERIAL_MAGIC:
+        return [data] if len(data) else []
+    blocks = []
     while len(data) - position >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(data, position)
-        if data[position : position + 8] == XERIAL_MAGIC:  # streams may be concatenated
+        # Streams may be concatenated.
+        if length < 0 and data[position : position + 8] == XERIAL_MAGIC:
             position += _XERIAL_HEADER.size
             continue
         position += _LENGTH.size
         if not 0 <= length <= len(data) - position:
             raise FormatError(f"snappy chunk of {length} bytes, {len(data) - position} are left")
-        block = _snappy_block(data[position : position + length], limit, len(out))
+        if length:
+            blocks.append(data[position : position + length])
         position += length
-        if position == len(data) and not out:
-            return block  # the whole, which is not copied
-        out += block
-    return out
+    return blocks
 
 
-def _snappy_block(data: memoryview, limit: int, done: int = 0) -> memoryview:
-    if len(data) == 0:
-        return memoryview(b"")
-    size = cramjam.snappy.decompress_raw_len(data)
-    if done + size > limit:
-        raise _too_large(limit)
-    out = _room(size)
-    cramjam.snappy.decompress_raw_into(data, out)
-    return out
+def _lz4(data: memoryview, limit: int, room: memoryview) -> memoryview:
+    blocks, end = _lz4_frame(data)
+    if data[: len(_LZ4_HEADER)] == _LZ4_HEADER and 2 * len(data) <= len(room):
+        # The frame's own reader zeroes its buffers for each frame: three times the time.
+        with suppress(cramjam.DecompressionError, ValueError):
+            return _lz4_blocks_into(data, blocks, room[:limit])
+    return _growing(cramjam.lz4.decompress_into, data[:end], limit, room)
 
 
-def _lz4(data: memoryview, limit: int) -> bytes | memoryview:
-    return _growing(cramjam.lz4.decompress_into, data[: _lz4_frame_size(data)], limit)
+def _lz4_frame(data: memoryview) -> tuple[list[tuple[int, int]], int]:
+    """Return where the blocks of the first frame stand, with their size fields, and its end.
 
-
-def _lz4_frame_size(data: memoryview) -> int:
-    """Return the length of the first frame: Kafka reads one and ignores what follows."""
+    Kafka reads one frame and ignores what follows.
+    """
     magic, flags = _LZ4_BLOCK.unpack_from(data, 0)[0], data[4] if len(data) > 4 else 0
     if magic != _LZ4_MAGIC:
         raise FormatError(f"lz4 frame begins with 0x{magic:08x}, not 0x{_LZ4_MAGIC:08x}")
+    blocks: list[tuple[int, int]] = []
     position = 7 + (8 if flags & 0x08 else 0)
     while True:
         if position + _LZ4_BLOCK.size > len(data):
@@ -201,21 +185,42 @@ def _lz4_frame_size(data: memoryview) -> int:
         (size,) = _LZ4_BLOCK.unpack_from(data, position)
         position += _LZ4_BLOCK.size
         if size == 0:
-            return position + (4 if flags & 0x04 else 0)
+            return blocks, position + (4 if flags & 0x04 else 0)
+        blocks.append((position, size))
         position += (size & ~_LZ4_STORED) + (4 if flags & 0x10 else 0)
 
 
-def _zstd(data: memoryview, limit: int) -> bytes | memoryview:
-    return _growing(cramjam.zstd.decompress_into, data, limit)
+def _lz4_blocks_into(
+    data: memoryview, blocks: list[tuple[int, int]], room: memoryview
+) -> memoryview:
+    """Decompress the blocks of a frame as Kafka writes it; an error where one has no room."""
+    done = 0
+    for start, field in blocks:
+        out = room[done : done + _LZ4_BLOCK_SIZE]
+        size = field & ~_LZ4_STORED
+        block = data[start : start + size]
+        if size != field:
+            out[:size] = block
+            done += size
+        else:
+            done += cramjam.lz4.decompress_block_into(block, out)
+    return room[:done]
+
+
+def _zstd(data: memoryview, limit: int, room: memoryview) -> memoryview:
+    return _growing(cramjam.zstd.decompress_into, data, limit, room)
 
 
 def _growing(
-    decompress_into: Callable[[memoryview, memoryview], int], data: memoryview, limit: int
-) -> bytes | memoryview:
-    """Decompress into the scratch buffer, or one that grows until it is large enough."""
+    decompress_into: Callable[[memoryview, memoryview], int],
+    data: memoryview,
+    limit: int,
+    room: memoryview,
+) -> memoryview:
+    """Decompress into `room`, or into memory that grows until it is large enough."""
     size = 4 * len(data)
+    out = room if size <= 2 * len(room) else _room(min(size, limit + 1))
     while True:
-        out = _scratch() if size < _SCRATCH_SIZE else _room(min(size, limit + 1))
         try:
             written = decompress_into(data, out)
         except cramjam.DecompressionError as error:
@@ -226,9 +231,10 @@ def _growing(
             raise _too_large(limit)
         # One that is full to the last byte may be too small.
         if written < len(out):
-            return bytes(out[:written]) if len(out) == _SCRATCH_SIZE else out[:written]
-        size = 4 * len(out)
+            return out[:written]
+        size = max(size, 4 * len(out))
         del out  # else two of them are there while the next is made
+        out = _room(min(size, limit + 1))
 
 
 def _room(size: int) -> memoryview:
@@ -249,7 +255,7 @@ def _too_large(limit: int) -> LimitError:
     return LimitError(f"decompresses to more than the limit of {limit} bytes")
 
 
-_DECOMPRESSORS: dict[int, Callable[[memoryview, int], bytes | bytearray | memoryview]] = {
+_DECOMPRESSORS: dict[int, Callable[[memoryview, int, memoryview], memoryview]] = {
     GZIP: _gzip,
     SNAPPY: _snappy,
     LZ4: _lz4,

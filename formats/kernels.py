@@ -29,6 +29,7 @@ from logtool.formats._kernels import (
     turn_headers,
     walk_batches,
     walk_headers,
+    walk_records,
     walk_redpanda,
 )
 from logtool.formats._mapped import is_struck, unwatch, watch
@@ -60,6 +61,7 @@ __all__ = [
     "unwatch",
     "walk_batches",
     "walk_headers",
+    "walk_records",
     "walk_redpanda",
     "watch",
 ]

@@ -1,8 +1,7 @@
 """Rules for the records inside the batches: decompress, decode, compare with the header."""
 
 import threading
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,20 +24,6 @@ _UNPACKED_AT_ONCE = 512 * 1024
 _OF_THREAD = threading.local()
 
 
-class _Claims(NamedTuple):
-    """What headers say of the records of their batches: three columns of int64."""
-
-    counts: Column
-    spans: Column
-    """The largest offset delta that stays in the batch."""
-    latest: Column
-    """The largest timestamp delta, ms."""
-
-    def of(self, rows: Column) -> "_Claims":
-        """Return those of some of the batches."""
-        return _Claims(self.counts[rows], self.spans[rows], self.latest[rows])
-
-
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
     """Yield what is wrong inside each batch of the chunk; `limit` bounds decompression, bytes.
 
@@ -46,81 +31,70 @@ def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
     what cannot be decoded that way, is gone through batch by batch.
     """
     table = chunk.table
-    wrong: Column = np.ones(len(table), np.uint8)
-    claims = _Claims(
-        np.ascontiguousarray(table.record_count),
-        table.last_offset - table.base_offset,
-        table.max_timestamp - table.base_timestamp,
-    )
-    starts = table.position - chunk.data_position
-    ends = starts + table.size
-    starts += HEADER_SIZE
-    counted = (table.record_count >= 0) & (table.magic >= MAGIC) & (ends <= len(chunk.data))
+    wrong = np.ones(len(table), np.uint8) if chunk.suspects is None else chunk.suspects
+    if not wrong.any():
+        return
+    positions = table.position - chunk.data_position
+    ends = positions + table.size
+    open_ = (wrong != 0) & (table.magic >= MAGIC) & (ends <= len(chunk.data))
     codec = table.codec
-    plain = np.flatnonzero(counted & (codec == compression.NONE))
-    if len(plain):
-        wrong[plain] = _suspicious(chunk.data, starts[plain], ends[plain], claims.of(plain))
-    for number in range(compression.NONE + 1, len(compression.NAMES)):
-        packed = np.flatnonzero(counted & (codec == number))
-        if len(packed):
-            columns = packed, starts[packed], ends[packed]
-            spans = zip(*(column.tolist() for column in columns), strict=True)
-            _judge_packed(chunk.data, number, spans, claims, limit, wrong)
+    rows = np.flatnonzero(open_ & (codec == compression.NONE))
+    if len(rows):
+        begin = positions[rows]
+        wrong[rows] = _suspicious(chunk.data, begin, chunk.data, begin + HEADER_SIZE, ends[rows])
+    rows = np.flatnonzero(open_ & (codec > compression.NONE) & (codec < len(compression.NAMES)))
+    if len(rows):
+        _judge_packed(chunk.data, rows, codec[rows], positions[rows], ends[rows], limit, wrong)
     for row in np.flatnonzero(wrong).tolist():
         yield from _check_batch(chunk, row, limit)
 
 
 def _judge_packed(
     data: memoryview,
-    codec: int,
-    spans: Iterable[tuple[int, int, int]],
-    claims: _Claims,
+    rows: Column,
+    codecs: Column,
+    positions: Column,
+    ends: Column,
     limit: int,
     wrong: Column,
 ) -> None:
     """Write to `wrong` what `_suspicious` tells of compressed batches; what is damaged stays wrong.
 
-    Each of `spans` is the row of a batch and where in `data` its records stand. As many as have
-    room are decompressed one behind the other, and then judged together.
+    As many as have room are decompressed one behind the other, and then judged together.
     """
     room = _room_of_thread()
-    rows: list[int] = []
+    memory = room.obj
+    done: list[int] = []
     bounds = [0]
 
     def judge() -> None:
-        if rows:
-            edges, found = np.array(bounds), np.array(rows)
-            wrong[found] = _suspicious(room, edges[:-1], edges[1:], claims.of(found))
-        rows.clear()
+        if done:
+            edges = np.array(bounds)
+            told = _suspicious(data, positions[done], room, edges[:-1], edges[1:])
+            wrong[rows[done]] = told
+        done.clear()
         bounds[1:] = []
 
-    last = 0
-    for row, start, end in spans:
-        if bounds[-1] + last >= len(room):  # nor would the next have room, as far as one can tell
+    used = last = 0
+    spans = zip(codecs.tolist(), (positions + HEADER_SIZE).tolist(), ends.tolist(), strict=True)
+    for number, (codec, start, end) in enumerate(spans):
+        if used + 2 * last > len(room):  # as far as one can tell, the next has none
             judge()
+            used = 0
         try:
-            size = None
-            if bounds[-1] + last < len(room):
-                out = room[bounds[-1] :]
-                size = compression.decompress_into(codec, data[start:end], out, limit)
-            if size is None:
-                last = _judge_alone(
-                    compression.decompress(codec, data[start:end], limit), row, claims, wrong
-                )
-                continue
+            payload = compression.decompress(codec, data[start:end], limit, room[used:])
         except FormatError:
             continue  # is told of batch by batch
-        last = size
-        rows.append(row)
-        bounds.append(bounds[-1] + size)
+        last = len(payload)
+        if payload.obj is memory:
+            used += last
+            done.append(number)
+            bounds.append(used)
+        else:
+            only = positions[number : number + 1]
+            whole = np.array([0, last])
+            wrong[rows[number]] = _suspicious(data, only, payload, whole[:1], whole[1:])[0]
     judge()
-
-
-def _judge_alone(payload: memoryview, row: int, claims: _Claims, wrong: Column) -> int:
-    """Judge a batch that has no room beside others; returns its bytes without compression."""
-    only = np.array([row])
-    wrong[only] = _suspicious(payload, np.array([0]), np.array([len(payload)]), claims.of(only))
-    return len(payload)
 
 
 def _room_of_thread() -> memoryview:
@@ -132,10 +106,12 @@ def _room_of_thread() -> memoryview:
     return room
 
 
-def _suspicious(data: memoryview, starts: Column, ends: Column, claims: _Claims) -> Column:
+def _suspicious(
+    heads: memoryview, positions: Column, data: memoryview, starts: Column, ends: Column
+) -> Column:
     """Return where the payloads ``data[starts:ends]`` may break a rule, 1 or 0 for each batch."""
     wrong = np.empty(len(starts), np.uint8)
-    kernels.judge_records(data, starts, ends, *claims, wrong)
+    kernels.judge_records(heads, positions, data, starts, ends, wrong)
     return wrong
 
 

@@ -47,6 +47,8 @@ class Form:
 
     walk: Callable[[memoryview, int, int, int, Any, int], tuple[int, int, int]]
     """As `kernels.walk_batches`."""
+    walk_records: Callable[[memoryview, int, int, int, Any, int, Any], tuple[int, int, int]] | None
+    """As `kernels.walk_records`, where there is such a walk."""
     unwritten: int
     """How many columns, the last ones, the walk does not write."""
     head: int
@@ -105,6 +107,7 @@ def redpanda(term: int) -> Form:
 
     return Form(
         walk=walk,
+        walk_records=None,
         unwritten=kernels.CONTROL_COLUMNS,
         head=HEADER_SIZE,
         longest_stub=HEADER_SIZE - 1,
@@ -136,6 +139,7 @@ def _is_data(table: BatchTable) -> bool:
 
 KAFKA = Form(
     walk=kernels.walk_batches,
+    walk_records=kernels.walk_records,
     unwritten=kernels.TYPE_COLUMNS,
     head=LOG_OVERHEAD,
     longest_stub=LONGEST_STUB,

@@ -102,6 +102,8 @@ class Chunk:
     """Set where all batches are plain, and no rule can find anything but at the edges."""
     inspected: list[Any] = field(default_factory=list)
     """What the `Inspect` of the scan told of the batches."""
+    suspects: Column | None = None
+    """For an `Inspect`: 0 for each batch whose records are known to keep every rule, else 1."""
 
     @property
     def end_position(self) -> int:
@@ -178,6 +180,7 @@ class _Scanner:
         self._control_errors: list[tuple[int, FormatError]] = []
         self._inspect = inspect
         self._inspected: list[Any] = []
+        self._suspects = np.empty(MOST_ROWS if inspect else 0, np.uint8)
         self._facts = np.empty(kernels.FACTS, np.int64)
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
@@ -265,7 +268,13 @@ class _Scanner:
     def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
         """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
         first = self._count
-        count, stop, why = self._form.walk(data, 0, len(data), position, self._rows, first)
+        span = data, 0, len(data), position, self._rows, first
+        suspects = None
+        if self._inspect and self._form.walk_records:
+            count, stop, why = self._form.walk_records(*span, self._suspects)
+            suspects = self._suspects[first : first + count]
+        else:
+            count, stop, why = self._form.walk(*span)
         self._count += count
         self._rows[-self._form.unwritten :, first : self._count] = -1
         if count and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
@@ -282,7 +291,8 @@ class _Scanner:
             ]
         if count and self._inspect:
             table = BatchTable(*self._rows[:, first : self._count])
-            self._inspected += self._inspect(Chunk(table, data, position, None, []))
+            chunk = Chunk(table, data, position, None, [], suspects=suspects)
+            self._inspected += self._inspect(chunk)
         return stop, why
 
     def _walk_mapped(self, position: int, need: int) -> tuple[int, int, int] | None:

@@ -16,7 +16,6 @@ from bench.measure import (
     Timing,
     environment,
     pairs,
-    pass_over,
     peak_memory,
     seconds_of,
     spread,

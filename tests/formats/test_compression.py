@@ -2,7 +2,6 @@ import gzip
 import random
 import struct
 import tracemalloc
-from contextlib import suppress
 
 import cramjam
 import pytest
@@ -255,33 +254,32 @@ def test_every_cut_of_a_stream_with_an_end_is_a_format_error(codec):
             unpacked(codec, packed[:size])
 
 
-def into(codec: int, data: bytes, size: int, limit: int) -> bytes | None:
-    """Decompress into a buffer of `size` bytes."""
-    out = memoryview(bytearray(size))
-    done = compression.decompress_into(codec, memoryview(data), out, limit)
-    return None if done is None else bytes(out[:done])
-
-
 @pytest.mark.parametrize("codec", PACKERS)
-def test_what_is_decompressed_into_a_buffer_is_what_comes_out_otherwise(codec):
+def test_what_is_decompressed_into_a_room_is_what_comes_out_without_one(codec):
     for data in [compression.compress(codec, TEXT), *broken(compression.compress(codec, TEXT))]:
         try:
             expected = unpacked(codec, data, 4 * len(TEXT))
         except FormatError:
-            with suppress(FormatError):
-                assert into(codec, data, 8 * len(TEXT), 4 * len(TEXT)) is None
-        else:
-            for size in (8 * len(TEXT), len(expected)):
-                assert into(codec, data, size, 4 * len(TEXT)) in (expected, None)
-    assert into(codec, compression.compress(codec, TEXT), 8 * len(TEXT), 4 * len(TEXT)) == TEXT
+            expected = None
+        for size in (8 * len(TEXT), len(TEXT), len(TEXT) - 1, 0):
+            room = memoryview(bytearray(size))
+            try:
+                out = compression.decompress(codec, memoryview(data), 4 * len(TEXT), room)
+            except FormatError:
+                assert expected is None
+            else:
+                assert bytes(out) == expected
+                assert out.obj is not room.obj or bytes(room[: len(out)]) == expected
 
 
 @pytest.mark.parametrize("codec", PACKERS)
-def test_what_has_no_room_in_a_buffer_or_the_limit_is_left_to_the_other_way(codec):
-    packed = compression.compress(codec, bytes(1000))
+def test_a_room_is_used_that_is_large_enough_and_what_has_none_comes_in_memory_of_its_own(codec):
+    packed = memoryview(compression.compress(codec, TEXT))
+    room = memoryview(bytearray(2 * len(TEXT)))
 
-    for size, limit in ((0, 2000), (999, 2000), (2000, 999), (2000, 0)):
-        assert into(codec, packed, size, limit) is None
+    assert compression.decompress(codec, packed, 2 * len(TEXT), room).obj is room.obj
+    for small in (room[:0], room[: len(TEXT) - 1]):
+        assert compression.decompress(codec, packed, 2 * len(TEXT), small).obj is not room.obj
 
 
 magics = st.sampled_from([b"", compression.XERIAL_MAGIC + bytes(8), b"\x04\x22\x4d\x18",

@@ -191,10 +191,17 @@ def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)
 
 
-def judge(kernels, data: bytes, count: int, span: int, latest: int) -> int:
-    starts, ends, counts, spans, stamps = np.array([[0], [len(data)], [count], [span], [latest]])
+def head(count: int, span: int, newest: int, attributes: int) -> bytes:
+    """Return a header of magic 2 that makes these claims; its base timestamp is 7."""
+    return struct.pack(
+        ">qiibIhiqqqhii", 0, 0, 0, 2, 0, attributes, span, 7, newest, -1, -1, -1, count
+    )
+
+
+def judge(kernels, heads: bytes, data: bytes) -> int:
     wrong = np.full(1, 7, np.uint8)
-    kernels.judge_records(memoryview(data), starts, ends, counts, spans, stamps, wrong)
+    at, starts, ends = np.array([[0], [0], [len(data)]])
+    kernels.judge_records(memoryview(heads), at, memoryview(data), starts, ends, wrong)
     return int(wrong[0])
 
 
@@ -210,9 +217,11 @@ some_records = st.lists(
 
 @given(
     some_records, st.integers(-1, 1), st.sampled_from([-1, 0, 3, 2**31 - 1]), st.booleans(),
-    FLIPS, st.integers(0, 2),
+    st.sampled_from([0, 0x10, 8, 0x20, 0x28]), FLIPS, st.integers(0, 2),
 )  # fmt: skip
-def test_a_batch_is_judged_as_its_columns_are(records, more, span, as_written, flips, behind):
+def test_a_batch_is_judged_as_its_columns_are(
+    records, more, span, as_written, attributes, flips, behind
+):
     data = bytearray(record.encode(records) + bytes(behind))
     for place, bit in flips if data else ():
         data[place % len(data)] ^= 1 << bit
@@ -221,11 +230,52 @@ def test_a_batch_is_judged_as_its_columns_are(records, more, span, as_written, f
     steps = np.diff(table.offset_delta, prepend=-1)
     latest = int(table.timestamp_delta.max(initial=-(2**63))) if as_written else 5
     sound = damage is None and bool((steps > 0).all() and (table.offset_delta <= span).all())
-    if len(table):
+    if len(table) and not attributes & 0x28:  # the time of an append or of a control batch
         sound = sound and int(table.timestamp_delta.max()) == latest
 
+    heads = head(count, span, (7 + latest + 2**63) % 2**64 - 2**63, attributes)
     for kernels in (compiled, plain):
-        assert judge(kernels, bytes(data), count, span, latest) == (not sound)
+        assert judge(kernels, heads, bytes(data)) == (not sound)
+
+
+def judged_on_the_way(kernels, data: bytes):
+    rows = np.zeros((kernels.BATCH_COLUMNS, 500), np.int64)
+    wrong = np.full(500, 7, np.uint8)
+    found = kernels.walk_records(memoryview(data), 0, len(data), 7, rows, 0, wrong)
+    return tuple(found), rows.tolist(), wrong.tolist()
+
+
+def some_batches(draw: st.DataObject, count: int) -> bytes:
+    """Return batches, of which some are larger than what a walk goes ahead, and some are wrong."""
+    parts = []
+    for _ in range(count):
+        size = draw.draw(st.sampled_from([0, 40, 30_000, compiled.STRETCH, 3 * compiled.STRETCH]))
+        parts.append(record_batch.encode(
+            record.encode([record.Record(0, 3, value=bytes(size))]), base_offset=5,
+            last_offset_delta=0, record_count=1, base_timestamp=1,
+            max_timestamp=draw.draw(st.sampled_from([4, 5])),
+            attributes=draw.draw(st.sampled_from([0, 1, 7, 8])),
+        ))  # fmt: skip
+    return b"".join(parts)
+
+
+@given(st.data(), st.integers(0, 4), st.integers(0, 70), FLIPS)
+def test_records_judged_on_the_way_are_those_of_a_walk_judged_behind_it(draw, count, cut, flips):
+    data = bytearray(some_batches(draw, count))
+    for place, bit in flips if data else ():
+        data[place % len(data)] ^= 1 << bit
+    data = bytes(data[: max(len(data) - cut, 0)])
+    for kernels in (compiled, plain):
+        found, rows = walk(kernels, data)
+        told = judged_on_the_way(kernels, data)
+        assert told[:2] == (found, rows)
+        expected = [7] * 500
+        for row in range(found[0]):
+            at, size = rows[0][row] - 7, rows[1][row]
+            payload = data[at + record_batch.HEADER_SIZE : at + size]
+            packed = rows[5][row] < 2 or rows[7][row] & 7
+            expected[row] = 1 if packed else judge(kernels, data[at:], payload)
+        assert told[2] == expected
 
 
 @given(st.binary(max_size=12), st.sampled_from([5, 10]))

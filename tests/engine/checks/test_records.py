@@ -1,0 +1,96 @@
+"""Records of many batches are judged at once, and told of as when each is gone through alone."""
+
+import random
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from crc32c import crc32c
+
+from logtool.checks import records
+from logtool.disk.files import LogFile
+from logtool.formats import compression, record, record_batch
+from logtool.formats.record_batch import LOG_OVERHEAD, TIMESTAMP_TYPE
+from logtool.segment import walk
+
+LIMIT = 3_000_000
+SIZES = (10, 16_000, 70_000, 16_000, 300_000, 16_000, 16_000, 600_000)
+"""Bytes of a record; the room into which batches are decompressed has 512 KiB."""
+
+
+CODES = {
+    "offset": ["batch/record-offsets"],
+    "stamp": ["batch/max-timestamp"],
+    "stream": ["batch/records"],
+    # The last record, which has the largest timestamp, is not all there.
+    "length": ["batch/records", "batch/max-timestamp"],
+}
+
+
+def batch(offset: int, size: int, codec: int, fault: str) -> bytes:
+    value = random.Random(offset).randbytes(size // 2) + bytes(size - size // 2)
+    late = 3 if fault == "offset" else 1
+    payload = record.encode([record.Record(0, 3, value=value), record.Record(late, 4)])
+    if fault == "length":
+        payload = payload[:-1]
+    latest = 9 if fault in ("stamp", "append") else 4
+    made = record_batch.encode(
+        payload, base_offset=offset, last_offset_delta=1, record_count=2, leader_epoch=0,
+        base_timestamp=0, max_timestamp=latest,
+        attributes=codec | (TIMESTAMP_TYPE if fault == "append" else 0),
+    )  # fmt: skip
+    if fault != "stream":
+        return made
+    cut = bytearray(made[: len(made) // 2 + 40])
+    struct.pack_into(">i", cut, 8, len(cut) - LOG_OVERHEAD)
+    struct.pack_into(">I", cut, 17, crc32c(bytes(cut[21:])))
+    return bytes(cut)
+
+
+@pytest.mark.parametrize("payload", [True, False])
+def test_every_batch_is_judged_whatever_stands_beside_it(tmp_path: Path, payload: bool) -> None:
+    log = tmp_path / f"{0:020d}.log"
+    faults = ("", "", "offset", "", "length", "append", "", "stream", "", "stamp", "")
+    expected = []
+    parts: list[bytes] = []
+    draw = random.Random(7)
+    for number in range(110):
+        fault = faults[number % len(faults)]
+        codec = draw.randrange(5)
+        if fault == "stream" and codec == compression.NONE:
+            codec = compression.GZIP
+        parts.append(batch(2 * number, draw.choice(SIZES), codec, fault))
+        expected += [(2 * number, code) for code in CODES.get(fault, ())]
+    log.write_bytes(b"".join(parts))
+
+    told, alone = [], []
+    with LogFile(log) as source:
+        for chunk in walk.scan(
+            source, base_offset=0, payload=payload,
+            inspect=lambda chunk: list(records.check_records(chunk, LIMIT)),
+        ):  # fmt: skip
+            told += chunk.inspected
+        for chunk in walk.scan(source, base_offset=0):
+            for row in range(len(chunk.table)):
+                alone += records._check_batch(chunk, row, LIMIT)
+
+    assert [(finding.first_offset, finding.code) for finding in told] == expected
+    assert told == alone
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_only_what_looks_wrong_is_gone_through_alone(codec: int, monkeypatch) -> None:
+    faults = ("", "append", "stamp", "", "append")
+    parts = [batch(2 * at, 16_000, codec, fault) for at, fault in enumerate(faults)]
+    data = b"".join(parts)
+    positions = np.cumsum([0] + [len(part) for part in parts])[:-1]
+    table = record_batch.parse(memoryview(data), positions.tolist())
+    looked: list[int] = []
+    monkeypatch.setattr(
+        records, "_check_batch", lambda chunk, row, limit: looked.append(row) or iter(())
+    )
+
+    list(records.check_records(walk.Chunk(table, memoryview(data), 0, None, []), LIMIT))
+
+    assert looked == [2]
