@@ -3,6 +3,12 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+cdef extern from "_plain.h":
+    size_t copy_unescaped(
+        unsigned char *to, const unsigned char *last, const unsigned char *start,
+        const unsigned char *end
+    ) noexcept nogil
+
 cpdef enum:
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT, NOTHING
 
@@ -13,14 +19,23 @@ cdef const unsigned char[::1] _NULL, _SIZE_IS, _UTF8_IS, _HEX_IS, _BASE64_IS, _K
 cdef const unsigned char[::1] _UTF8, _HEX, _BASE64, _LEN, _LETTERS, _DIGITS
 cdef Py_ssize_t _ROOM
 
-cdef inline void copy(
+cdef inline int copy(
     unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] source, Py_ssize_t first,
     Py_ssize_t last
-) except *:
+) except -1:
     # Both ends are indexed, so that a build that checks indexes checks them.
     if last > first:
         memcpy(&out[at], &source[first], &source[last - 1] - &source[first])
         out[at + last - first - 1] = source[last - 1]
+    return 0
+
+cdef inline Py_ssize_t plain(
+    unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t first,
+    Py_ssize_t last
+) except -1:
+    return <Py_ssize_t>copy_unescaped(
+        &out[at], &out[at + last - first - 1], &data[first], &data[last - 1]
+    )
 
 @cython.locals(at=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t)
 cpdef (Py_ssize_t, Py_ssize_t) render(
@@ -48,7 +63,7 @@ cdef Py_ssize_t _put(
 @cython.locals(raw=uint64_t, least=uint64_t, size=int)
 cdef Py_ssize_t _decimal(unsigned char[::1] out, Py_ssize_t at, int64_t value) except? -2
 
-@cython.locals(place=Py_ssize_t)
+@cython.locals(place=Py_ssize_t, pair=uint32_t)
 cdef Py_ssize_t _digits(
     unsigned char[::1] out, Py_ssize_t at, uint64_t raw, int size
 ) except? -2
@@ -88,7 +103,7 @@ cdef Py_ssize_t _headers(
 @cython.locals(raw=uint64_t, byte=uint64_t, shift=int)
 cdef (int64_t, Py_ssize_t) _varint(const unsigned char[::1] data, Py_ssize_t position) except *
 
-@cython.locals(byte=uint32_t, code=int64_t, name=int)
+@cython.locals(size=Py_ssize_t, byte=uint32_t, code=int64_t, name=int)
 cdef Py_ssize_t _json(
     unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t first,
     Py_ssize_t last

@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # needed to compile this module, not to run it
     from logtool.formats._uncompiled import cython
 
 if not cython.compiled:
-    from logtool.formats._uncompiled import copy
+    from logtool.formats._uncompiled import copy, plain
 
     # What a cell is. Where it takes two numbers, the second is that of a `NOTHING` behind it.
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT, NOTHING = range(8)
@@ -298,13 +298,16 @@ def _varint(data: memoryview, position: int) -> tuple[int, int]:
 def _json(out: memoryview, at: int, data: memoryview, first: int, last: int) -> int:
     """Write ``data[first:last]`` as JSON in ASCII; -1 where it is not UTF-8."""
     while first < last:
+        size = plain(out, at, data, first, last)
+        at += size
+        first += size
+        if first == last:
+            break
         byte = data[first]
-        if 32 <= byte < 127:
-            if byte == 34 or byte == 92:
-                out[at] = 92
-                at += 1
-            out[at] = byte
-            at += 1
+        if byte == 34 or byte == 92:
+            out[at] = 92
+            out[at + 1] = byte
+            at += 2
             first += 1
             continue
         code = _character(data, first, last)

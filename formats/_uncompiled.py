@@ -1,5 +1,6 @@
 """The words that the ``.pxd`` files of the kernels have in C, for plain Python."""
 
+import re
 import struct
 import zlib
 from contextlib import nullcontext
@@ -14,6 +15,7 @@ _UINT32_LE = struct.Struct("<I")
 _INT32_LE = struct.Struct("<i")
 _INT64_LE = struct.Struct("<q")
 _INT16_LE = struct.Struct("<h")
+_UNESCAPED = re.compile(rb"[ !#-\[\]-~]*")
 _FIELDS = struct.Struct(">hiqqqhii")
 _FIELDS_LE = struct.Struct("<hiqqqhii")
 _FRONT = struct.Struct(">qiibI")
@@ -117,6 +119,14 @@ def sum64(a: int, b: int) -> int:
 def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last: int) -> None:
     """Copy ``source[first:last]`` into `out` from `at` on."""
     out[at : at + last - first] = source[first:last]
+
+
+def plain(out: memoryview, at: int, data: memoryview, first: int, last: int) -> int:
+    """Copy what of ``data[first:last]`` stands before a byte that JSON escapes; return its size."""
+    found = _UNESCAPED.match(data, first, last)
+    size = found.end() - first if found else 0
+    out[at : at + size] = data[first : first + size]
+    return size
 
 
 def watch_bytes(data: memoryview) -> int:

@@ -30,7 +30,7 @@ from logtool.formats.record_batch import BatchTable, Column
 _MARK = "\0"
 """No path has it, so that its JSON stands nowhere else, nor does it stand in a cell."""
 _MOST_KINDS = 4096
-_BUFFER = 256 * 1024
+_BUFFER = 1024 * 1024
 """Bytes of lines that are printed at once; more only where a single line needs it."""
 _ENCODINGS = {
     Values.UTF8: rendering.UTF8,

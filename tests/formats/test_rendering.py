@@ -175,6 +175,21 @@ def test_headers_are_shown_as_json_shows_them(module, values, headers, before):
 
 
 @both
+def test_a_byte_that_json_escapes_is_seen_wherever_it_stands_among_others(module):
+    # The compiled loop copies words of many bytes, of which any may be the first that is escaped.
+    odd = [
+        *(b"\0", b"\x1f", b" ", b'"', b"\\", b"~", b"\x7f", b"\xff"),
+        *("\x80".encode(), "\u20ac".encode()),
+    ]
+    for size in range(36):
+        for place in range(size + 1):
+            for content in odd:
+                data = b"!" * place + content + b"#]" * ((size - place) // 2)
+                got = one(module, b'"' + data + b'"', chosen.VALUE, 1, len(data))
+                assert got == text.to_json(show_bytes(data, Values.UTF8)), data
+
+
+@both
 def test_null_is_null(module):
     for values in Values:
         assert one(module, b"", chosen.VALUE, 0, -1, values=values) == "null"
