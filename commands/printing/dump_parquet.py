@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -18,13 +18,14 @@ from logtool.commands import output
 from logtool.commands.printing.writers import Object
 from logtool.dump.blocks import Block
 from logtool.formats.names import PartitionDirectory, parse_directory
-from logtool.pipeline import tables
+from logtool.pipeline import storage, tables
 from logtool.pipeline.rows import batch_columns, record_columns
 from logtool.schemas.columns import Way
 
 ROW_GROUP_ROWS = 128 * 1024
-ROW_GROUP_SIZE = 64 * 1024 * 1024
-"""Bytes in memory after which a row group is written, whatever its rows."""
+ROW_GROUP_SIZE = 16 * 1024 * 1024
+"""Bytes in memory after which a row group is written, whatever its rows: what is held is twice
+that, beside 80 MB that Python and Arrow take."""
 
 BATCHES = tables.schema("batches", way=Way.PARQUET)
 RECORDS = tables.schema("records", way=Way.PARQUET)
@@ -59,6 +60,7 @@ class ParquetFile:
         self._schema = RECORDS if records else BATCHES
         self._rows: list[dict[str, Any]] = []
         self._ready: list[pa.RecordBatch] = []
+        self._ready_rows = self._ready_bytes = 0
 
     @contextlib.contextmanager
     def open(self) -> Iterator["ParquetFile"]:
@@ -73,8 +75,10 @@ class ParquetFile:
     def _written(self) -> Iterator[None]:
         name = self._target.with_name(f".{self._target.name}.{os.getpid()}.part")
         file = name.open("xb")
+        # Arrow's own keeps what is given back, a tenth of the process and more.
+        pa.set_memory_pool(pa.system_memory_pool())
         try:
-            with file, parquet.ParquetWriter(file, self._schema, compression="zstd") as writer:
+            with file, self._format(file) as writer:
                 self._writer = writer
                 yield
                 self._flush()
@@ -88,6 +92,9 @@ class ParquetFile:
         folder = os.open(self._target.parent, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
+
+    def _format(self, file: BinaryIO) -> Any:
+        return parquet.ParquetWriter(file, self._schema, **storage.options(self._schema.names))
 
     def item(self, obj: Object) -> None:
         """Take an object: only batches, or records, are rows; damage is told on stderr."""
@@ -126,16 +133,16 @@ class ParquetFile:
 
     def _add(self, batch: Any) -> None:
         self._ready.append(batch)
-        if (
-            sum(some.num_rows for some in self._ready) >= ROW_GROUP_ROWS
-            or sum(some.nbytes for some in self._ready) >= ROW_GROUP_SIZE
-        ):
+        self._ready_rows += batch.num_rows
+        self._ready_bytes += batch.nbytes
+        if self._ready_rows >= ROW_GROUP_ROWS or self._ready_bytes >= ROW_GROUP_SIZE:
             self._flush()
 
     def _flush(self) -> None:
         self._take_rows()
         if self._ready:
             ready, self._ready = self._ready, []
+            self._ready_rows = self._ready_bytes = 0
             self._writer.write_table(pa.Table.from_batches(ready, self._schema))
 
 

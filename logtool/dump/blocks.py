@@ -29,12 +29,14 @@ from logtool.formats.record_batch import (
 from logtool.segment.walk import Chunk
 from logtool.times import LAST_TIME
 
-BLOCK_SIZE = 400 * 1024
+BLOCK_SIZE = 800 * 1024
 """Bytes of batches in a block: many enough for what is done once, few enough for a cache."""
-MOST_UNPACKED = 8 * 1024 * 1024
+MOST_UNPACKED = 16 * 1024 * 1024
 """Bytes that the batches of a block may decompress to."""
+BLOCK_RECORDS = 32 * 1024
+"""Records in a block, as the columns of one take some 300 bytes; more where one batch has more."""
 MOST_RECORDS = 256 * 1024
-"""Records in a block, as the columns of one take more than 100 bytes."""
+"""Records in a batch of a block."""
 _MOST = 2**62
 """No offset of an ordinary batch is larger, so that none overflows."""
 
@@ -94,7 +96,7 @@ def cut(
     if records:
         ordinary &= ~table.is_control & (table.record_count <= MOST_RECORDS)
         counts = np.where(ordinary[rows], table.record_count[rows], 0)
-        enough += np.cumsum(counts) // MOST_RECORDS
+        enough += np.cumsum(counts) // BLOCK_RECORDS
     piece = enough * 2 + ordinary[rows]
     edges = [0, *(np.flatnonzero(piece[1:] != piece[:-1]) + 1).tolist(), len(rows)]
     for first, stop in pairwise(edges):

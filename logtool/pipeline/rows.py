@@ -31,10 +31,10 @@ from logtool.pipeline.wanted import WHOLE, Span
 from logtool.segment.walk import Chunk, Source
 from logtool.times import FIRST_TIME, LAST_TIME
 
-MOST_ROWS: Final = 65_536
+MOST_ROWS: Final = 16_384
 """Of one record batch: many enough for what each costs, and few enough for their bytes to be
-counted in an int32."""
-_KEPT_ROWS = 16_384
+counted in an int32, and for a cache."""
+_KEPT_ROWS = MOST_ROWS
 """Constant columns up to this length are kept, as nearly all record batches want the same few."""
 _LARGEST_INT32 = 2**31 - 1
 _CODECS: Final = tuple(map(compression.name, range(CODEC_MASK + 1)))
@@ -322,6 +322,9 @@ def _gathered(data: memoryview, at: Column, size: Column) -> Any:
     They and what lies between them are one binary array over `data` as it is, of which every
     second element is taken.
     """
+    missing = size < 0
+    if missing.all():
+        return pa.nulls(len(at), pa.binary())
     first = int(at[0])
     edges = np.empty(2 * len(at), np.int32)
     edges[::2] = at - first
@@ -330,8 +333,8 @@ def _gathered(data: memoryview, at: Column, size: Column) -> Any:
     everything = pa.Array.from_buffers(
         pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), window]
     )
-    wanted = np.arange(len(at)) * 2
-    return everything.take(pa.array(wanted, mask=size < 0))
+    wanted = np.arange(0, 2 * len(at), 2)
+    return everything.take(pa.array(wanted, mask=missing if missing.any() else None))
 
 
 def _record_headers(some: Slice) -> Any:

@@ -10,6 +10,7 @@ from conftest import SCENARIOS, new_logs
 from pyarrow import parquet
 
 from logtool.commands.printing import dump_parquet
+from logtool.dump import blocks
 from logtool.formats.record import Record
 
 
@@ -81,11 +82,13 @@ def test_filters_and_limits_choose_rows(table, log):
     assert [row["base_offset"] for row in table("--limit", "2", log)] == [0, 3]
 
 
-def test_row_groups_are_bounded(table, log, tmp_path, monkeypatch):
-    monkeypatch.setattr(dump_parquet, "ROW_GROUP_ROWS", 3)
-    log.write_bytes(log.read_bytes())
+@pytest.mark.parametrize("bound", ["ROW_GROUP_ROWS", "ROW_GROUP_SIZE"])
+def test_row_groups_are_bounded(table, log, tmp_path, monkeypatch, bound):
+    monkeypatch.setattr(dump_parquet, bound, 3)
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 1)  # so that each batch, of three records, is a block
     assert len(table("--records", "--offset", "0..8", log)) == 9
-    assert parquet.ParquetFile(tmp_path / "out.parquet").num_row_groups >= 1
+    groups = parquet.ParquetFile(tmp_path / "out.parquet").metadata
+    assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [3, 3, 3]
 
 
 def test_damage_is_told_and_the_rest_is_written(run, tmp_path, damaged_log):
