@@ -1,17 +1,23 @@
-"""What reads as verify does, against verify of the same input: rows for `__main__.ROWS`."""
+"""What reads as verify does, against verify of the same input, and what writes what was read."""
 
+import os
+import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from bench.generate import KIB, Spec
-from bench.measure import Timing, run
-from bench.rows import SIZES, Bar, Bench, Row, logtool_path, seconds
+from bench.measure import Timing, run, seconds_of, spread
+from bench.rows import IMPORTS, SIZES, Bar, Bench, Row, logtool_path, seconds
+from pyarrow import parquet
 
 from logtool.diff.run import Comparison
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import LogtoolError
+from logtool.formats import compression
 from logtool.gaps.run import GapOptions, Gaps
+from logtool.pipeline import storage
 from logtool.stat.run import Survey
 from logtool.txns.run import Audit
 from logtool.verify import Verification
@@ -62,6 +68,47 @@ def against_verify(bench: Bench) -> Iterator[Row]:
         yield _row(title, timing)
 
 
+def dump_parquet(bench: Bench) -> Iterator[Row]:
+    """Time records of 200 bytes on their way into a Parquet file, on one core."""
+    target = bench.home / "dumped.parquet"
+    command = [logtool_path(), "dump", "--records", "--format", "parquet", "--output", str(target)]
+    for codec in (compression.NONE, compression.ZSTD):
+        log = bench.log(Spec(16 * KIB, bench.total // 4, codec))
+        rates, alone = [], []
+        for _ in range(bench.count):
+            target.unlink(missing_ok=True)
+            worked = seconds_of([*command, str(log)])[1]
+            count, writing = _written_again(target)
+            rates.append(count / worked / 1e6)
+            alone.append(count / writing / 1e6)
+        target.unlink()
+        start = seconds_of([sys.executable, "-c", f"{IMPORTS}, pyarrow.parquet"])[1]
+        title = f"dump --records --format parquet, records of 200 B ({compression.name(codec)})"
+        note = (
+            f"{count} rows; writing alone, by Arrow, of columns that are there: "
+            f"{spread(alone)[0]:.2f}; an interpreter with typer, numpy, crc32c and pyarrow: "
+            f"{start:.2f} s"
+        )
+        unit = "million a second"
+        yield Row(f"{title}, whole process, processor time", rates, Bar(3), unit, note)
+
+
+def _written_again(path: Path) -> tuple[int, float]:
+    """Write a Parquet file once more, into nothing; return its rows and the seconds of a core."""
+    source, took = parquet.ParquetFile(path), 0.0
+    with Path(os.devnull).open("wb") as sink:
+        writer = parquet.ParquetWriter(
+            sink, source.schema_arrow, **storage.options(source.schema_arrow.names)
+        )
+        for group in range(source.num_row_groups):
+            rows = source.read_row_group(group)
+            before = time.process_time()
+            writer.write_table(rows)
+            took += time.process_time() - before
+        writer.close()
+    return source.metadata.num_rows, took
+
+
 def _copies(bench: Bench, spec: Spec) -> list[Path]:
     """Return a partition directory and one that is the same: its files have two names."""
     first = bench.directory(spec)
@@ -88,4 +135,4 @@ def _row(title: str, timing: Timing) -> Row:
     return Row(title, timing.ratios, _BAR, note=seconds(timing), timing=timing)
 
 
-ROWS = {"readers": against_verify}
+ROWS = {"readers": against_verify, "dump-parquet": dump_parquet}
