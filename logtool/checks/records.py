@@ -36,13 +36,13 @@ def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
         return
     positions = table.position - chunk.data_position
     ends = positions + table.size
-    open_ = (wrong != 0) & (table.magic >= MAGIC) & (ends <= len(chunk.data))
+    left = (wrong != 0) & (table.magic >= MAGIC) & (ends <= len(chunk.data))
     codec = table.codec
-    rows = np.flatnonzero(open_ & (codec == compression.NONE))
+    rows = np.flatnonzero(left & (codec == compression.NONE))
     if len(rows):
         begin = positions[rows]
         wrong[rows] = _suspicious(chunk.data, begin, chunk.data, begin + HEADER_SIZE, ends[rows])
-    rows = np.flatnonzero(open_ & (codec > compression.NONE) & (codec < len(compression.NAMES)))
+    rows = np.flatnonzero(left & (codec > compression.NONE) & (codec < len(compression.NAMES)))
     if len(rows):
         _judge_packed(chunk.data, rows, codec[rows], positions[rows], ends[rows], limit, wrong)
     for row in np.flatnonzero(wrong).tolist():

@@ -261,10 +261,10 @@ def some_batches(draw: st.DataObject, count: int) -> bytes:
 
 @given(st.data(), st.integers(0, 4), st.integers(0, 70), FLIPS)
 def test_records_judged_on_the_way_are_those_of_a_walk_judged_behind_it(draw, count, cut, flips):
-    data = bytearray(some_batches(draw, count))
-    for place, bit in flips if data else ():
-        data[place % len(data)] ^= 1 << bit
-    data = bytes(data[: max(len(data) - cut, 0)])
+    written = bytearray(some_batches(draw, count))
+    for place, bit in flips if written else ():
+        written[place % len(written)] ^= 1 << bit
+    data = bytes(written[: max(len(written) - cut, 0)])
     for kernels in (compiled, plain):
         found, rows = walk(kernels, data)
         told = judged_on_the_way(kernels, data)
