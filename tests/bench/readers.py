@@ -73,7 +73,7 @@ def dump_parquet(bench: Bench) -> Iterator[Row]:
     target = bench.home / "dumped.parquet"
     command = [logtool_path(), "dump", "--records", "--format", "parquet", "--output", str(target)]
     for codec in (compression.NONE, compression.ZSTD):
-        log = bench.log(Spec(16 * KIB, bench.total // 4, codec))
+        log = bench.log(Spec(16 * KIB, bench.total, codec))
         rates, alone = [], []
         for _ in range(bench.count):
             target.unlink(missing_ok=True)
