@@ -85,6 +85,24 @@ static void mapped_unwatch(int range)
     __atomic_store_n(&mapped_ranges[range].end, 0, __ATOMIC_RELEASE);
 }
 
+/* Returns how many of the pages are in memory, which reads none; -1 where the system does not tell. */
+static long mapped_resident(const unsigned char *start, size_t size)
+{
+    unsigned char pages[4096];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), at, i;
+    long found = 0;
+    for (at = 0; at < size; at += sizeof pages * page) {
+        size_t left = size - at, count = (left + page - 1) / page;
+        if (count > sizeof pages)
+            count = sizeof pages, left = sizeof pages * page;
+        if (mincore((void *)(start + at), left, pages))
+            return -1;
+        for (i = 0; i < count; i++)
+            found += pages[i] & 1;
+    }
+    return found;
+}
+
 #else
 static int mapped_watch(const unsigned char *start, size_t size)
 {
@@ -101,6 +119,13 @@ static int mapped_struck(int range)
 static void mapped_unwatch(int range)
 {
     (void)range;
+}
+
+static long mapped_resident(const unsigned char *start, size_t size)
+{
+    (void)start;
+    (void)size;
+    return -1;
 }
 #endif
 

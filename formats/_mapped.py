@@ -13,7 +13,12 @@ except ModuleNotFoundError:  # needed to compile this module, not to run it
     from logtool.formats._uncompiled import cython
 
 if not cython.compiled:
-    from logtool.formats._uncompiled import mapped_struck, mapped_unwatch, watch_bytes
+    from logtool.formats._uncompiled import (
+        mapped_struck,
+        mapped_unwatch,
+        resident_pages,
+        watch_bytes,
+    )
 
 
 def watch(data: memoryview) -> int:
@@ -32,3 +37,11 @@ def is_struck(number: int) -> bool:
 def unwatch(number: int) -> None:
     """Give up a range, which has to happen before its mapping is closed."""
     mapped_unwatch(number)
+
+
+def resident(data: memoryview) -> int:
+    """Return how many pages of a mapping are in memory; none is read for that.
+
+    -1 where nobody tells: not compiled, or not Linux.
+    """
+    return resident_pages(data)

@@ -32,7 +32,7 @@ from logtool.formats._kernels import (
     walk_records,
     walk_redpanda,
 )
-from logtool.formats._mapped import is_struck, unwatch, watch
+from logtool.formats._mapped import is_struck, resident, unwatch, watch
 
 __all__ = [
     "BAD_CRC",
@@ -57,6 +57,7 @@ __all__ = [
     "judge_records",
     "plain_facts",
     "plain_segment",
+    "resident",
     "turn_headers",
     "unwatch",
     "walk_batches",
