@@ -31,7 +31,7 @@ from logtool.formats import compression, names
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
-from logtool.loading.segments import NEWEST
+from logtool.metadata.releases import NEWEST
 from logtool.metadata.settings import Settings
 from logtool.running.progress import Progress
 from logtool.running.run import Run

@@ -11,8 +11,6 @@ from logtool.checks import (
     indexes,
     inventory,
     producers,
-    redpanda,
-    redpanda_snapshot,
     small_files,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
@@ -177,6 +175,8 @@ def judge(
 def _check_redpanda(
     partition: Partition, facts: PartitionFacts, found_in: Iterable[SegmentReport]
 ) -> Iterator[Item]:
+    from logtool.checks import redpanda, redpanda_snapshot  # of which Kafka's have no need
+
     yield from redpanda.check_names(partition)
     for found in redpanda_snapshot.check(partition):
         yield vanished(found) if isinstance(found, UnreadableError) else found

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from logtool.checks.base_index import BaseIndexRules
 from logtool.checks.batches import with_next
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
@@ -23,7 +22,10 @@ __all__ = [
     "judge_indexes", "open_indexes", "vanished",
 ]  # fmt: skip
 
-R = TypeVar("R", OffsetIndexRules, TimeIndexRules, BaseIndexRules)
+if TYPE_CHECKING:
+    from logtool.checks.base_index import BaseIndexRules
+
+R = TypeVar("R", OffsetIndexRules, TimeIndexRules, "BaseIndexRules")
 
 OnChunk = Callable[[walk.Chunk, Column | None], None]
 
@@ -35,7 +37,7 @@ class Indexes(NamedTuple):
 
     offset: OffsetIndexRules | None
     time: TimeIndexRules | None
-    base: BaseIndexRules | None = None
+    base: "BaseIndexRules | None" = None
     """Of Redpanda."""
 
 
@@ -63,7 +65,7 @@ def open_indexes(segment: Segment, report: SegmentReport) -> Indexes:
     return Indexes(
         _open(OffsetIndexRules, segment, FileKind.OFFSET_INDEX, report),
         _open(TimeIndexRules, segment, FileKind.TIME_INDEX, report),
-        _open(BaseIndexRules, segment, FileKind.REDPANDA_BASE_INDEX, report),
+        _open(_base_index_rules, segment, FileKind.REDPANDA_BASE_INDEX, report),
     )
 
 
@@ -100,6 +102,12 @@ def vanished(
     if not files.has_vanished(error):
         return error
     return Finding("partition/changed", text, path=error.path)
+
+
+def _base_index_rules(segment: Segment, file: File) -> "BaseIndexRules":
+    from logtool.checks.base_index import BaseIndexRules  # of which Kafka's have no need
+
+    return BaseIndexRules(segment, file)
 
 
 def _open(

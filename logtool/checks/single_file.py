@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import chain, compaction, producers, settings, small_files
-from logtool.checks.base_index import BaseIndexRules
 from logtool.checks.identity import topic_id_of
 from logtool.checks.partition import CheckRequest, Item, PartitionFacts, judge
 from logtool.checks.report import Level, Task
@@ -125,6 +124,8 @@ def _topic(directory: Path) -> str | None:
 
 def _index_alone(file: File) -> Iterator[Item]:
     if file.name.kind is FileKind.REDPANDA_BASE_INDEX:
+        from logtool.checks.base_index import BaseIndexRules  # of which Kafka's have no need
+
         nothing = Segment(file.name.offset or 0, file, {}, None)
         for finding in BaseIndexRules(nothing, file).alone():
             yield finding.placed(file.path)

@@ -9,8 +9,8 @@ from logtool.formats import wording
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.producers import expiration_ms
 from logtool.loading.recovery import Lost
-from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import Shadow
+from logtool.metadata.releases import NEWEST
 from logtool.segment.damage import Damage
 
 

@@ -6,9 +6,7 @@ from logtool.formats import names, offset_index, time_index
 from logtool.formats.names import FileKind, FileState
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.shadow import Shadow
-
-NEWEST = (4, 3)
-"""The newest version of Kafka whose loading is known."""
+from logtool.metadata.releases import NEWEST
 
 
 class LoadedSegment:

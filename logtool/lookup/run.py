@@ -25,10 +25,10 @@ from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.formats.time_index import TimeIndex
 from logtool.loading.reading import IndexedLog, StartFailsError
-from logtool.loading.segments import NEWEST
 from logtool.loading.shadow import ShadowFile
 from logtool.lookup import by_base_index
 from logtool.lookup.location import Location, Matcher, find_in_batch
+from logtool.metadata.releases import NEWEST
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment import kafka_offsets

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3))
 """Held against brokers of 3.3.2, 3.7.2, 3.9.2 and 4.3.1."""
+NEWEST = max(KNOWN)
+"""The newest release whose start is known."""
 _NEWEST_FEATURE = {
     (3, 3): 7, (3, 4): 8, (3, 5): 11, (3, 6): 14, (3, 7): 19, (3, 8): 20, (3, 9): 21, (4, 0): 25,
     (4, 1): 27, (4, 2): 29, (4, 3): 30,

@@ -12,7 +12,7 @@ from logtool.disk import log_dir as log_dirs
 from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
-from logtool.loading.segments import NEWEST
+from logtool.metadata.releases import NEWEST
 from logtool.rebuild import building, quick, redpanda
 from logtool.rebuild import scope as scopes
 from logtool.rebuild.building import Built, Piece

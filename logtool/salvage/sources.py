@@ -23,8 +23,9 @@ from logtool.formats.names import (
 from logtool.loading import epochs, zombies
 from logtool.loading.loaded import Zombie
 from logtool.loading.reading import OfflineError, StartFailsError
-from logtool.loading.segments import NEWEST, LoadedSegment
+from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
+from logtool.metadata.releases import NEWEST
 
 _OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.STRAY)
 

@@ -15,7 +15,7 @@ from logtool.actions import Action
 from logtool.checks import ensemble, identity
 from logtool.checks.ensemble import Ensemble
 from logtool.disk import log_dir as log_dirs
-from logtool.loading.segments import NEWEST
+from logtool.metadata.releases import NEWEST
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
