@@ -171,9 +171,8 @@ def gaps(
     show that a topic is or was compacted: the metadata log in the same log dir, by today's policy
     or an earlier one, the cleaner's checkpoint, and what only the cleaner leaves in batches.
 
-    The table shows each partition with the gaps that may mean loss; -v shows all gaps.
-
-    Timestamps far in the future or in another unit are told as infos, as verify tells them.
+    The table shows each partition with the gaps that may mean loss; -v shows all gaps. Timestamps
+    far in the future or in another unit are told as infos, as verify tells them.
 
     Ghosts are the empty batches that would fill the gaps, as Redpanda's Raft recovery sends them: a
     header of 61 bytes that covers the offsets from a first through a last one. There is none behind
@@ -188,15 +187,12 @@ def gaps(
 
     Of Redpanda --output names a new directory with a segment for each one, ghosts of its own type
     between the batches. A gap before a segment goes to its head, with its term, as the RFC has it.
-    No broker stores ghosts, and verify tells of each: give --as-stored for what a follower has.
-
-    With --as-stored the file has no ghosts: it is what a follower of the RFC has on disk, every
-    batch at the leader's offset, since ghosts move its next offset and are not stored.
+    No broker stores ghosts, and verify tells of each. With --as-stored there are none: that is what
+    a follower of the RFC has on disk, every batch at the leader's offset.
 
     --rounds plays the recovery of a follower as the RFC does it: read, fill from the follower's
     next offset on, go on behind the last batch. A gap between two rounds is filled in the second.
     The follower is empty, or that of --follower.
-
     --follower shows what becomes of the log in a replica that numbers batches as they arrive, as
     Redpanda's does; Kafka's keeps the leader's offsets. Raft's offsets come with Kafka's, if known.
 
@@ -226,12 +222,8 @@ def gaps(
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=gaps.make(settings), summary=summary, inputs=given)
-    job = Gaps(
-        given.paths,
-        shown.wanted(inputs.broker),
-        selection=given.selection,
-        run=running.run(report.show),
-    )
+    wanted, run = shown.wanted(inputs.broker), running.run(report.show)
+    job = Gaps(given.paths, wanted, selection=given.selection, run=run)
     if shown.output:
         fill.check_target(shown.output, of_redpanda=given.flavour is not None)
     _list(report, summary, job, shown)

@@ -94,7 +94,6 @@ def groups(
     counted to the log end and to the last stable offset of the partitions that lie in the same log
     dirs. --topic, --exclude-topic and --partition choose among the partitions that offsets are
     committed for.
-
     Of a share group it shows the offset at which it begins in each partition, by the partitions of
     __share_group_state in the same log dirs: its lag is what is behind that, less what was
     delivered and is done.
@@ -106,7 +105,6 @@ def groups(
     expires after --offsets-retention: counted from when a classic group became empty, from its
     commit in all other groups, and not at all while a member subscribes to its topic. A member is
     named where the log tells who owned the partition when its offset was committed.
-
     --restore-plan leaves out offsets of deleted topics. Its commands need groups without members.
     Of Redpanda, too, lag is counted in Kafka offsets, where the files tell them.
 
@@ -133,18 +131,16 @@ def groups(
         raise UsageError("--history, --sizes and --restore-plan are answers of their own: give one")
     settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
     now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
-    view = views.make(settings, for_shell=restore_plan)
-    report = Report(settings, view, summary, given)
-    retention = parsing.parse_duration("--offsets-retention", offsets_retention)
+    report = Report(settings, views.make(settings, for_shell=restore_plan), summary, given)
+    retention_ms = round(1000 * parsing.parse_duration("--offsets-retention", offsets_retention))
     job = Groups(
         paths=given.paths, groups=tuple(group or ()), selection=given.selection, summary=summary,
-        history_of=history, retention_ms=round(retention * 1000), run=running.run(report.show),
+        history_of=history, retention_ms=retention_ms, run=running.run(report.show),
     )  # fmt: skip
-    kind = views.Restoring if restore_plan else views.Sizes if sizes else views.Printer
-    printer = kind(report, now_ms, bootstrap_server)
     if told:
         report.note(told, "dim")
-    _print(report, job, printer)
+    kind = views.Restoring if restore_plan else views.Sizes if sizes else views.Printer
+    _print(report, job, kind(report, now_ms, bootstrap_server))
     raise typer.Exit(report.exit_status(fail_on))
 
 

@@ -150,8 +150,7 @@ def plan(
         run=running.run(report.show),
         sample_disks=timing.rate is None and running.max_rate is None,
     )
-    default = inputs.broker.number(broker_config.THREADS, 1)
-    _print(report, forecast, summary, timing, default)
+    _print(report, forecast, summary, timing, inputs.broker.number(broker_config.THREADS, 1))
     raise typer.Exit(report.exit_status())
 
 

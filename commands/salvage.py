@@ -88,9 +88,8 @@ def salvage(
     is damage; sectors that the disk does not give, each read again by itself; sound batches whose
     offset or leader epoch contradicts those around, as no CRC covers these; batches of offsets that
     the next segment holds; and segments that a truncation had removed. A sound batch in the value
-    of a damaged record is not taken for one of the log. Transactions that were open where something
-    is missing, or may have begun there, are told: they may have lost records, or their marker. No
-    marker is made up.
+    of a damaged record is not taken for one of the log. Transactions that may have lost records or
+    their marker are told, and no marker is made up.
 
     A partition that comes twice, as from two brokers, lies in DIR/partitions.2 the second time; the
     metadata log lies in DIR/metadata. Of Redpanda, segments and base indexes of its form lie in
@@ -117,7 +116,6 @@ def salvage(
 
     Examples:
       logtool salvage --output /mnt/saved /var/lib/kafka/data/orders-0
-      logtool salvage --output /mnt/saved --topic 'orders*' /var/lib/kafka/data
       logtool salvage --output /mnt/saved --fill-from /mnt/broker-2/data /var/lib/kafka/data
 
     Exit status:

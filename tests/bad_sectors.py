@@ -32,7 +32,8 @@ def bad_sector(path: Path, position: int) -> Iterator[list[int]]:
 
     def preadv(fd, buffers, offset):
         (buffer,) = buffers
-        return honest[0](fd, [buffer[: room(fd, len(buffer), offset)]], offset)
+        data = memoryview(buffer)
+        return honest[0](fd, [data[: room(fd, len(data), offset)]], offset)
 
     def pread(fd, size, offset):
         return honest[1](fd, room(fd, size, offset), offset)

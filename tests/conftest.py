@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 import tarfile
 from collections.abc import Callable
@@ -25,6 +26,12 @@ drawing.load_profile("fixed")
 for name in settings.SETTINGS:
     os.environ.pop(settings.variable_of(name), None)
 os.environ[settings.FILE_VARIABLE] = ""
+
+# Under nohup, or in the background of a script, both are ignored, by what a test starts, too. What
+# has a handler here has the default there.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
 
 DATA = Path(__file__).parent / "data"
 VERSIONS = sorted(path.name for path in DATA.glob("[0-9]*") if path.is_dir())

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -19,7 +18,6 @@ _PR_CAPBSET_READ = 23
 _OVER_MODES = (1, 2)
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH of capabilities(7): with them no mode binds root."""
 
-_HANGS_UP = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
 _HOLD = """
 import fcntl, sys
 file = open(sys.argv[1], "a")
@@ -98,13 +96,12 @@ def interrupted(
     *line: object,
     environment: dict[str, str],
     number: signal.Signals = signal.SIGINT,
-    before: Callable[[], object] = _HANGS_UP,
+    before: Callable[[], object] | None = None,
 ) -> tuple[int, list[str], str]:
     """Send a signal to a command that has begun to print; returns its status and all that it said.
 
     It cannot have come to its end then: it prints into a small pipe of which one byte was read.
-    `before` is called in the process before the command begins; without one, SIGHUP ends it
-    although these tests run under nohup.
+    `before` is called in the process before the command begins.
     """
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)

@@ -21,15 +21,15 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def home(scenario, open_dir):
+def home(scenario, tmp_path):
     """Return a log dir of a killed broker with three partitions, none of them damaged."""
-    return small_log_dir(scenario("4.3.1/killed"), open_dir / "home", SEGMENTS, PLAIN, TX)
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "home", SEGMENTS, PLAIN, TX)
 
 
 @pytest.fixture
-def copy(home, open_dir):
+def copy(home, tmp_path):
     """Return what another broker has of it."""
-    return shutil.copytree(home, open_dir / "copy")
+    return shutil.copytree(home, tmp_path / "copy")
 
 
 def salvage(run, home, *options, output="saved"):
@@ -160,9 +160,9 @@ def test_from_what_is_no_copy_nothing_is_taken_and_the_manifest_says_why(
     assert result.status == 1
 
 
-def test_what_a_copy_has_behind_the_end_is_told_with_where_it_is_from(run, scenario, open_dir):
+def test_what_a_copy_has_behind_the_end_is_told_with_where_it_is_from(run, scenario, tmp_path):
     nodes = [
-        small_log_dir(scenario("4.3.1/replicas") / name, open_dir / name, "replica.lagging-0")
+        small_log_dir(scenario("4.3.1/replicas") / name, tmp_path / name, "replica.lagging-0")
         for name in ("node-3", "node-2")
     ]
     ours, theirs = (node / "replica.lagging-0" for node in nodes)
@@ -202,11 +202,11 @@ def test_a_formatted_directory_lacks_no_log(run, scenario, tmp_path):
 
 
 def test_a_log_that_cannot_be_opened_is_in_the_manifest_and_comes_from_another_copy(
-    run, home, copy, open_dir
+    run, home, copy, tmp_path
 ):
     log = sorted((home / SEGMENTS).glob("*.log"))[3]
     sound = logs(home / SEGMENTS)
-    elsewhere = log.rename(open_dir / "elsewhere")
+    elsewhere = log.rename(tmp_path / "elsewhere")
     log.symlink_to(elsewhere)  # no link is followed
 
     result, saved = salvage(run, home, "--topic", "small*")

@@ -81,10 +81,10 @@ def add_metadata_log(home: Path) -> None:
 def redpanda(home: Path) -> None:
     """Put a data directory of Redpanda in its place: damage in the middle, and room behind it."""
     shutil.rmtree(home)
-    first, second = rp.log(0, 4), rp.log(13, 4)
+    first, second = rp.log(0, 4), rp.log(14, 4)
     at = rp.positions(first)[2] + 99
     segments = {"0-1-v1.log": first[:at] + b"?" + first[at + 1 :], "13-1-v1.log": b"",
-                "14-1-v1.log": second + bytes(4096), "27-2-v1.log": bytes(4096)}  # fmt: skip
+                "14-1-v1.log": second + bytes(4096), "28-2-v1.log": bytes(4096)}  # fmt: skip
     made = rp.data_dir(home.parent / "made", segments)
     (made / "0-1-v1.base_index").write_bytes(rp.index(0, 12, (0, 0))[:-1])
     (made / "0-1-v1.compaction_index").write_bytes(b"keys")
@@ -96,7 +96,7 @@ def redpanda_indexes(home: Path) -> None:
     redpanda(home)
     folder = home / "kafka" / "orders" / "0_22"
     (folder / "0-1-v1.log").write_bytes(rp.log(0, 4))
-    for name in ("13-1-v1.log", "27-2-v1.log"):
+    for name in ("13-1-v1.log", "28-2-v1.log"):
         (folder / name).unlink()
 
 

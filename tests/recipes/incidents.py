@@ -23,11 +23,17 @@ def stopped(work: Path) -> Path:
 
 def forgotten(work: Path) -> None:
     """Of the coordinators' logs nothing is left, so that nobody ends what is open."""
-    for folder in killed(work).glob("__transaction_state-*"):
+    data = killed(work)
+    for folder in data.glob("__transaction_state-*"):
         for file in folder.glob("*.snapshot"):
             file.unlink()
         for log in folder.glob("*.log"):
             log.write_bytes(b"")
+    # Nor does the checkpoint know of more, from which one would take that their ends are lost.
+    path = data / "replication-offset-checkpoint"
+    version, _, *rows = path.read_text().splitlines()
+    left = [row for row in rows if not row.startswith("__transaction_state ")]
+    path.write_text("\n".join([version, str(len(left)), *left]) + "\n")
 
 
 def disk_full(work: Path) -> None:

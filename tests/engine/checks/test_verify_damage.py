@@ -947,7 +947,7 @@ NOT_IN_THE_TABLE = {
     "metadata/ends-early",
     "batch/header-crc", "batch/type", "log/cannot-recover", "segment/term-order",
     "base-index/unreadable", "base-index/order", "base-index/not-a-batch", "base-index/max-offset",
-    "base-index/wrapped",
+    "base-index/wrapped", "log/given-up-room", "partition/snapshot",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
