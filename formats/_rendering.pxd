@@ -29,6 +29,9 @@ cdef inline int copy(
         out[at + last - first - 1] = source[last - 1]
     return 0
 
+cdef inline uint64_t magnitude(int64_t value) noexcept:
+    return 0 - <uint64_t>value if value < 0 else <uint64_t>value
+
 cdef inline Py_ssize_t plain(
     unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t first,
     Py_ssize_t last

@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # needed to compile this module, not to run it
     from logtool.formats._uncompiled import cython
 
 if not cython.compiled:
-    from logtool.formats._uncompiled import copy, plain
+    from logtool.formats._uncompiled import copy, magnitude, plain
 
     # What a cell is. Where it takes two numbers, the second is that of a `NOTHING` behind it.
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT, NOTHING = range(8)
@@ -125,9 +125,8 @@ def _put(out: memoryview, at: int, text: bytes) -> int:
 
 
 def _decimal(out: memoryview, at: int, value: int) -> int:
-    raw = value
+    raw = magnitude(value)
     if value < 0:
-        raw = 0 - raw
         out[at] = 45
         at += 1
     size = 1

@@ -116,6 +116,11 @@ def sum64(a: int, b: int) -> int:
     return (a + b + 2**63) % 2**64 - 2**63
 
 
+def magnitude(value: int) -> int:
+    """Return a number without its sign, also where NumPy's has no room for that."""
+    return abs(int(value))
+
+
 def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last: int) -> None:
     """Copy ``source[first:last]`` into `out` from `at` on."""
     out[at : at + last - first] = source[first:last]
