@@ -38,12 +38,13 @@ SEGMENT_SECONDS = (0.7e-3, 0.9e-3, 4.5e-3)
 LISTED_SECONDS = (1.2e-6, 1.7e-6, 7e-6)
 """What it spends on each file of a partition for each segment that it recovers: it lists them all
 every time (`ProducerStateManager.loadSnapshots`)."""
-SYNC_SECONDS = 1.2e-3
+SYNC_SECONDS = 0.65e-3
 """For how long it waits until the producer snapshot of a recovered segment is durable, usually."""
 COMPILER_SECONDS = 1.2
 """Processor time of the Java compiler while a broker loads its logs, if that takes long enough."""
-UNCOMPILED_SECONDS = 0.08
-"""What loading costs more, once, until its code is compiled."""
+UNCOMPILED_SECONDS = 0.16
+"""For how much longer loading takes, once, until its code is compiled: half of it is the time for
+which it waits while the compiler has the processors."""
 _SHARE = 0.19
 """What it reaches of the rate of that pass, in bytes."""
 _PASS = 11_000 * MIB
