@@ -260,25 +260,30 @@ class _Teller:
                 self.cluster.checkpointed(node, topic) == offsets.high_watermark
                 for (topic, node), offsets in found.items()
             )
-            whole = on_disk and self._caught_up(topics, found)
+            whole = on_disk and self._settled(topics, found)
             return whole and self._live(topics, nodes) == found
 
         workloads.wait_for(rests, 90, "the replicas to come to rest")
         return found
 
-    def _caught_up(self, topics: Sequence[Topic], found: dict[Key, Offsets]) -> bool:
-        """Return whether the followers have what their leaders have.
+    def _settled(self, topics: Sequence[Topic], found: dict[Key, Offsets]) -> bool:
+        """Return whether nothing is left that the leaders among these nodes still have to do.
 
-        One that has not begun to fetch again rests, too, but it will not stay as it is.
+        A follower that has not begun to fetch again stands still, too, but it will not stay as it
+        is. And one that has all records is taken into the set in sync a moment later, which may
+        be what the high watermark has waited for.
         """
-        nodes = {node for _, node in found}
-        if len(nodes) == 1:
-            return True
-        return all(
-            len({one.log_end for (topic, _), one in found.items() if topic == name}) == 1
-            for name, (leader, _) in self.cluster.leadership(1, _names(topics)).items()
-            if leader in nodes
-        )
+        for name, (leader, in_sync) in self.cluster.leadership(1, _names(topics)).items():
+            here = {node: one for (topic, node), one in found.items() if topic == name}
+            if leader not in here:
+                continue
+            ends = {one.log_end for one in here.values()}
+            marks = {one.high_watermark for one in here.values()}
+            if len(ends) > 1 or len(marks) > 1 or not set(here) <= set(in_sync):
+                return False
+            if len(in_sync) >= _min_in_sync(topics, name) and marks != ends:
+                return False
+        return True
 
     def _live(self, topics: Sequence[Topic], nodes: Sequence[int]) -> dict[Key, Offsets]:
         return {
@@ -292,6 +297,11 @@ class _Teller:
         for node in BROKERS:
             self._read[node] = len(self.cluster.nodes[node].log)
         return Situation(self.cluster.freeze(self.root / name), live, leadership)
+
+
+def _min_in_sync(topics: Sequence[Topic], name: str) -> int:
+    (config,) = (topic.config for topic in topics if topic.name == name)
+    return int(config.get("min.insync.replicas", 1))
 
 
 def _names(topics: Sequence[Topic]) -> list[str]:
