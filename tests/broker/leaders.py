@@ -41,6 +41,8 @@ _CONFIG = {
     # Nobody leaves the replicas in sync but who is killed or hangs.
     "replica.lag.time.max.ms": "3600000",
     "replica.high.watermark.checkpoint.interval.ms": "300",
+    # Nor does who gets no time for a moment, as others on this machine have much to do.
+    "broker.session.timeout.ms": "5000",
     "auto.leader.rebalance.enable": "false",
 }
 BACKOFF = "log.cleaner.backoff.ms"
@@ -151,9 +153,7 @@ class _Teller:
             cluster.wait_for_isr(2, _names([BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN]), (2, 3))
         self._make_anew()
         cluster.wait_until_equal(_names([*PLAIN, ANEW]), (2, 3))
-        live = self._at_rest(PLAIN, (2, 3))
-        # With the controller away nobody takes the hanging follower out of the set in sync.
-        cluster.pause(1, 3)
+        live = self._hang(PLAIN, 3)
         for topic in (HUNG, HUNG_UNCLEAN, BELOW_MIN):
             cluster.write(2, topic.name, "above", 30)
         live |= self._live(PLAIN, (2,))
@@ -167,6 +167,28 @@ class _Teller:
         cluster.write(leader, HUNG_UNCLEAN.name, "instead", 12)
         cluster.start(2)
         return found
+
+    def _hang(self, topics: Sequence[Topic], follower: int) -> dict[Key, Offsets]:
+        """Pause a follower that is in sync; return what it and the leader, node 2, had at rest.
+
+        With the controller paused nobody takes the follower out of the set in sync; but on a
+        machine that stood still for a second the controller may have done so just before.
+        """
+        cluster = self.cluster
+        live: dict[Key, Offsets] = {}
+
+        def hangs_in_sync() -> bool:
+            nonlocal live
+            live = self._at_rest(topics, (2, follower))
+            cluster.pause(1, follower)
+            known = cluster.leadership(2, _names(topics)).values()
+            if all(in_sync == (2, follower) for _, in_sync in known):
+                return True
+            cluster.resume(1, follower)
+            return False
+
+        workloads.wait_for(hangs_in_sync, 300, f"node {follower} to hang while it is in sync")
+        return live
 
     def _make_anew(self) -> None:
         cluster, name = self.cluster, ANEW.name
