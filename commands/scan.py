@@ -65,6 +65,14 @@ class Written:
             help="Of the table records: what it tells of keys and values. hash is their CRC-32C.",
         ),
     ] = PayloadChoice.NONE
+    show_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--show-secrets",
+            help="Of the table records: leave passwords, SCRAM keys and ids of delegation tokens "
+            "in those of a metadata log, where stars stand otherwise.",
+        ),
+    ] = False
     level: Annotated[
         LevelChoice,
         typer.Option(
@@ -271,11 +279,15 @@ def _write(
     names, payload, summary = written.names(), Payload(written.payload), report.summary
     if written.payload is not PayloadChoice.NONE and "records" not in names:
         raise UsageError("--payload is about the table records: add it to --tables")
+    if written.show_secrets and not ("records" in names and payload.tells(Payload.HASH)):
+        told = "values of the table records: give --tables records --payload full, or hash"
+        raise UsageError(f"--show-secrets is about {told}")
     run_id = written.run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
     check_output(output, given.paths)
     check(output, run_id)
     level = Level(written.level)
-    check_since(output, written.since, names, payload, level=level)
+    secret = written.show_secrets
+    check_since(output, written.since, names, payload, level=level, show_secrets=secret)
     report.show_progress(0, 0, "Spark starts", at_once=True)
     with session(master, conf) as spark:
         report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
@@ -286,6 +298,7 @@ def _write(
             run_id=run_id,
             wanted=names,
             payload=payload,
+            show_secrets=secret,
             level=level,
             selection=given.selection,
             limit=limit,

@@ -3,6 +3,8 @@
 Nothing here is held to be what a producer wrote: the CRC says that some bit is wrong, and not which
 one. So every object says ``"damaged": true``, and where decoding ends an ``error`` says why. A size
 field that the bytes contradict is not believed: the batch is then taken to reach to the end.
+
+Of a metadata log the bytes of records are stars: where a bit is wrong, a secret may stand anywhere.
 """
 
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from logtool.dump.log import batch_objects
 from logtool.dump.records import Object, error_object, read_records
 from logtool.errors import FormatError
 from logtool.formats import legacy_batch, record_batch
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch as redpanda_batch
@@ -84,11 +87,24 @@ def _batch(origin: Origin, entry: memoryview, position: int, limit: int) -> Iter
         legacy_batch.fill(table, entry, np.zeros(1, np.int64))
     (batch,) = batch_objects(origin, table)
     yield batch | {"crc_valid": False}
+    hides = origin.topic == CLUSTER_METADATA
     try:
-        yield from read_records(batch, entry, limit)
+        for obj in read_records(batch, entry, limit):
+            yield _starred(obj) if hides and obj["type"] == "record" else obj
     except (FormatError, ValueError, OverflowError) as error:
         text = f"the records decode no further: {error}"
         yield error_object(origin.path, "damaged", text, position, len(entry))
+
+
+def _starred(record: Object) -> Object:
+    """Return a record with as many stars as its keys, values and headers have bytes."""
+    headers = [(_stars(key), _stars(value)) for key, value in record["headers"]]
+    pair = {name: _stars(record[name]) for name in ("key", "value")}
+    return record | pair | {"headers": headers}
+
+
+def _stars(data: bytes | None) -> bytes | None:
+    return None if data is None else b"*" * len(data)
 
 
 def _marked(obj: Object) -> Object:

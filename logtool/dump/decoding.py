@@ -105,7 +105,8 @@ def _redact(name: str, data: Value) -> None:
 def without_secrets(value: bytes) -> bytes:
     """Return a record of the metadata log with stars in place of its secrets, byte for byte.
 
-    Of a version that is not known, and of what does not decode, it is all but the frame.
+    Of a version that is not known, of what does not decode, and of what Kafka would write
+    otherwise, it is all but the frame.
     """
     topic = CLUSTER_METADATA
     try:
@@ -126,7 +127,8 @@ def without_secrets(value: bytes) -> bytes:
         return value
     fields = secrets.FIELDS.get(message.name, ("value",))
     stars = {name: _stars(data[name]) for name in fields if data[name] is not None}
-    return value[:at] + codec.encode(message, version, data | stars)
+    shown = value[:at] + codec.encode(message, version, data | stars)
+    return shown if len(shown) == len(value) else hidden
 
 
 def _stars(secret: bytes | str) -> bytes | str:

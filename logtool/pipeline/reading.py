@@ -75,6 +75,8 @@ class Asked:
     payload: Payload = Payload.NONE
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
+    show_secrets: bool = False
+    """Whether those of a metadata log stand in its records, and no stars in their place."""
 
     @property
     def reads_logs(self) -> bool:
@@ -316,6 +318,7 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
                     piece.span,
                     strict=True,
                     recipe=kafka_view.RECIPE if of_kafka else None,
+                    show_secrets=asked.show_secrets,
                 )
             elif len(table):
                 some_batches = piece.span.of_batches(table)

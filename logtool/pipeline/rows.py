@@ -17,6 +17,7 @@ from logtool.dump import control
 from logtool.dump.blocks import Records
 from logtool.formats import compression, control_record, record
 from logtool.formats.crc import crc32c
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import (
     CODEC_MASK,
     MAGIC,
@@ -26,6 +27,7 @@ from logtool.formats.record_batch import (
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
 from logtool.pipeline import tables
 from logtool.pipeline.decoding import decoded
+from logtool.pipeline.hiding import hidden
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import WHOLE, Span
 from logtool.segment.walk import Chunk, Source
@@ -39,6 +41,8 @@ _KEPT_ROWS = MOST_ROWS
 _LARGEST_INT32 = 2**31 - 1
 _CODECS: Final = tuple(map(compression.name, range(CODEC_MASK + 1)))
 _TIMESTAMP_TYPES: Final = ("CreateTime", "LogAppendTime")
+_VALUES: Final = frozenset({"value", "value_hash"})
+"""Columns that are made of the bytes of values."""
 
 
 class Place(NamedTuple):
@@ -84,10 +88,12 @@ def record_rows(
     *,
     strict: bool = False,
     recipe: "Recipe | None" = None,
+    show_secrets: bool = False,
 ) -> Iterator[Any]:
     """Yield `pyarrow.RecordBatch`es of the table ``records``, or of its columns `names` alone.
 
-    A `recipe` is for another table of records.
+    A `recipe` is for another table of records. Without `show_secrets` those of a metadata log are
+    starred, in their hashes, too: a dictionary would find what a hash is of.
 
     Every record of the chunk's batches that `span` wants is one row, in order; of Redpanda those of
     data, as the other types hold nothing that was produced. Of a batch with
@@ -101,7 +107,11 @@ def record_rows(
     foreign = chunk.table.batch_type > RAFT_DATA
     if foreign.any():
         chunk = replace(chunk, table=chunk.table[~foreign])
+    tells_values = not _VALUES.isdisjoint(schema.names)
+    hides = tells_values and not show_secrets and place.topic == CLUSTER_METADATA
     for batches, records in decoded(chunk, min(limit, _LARGEST_INT32), file, strict):
+        if hides:
+            records = hidden(batches, records)
         for rows, some in _record_columns(common, batches, records, schema, recipe):
             mask = span.of_records(some.cut(records.offset), some.cut(records.timestamp))
             yield rows if mask is None else rows.filter(pa.array(mask))

@@ -77,6 +77,8 @@ class Scan:
     run_id: str
     wanted: Sequence[str] = tables.DEFAULT
     payload: Payload = Payload.NONE
+    show_secrets: bool = False
+    """Whether those of a metadata log stand in ``records``, and no stars in their place."""
     level: Level = Level.BATCHES
     """How deep the findings go, whatever the tables."""
     selection: Selection = field(default_factory=Selection)
@@ -105,7 +107,13 @@ class Scan:
         inputs = _inputs(self.paths, self.selection)
         staged = self._staged(inputs)
         known = check_since(
-            self.output, self.since, self.wanted, self.payload, staged.names, self.level
+            self.output,
+            self.since,
+            self.wanted,
+            self.payload,
+            staged.names,
+            self.level,
+            show_secrets=self.show_secrets,
         )
         run = begin(self.output, self.run_id, self.payload)
         try:
@@ -143,6 +151,7 @@ class Scan:
             tables=staged.tables & _IN_EXECUTORS,
             payload=self.payload,
             lists=staged.lists,
+            show_secrets=self.show_secrets,
         )
         with ExitStack() as stack:
             totals = History()
@@ -197,6 +206,7 @@ class Scan:
             "records": summary.records,
             "bytes": summary.bytes,
             "payload": str(self.payload),
+            "show_secrets": self.show_secrets,
             "level": str(self.level),
             "since": self.since,
             "carried": self.carried,
@@ -210,11 +220,14 @@ def check_since(
     payload: Payload,
     staged: frozenset[str] = frozenset(),
     level: Level = Level.BATCHES,
+    *,
+    show_secrets: bool = False,
 ) -> Manifest | None:
     """Return the manifest of the run that another goes on from, or None without one.
 
     `staged` is what executors leave, by `_Staged.names`. RefusedError where there is no such run,
-    UsageError where it lacks something of that, or was asked for another level or payload.
+    UsageError where it lacks something of that, or was asked for another level or payload, or for
+    secrets where this one is not.
     """
     if run_id is None:
         return None
@@ -222,11 +235,15 @@ def check_since(
     levels = {("records" in names) for names in (wanted, known.rows)}
     same = len(levels) == 1 and known.about.get("level") == str(level)
     same = same and known.about.get("payload") == str(payload)
+    has_values = "records" in known.rows and payload.tells(Payload.HASH)
+    # A run that does not tell was made by a release that hid nothing.
+    shown = has_values and known.about.get("show_secrets") is not False
+    same = same and shown == (has_values and show_secrets)
     if not same or not staged <= frozenset(known.about.get("staged", ())):
         given = ",".join(known.rows)
         told = f"--since {run_id}: that run was made with --tables {given}"
         if "records" in known.rows:
-            told += f" --payload {known.about.get('payload')}"
+            told += f" --payload {known.about.get('payload')}" + " --show-secrets" * shown
         told += f" --level {known.about.get('level')}"
         raise UsageError(f"{told}; give the same, or run without --since")
     return known

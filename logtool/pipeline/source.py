@@ -24,6 +24,8 @@ Options, all as text; those on partitions, offsets and times save reading, too:
                 1970: records by their own timestamp, batches by their largest one
 ``payload``     what ``records`` tells of keys and values: ``none`` (the default), ``length``,
                 ``hash`` or ``full``; columns that it does not make do not exist
+``showSecrets`` ``true`` leaves passwords, SCRAM keys and ids of delegation tokens in ``records`` of
+                a metadata log; by default stars stand in their place, and hashes are of these
 ``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
                 one of more ends the job with its place
 ``subscribe``   of ``kafka``: the same as ``topic``
@@ -253,6 +255,7 @@ class KafkaLogReader(DataSourceReader):
             prune=found.prune,
             payload=found.payload,
             limit=found.max_decompressed_bytes,
+            show_secrets=found.show_secrets,
         )
 
     def partitions(self) -> Sequence[InputPartition]:

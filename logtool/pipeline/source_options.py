@@ -20,7 +20,7 @@ from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import Wanted, parse_offsets
 
 _OF_ROWS: Final = ("startingTimestamp", "endingTimestamp")
-_OF_RECORDS: Final = ("payload", "maxDecompressedBytes")
+_OF_RECORDS: Final = ("payload", "maxDecompressedBytes", "showSecrets")
 _OF_KAFKA: Final = ("includeHeaders", "subscribe", "kafka.isolation.level")
 _ALSO: Final = (("kafka", "maxDecompressedBytes"),)
 _OPTIONS: Final = (
@@ -48,6 +48,8 @@ class Options:
     """Of a stream."""
     include_headers: bool
     """Of the table ``kafka``."""
+    show_secrets: bool
+    """Of the table ``records``."""
 
 
 def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
@@ -96,6 +98,7 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
         bundle_bytes=found.number("bundleBytes", "a number of bytes") or None,
         fail_on_data_loss=fails,
         include_headers=found.one_of("includeHeaders", ("false", "true")) == "true",
+        show_secrets=found.one_of("showSecrets", ("false", "true")) == "true",
     )
 
 

@@ -143,6 +143,8 @@ class ScanWork:
     payload: Payload = Payload.NONE
     lists: frozenset[str] = frozenset()
     """Of `stretch_rows.LISTS`, those that the questions need."""
+    show_secrets: bool = False
+    """Whether those of a metadata log stand in ``records``, and no stars in their place."""
 
     def __call__(self, units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Any]]:
         """Yield the numbered results, and at the end the files of all whole segments as -1."""
@@ -180,7 +182,7 @@ class ScanWork:
         result = UnitResult([], [])
         for task in unit:
             task = replace(task, payload="records" in self.tables)
-            rows = _Rows(task=task, files=files, payload=self.payload, lists=self.lists)
+            rows = _Rows(task=task, files=files, work=self)
             if task.piece:
                 piece = check_piece(task, lambda _: None, rows.feed)
                 result.reports.append(piece)
@@ -227,10 +229,10 @@ class _Files:
 class _Rows:
     """Writes the rows of one segment or piece while it is read."""
 
-    def __init__(self, task: Task, files: _Files, payload: Payload, lists: frozenset[str]) -> None:
+    def __init__(self, task: Task, files: _Files, work: ScanWork) -> None:
         self.totals = Totals()
         self.tail: Tail | None = None
-        self._task, self._files, self._payload = task, files, payload
+        self._task, self._files, self._work = task, files, work
         self._writers = files.writers
         self._place = place_of_dir(task.segment.log.path.parent)
         self._segment = task.segment.base_offset
@@ -242,7 +244,7 @@ class _Rows:
             start = task.piece.start if task.piece else 0
             behind = task.segment.next_base_offset
             self._stretch = StretchRows(
-                asked=lists,
+                asked=work.lists,
                 place=self._place,
                 segment=self._segment,
                 next_segment=behind,
@@ -304,7 +306,13 @@ class _Rows:
             if int(chunk.table.size[-1]) > LARGEST_BUFFERED_BATCH:  # and alone in its chunk
                 log = stack.enter_context(self._task.segment.log.open())
             yield from record_rows(
-                self._place, self._segment, chunk, self._payload, limit=self._task.limit, file=log
+                self._place,
+                self._segment,
+                chunk,
+                self._work.payload,
+                limit=self._task.limit,
+                file=log,
+                show_secrets=self._work.show_secrets,
             )
 
     def finish(self, report: SegmentReport, *, read: bool) -> None:

@@ -112,6 +112,7 @@ _BATCHES = Table("batches", "batch", (
 
 _IN_CELLS = EVERY_WAY - JSON
 """Ways in which the size of a key is a column; JSON has it inside of the key."""
+_WITHOUT_SECRETS = ", in a metadata log with stars for its secrets unless they are asked for"
 _RECORDS = Table("records", "record", (
     *_OF_FILE,
     Column("batch_position", Kind.INT64, "byte in the file where its batch begins", "byte"),
@@ -138,11 +139,12 @@ _RECORDS = Table("records", "record", (
            ways=_IN_CELLS, payload=Payload.LENGTH),
     Column("key_hash", Kind.UINT32, "CRC-32C of the key", None, "the key is null",
            ways=TABLES, payload=Payload.HASH),
-    Column("value_hash", Kind.UINT32, "CRC-32C of the value", None, "the value is null",
+    Column("value_hash", Kind.UINT32, f"CRC-32C of the value{_WITHOUT_SECRETS}", None,
+           "the value is null",
            ways=TABLES, payload=Payload.HASH),
     Column("key", Kind.BINARY, "the key", None, "the key is null", payload=Payload.FULL),
-    Column("value", Kind.BINARY, "the value", None, "the value is null: a tombstone, where the "
-           "log is compacted", payload=Payload.FULL),
+    Column("value", Kind.BINARY, f"the value{_WITHOUT_SECRETS}", None, "the value is null: a "
+           "tombstone, where the log is compacted", payload=Payload.FULL),
     Column("headers", Kind.HEADERS, "its headers in their order; none is an empty list",
            payload=Payload.FULL),
 ), EVERY_WAY)  # fmt: skip

@@ -100,6 +100,7 @@ def test_a_setting_that_spark_cannot_read_is_one_line(home, tmp_path):
         ([], 2, "--output is missing"),
         (["--output", "out", "--tables", "foo"], 2, "--tables foo: expected some of segments, "),
         (["--output", "out", "--payload", "full"], 2, "--payload is about the table records"),
+        (["--output", "out", "--show-secrets"], 2, "--show-secrets is about values of the table"),
         (["--output", "out", "--run-id", "a/b"], 2, "--run-id a/b: expected letters"),
         (["--output", "out", "--conf", "x=y"], 2, "--conf x: expected spark.NAME=VALUE"),
         (["--output", "taken"], 5, "taken exists and holds something else than tables"),

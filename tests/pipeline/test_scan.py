@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import duckdb
+import metadata_secrets
 import pandas
 import psutil
 import pytest
@@ -125,6 +126,21 @@ def test_records_are_a_table_where_they_are_asked_for(spark, scenario, tmp_path,
         # A column of nulls would be taken for one of tombstones.
         assert (name in records.columns) == payload.tells(level)
         assert name not in records.columns or records[name].notna().any()
+
+
+def test_secrets_of_a_metadata_log_are_written_where_they_are_asked_for(spark, tmp_path):
+    home, output = tmp_path / "home", tmp_path / "out"
+    metadata_secrets.write(home)
+    options = {"wanted": ("records",), "payload": Payload.FULL}
+    scan(spark, output, home, run_id="hidden", **options)
+    scan(spark, output, home, run_id="shown", show_secrets=True, **options)
+    secrets = list(metadata_secrets.SECRETS)
+    for run_id, expected in (("hidden", []), ("shown", secrets)):
+        files = manifest.files(str(output), "records", run_id)
+        values = duckdb.read_parquet(files).df().value
+        assert metadata_secrets.spelled(b" ".join(map(bytes, values.dropna()))) == expected
+    with pytest.raises(UsageError, match="--payload full --show-secrets --level batches; give the"):
+        scan(spark, output, home, run_id="next", since="shown", **options)
 
 
 @pytest.mark.parametrize("damaged", [False, True])

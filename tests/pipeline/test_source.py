@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import metadata_secrets
 import pytest
 from conftest import SCENARIOS
 from damage import copied, flip
@@ -84,6 +85,15 @@ def test_keys_and_values_come_as_far_as_they_are_asked_for(source, spark, scenar
     assert found == in_order(local(home, table="records", payload=payload))
     assert ("key_size" in found[0]) == payload.tells(Payload.LENGTH)
     assert ("value" in found[0]) == payload.tells(Payload.FULL)
+
+
+def test_secrets_of_a_metadata_log_come_where_they_are_asked_for(source, spark, tmp_path):
+    log = metadata_secrets.write(tmp_path)
+    for options, expected in (({}, []), ({"showSecrets": True}, list(metadata_secrets.SECRETS))):
+        frame = source.records(spark, tmp_path, payload="full", columns=["value"], **options)
+        values = b" ".join(row["value"] or b"" for row in frame.collect())
+        assert metadata_secrets.spelled(values) == expected
+    assert metadata_secrets.spelled(log.read_bytes()) == list(metadata_secrets.SECRETS)
 
 
 @pytest.mark.lowest
