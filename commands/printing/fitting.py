@@ -1,7 +1,8 @@
 """Tables as wide as a terminal: which columns are shown, which texts are wrapped, and records.
 
 A number, a size and a time are never broken. Texts are broken between words, paths and long names
-behind a slash, a dot, a hyphen or an underscore that a letter follows.
+behind a slash, a dot, a hyphen or an underscore that a letter follows, names of records between
+their words.
 """
 
 import re
@@ -19,6 +20,10 @@ _LONGEST = 1000
 """Characters of one cell that are wrapped; what is longer is cut, and says so."""
 _BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?=[^\W\d]|/)")
 """Where a cell may be broken."""
+_NAME = re.compile(r"(?:[A-Z][a-z]{2,}){2,}(?: [a-z]+)?")
+"""A name such as ``ConsumerGroupTargetAssignmentMember``, of the records of brokers."""
+_HUMP = re.compile(rf"{_BREAK.pattern}|(?<=[a-z])(?=[A-Z])")
+"""Where such a name may be broken, too: it takes half of a terminal."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 """What a terminal does not show of a painted text."""
 _SILENT = {"", "0", "false"}
@@ -138,12 +143,17 @@ def record(titles: Sequence[str], row: Sequence[str], width: int) -> str:
 
 def _least(cell: str) -> int:
     """Return how narrow a cell may become: its longest part fits, and short texts stay whole."""
-    return min(len(cell), max([_LEAST_TEXT, *(len(part.rstrip()) for part in _BREAK.split(cell))]))
+    return min(len(cell), max([_LEAST_TEXT, *(len(part.rstrip()) for part in _parts(cell))]))
+
+
+def _parts(cell: str) -> list[str]:
+    """Return what a cell is broken into."""
+    return (_HUMP if _NAME.fullmatch(cell) else _BREAK).split(cell)
 
 
 def _lines(value: str, width: int) -> list[str]:
     lines, line = [], ""
-    for part in _BREAK.split(value):
+    for part in _parts(value):
         if line and len(line) + len(part.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""

@@ -37,13 +37,13 @@ class Column:
 Columns = Sequence[Column]
 
 
-def keep(chosen: Columns, *titles: str, where_said: str | None = None) -> Columns:
+def keep(chosen: Columns, *titles: str, where_said: Sequence[str] = ()) -> Columns:
     """Return the same columns, of which those with these titles stay on a narrow terminal.
 
-    That of `where_said` stays only where a row says something in it.
+    Those of `where_said` stay only where a row says something in them.
     """
     return tuple(
-        replace(one, kept=one.title in (*titles, where_said), where_said=one.title == where_said)
+        replace(one, kept=one.title in (*titles, *where_said), where_said=one.title in where_said)
         for one in chosen
     )
 

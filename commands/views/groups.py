@@ -37,18 +37,19 @@ _OFFSET = keep((
     *columns("committed", "stable_lag"),
     Column("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
-), "topic", "partition", "offset", "lag", where_said="note")  # fmt: skip
+), "topic", "partition", "offset", "lag", where_said=("note",))  # fmt: skip
 _SHARE = keep((
     *columns("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag"),
     Column("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
     *columns("written", "topic_id"),
-), "topic", "partition", "start_offset", "lag", where_said="note")  # fmt: skip
+), "topic", "partition", "start_offset", "lag", where_said=("note",))  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
 _EVENT = keep((
     *columns("record_offset", "time"),
     Column("event", lambda obj: _what(obj)),
-    *columns("topic", "partition", "offset", "member", "producer_id", "state", "members", "epoch"),
-), "record_offset", "event", "topic", "partition", "offset")  # fmt: skip
+    Column("partition", lambda obj: _committed_for(obj)),
+    *columns("offset", "member", "producer_id", "state", "members", "epoch"),
+), "time", "event", where_said=("partition", "offset"))  # fmt: skip
 _SIZE = keep((
     *columns("group", "group_type", "state", "records", "bytes", "superseded_records"),
     Column("superseded", lambda obj: text.share(obj["superseded_bytes"], obj["bytes"])),
@@ -432,6 +433,11 @@ def _what(obj: Object) -> str:
     event = str(obj["event"])
     is_said = event == "delete-offset" or not obj["deleted"]
     return event if is_said else f"{event} removed"
+
+
+def _committed_for(obj: Object) -> str | None:
+    """Return the partition that an event is about: in one cell, the time fits beside it."""
+    return None if obj["topic"] is None else f"{obj['topic']}-{obj['partition']}"
 
 
 def _expiry(obj: Object) -> str | None:

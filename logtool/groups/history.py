@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from logtool.checks.committed_offsets import missing_records, unreadable_record
 from logtool.disk.partition import Partition, Segment
 from logtool.dump.columns import NONE, RecordColumns, Unread
@@ -10,6 +12,7 @@ from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.messages.codec import Value
+from logtool.formats.record_batch import BatchTable
 from logtool.groups import redpanda
 from logtool.groups.commits import COMMIT_TYPES, decode
 from logtool.groups.loading import is_torn
@@ -66,7 +69,7 @@ def of_group(
                         )
                     continue
                 on_bytes(int(chunk.table.size.sum()))
-                ends = redpanda.ends(chunk.table)
+                ends = _ends(chunk.table)
                 for part in redpanda.read(chunk, compression.DEFAULT_LIMIT):
                     if isinstance(part, Unread):
                         yield placed(
@@ -83,6 +86,14 @@ def of_group(
                             yield placed(unreadable_record(error.reason, offset, offset))
                 for one in ends:
                     yield from replay.end(*one)
+
+
+def _ends(table: BatchTable) -> list[tuple[int, int, bool, int]]:
+    """Return the ends of transactions as `redpanda.ends`, each with the time of its batch, ms."""
+    markers = redpanda.ends(table)
+    mine = table[np.isin(table.last_offset, [offset for offset, _, _ in markers])]
+    times = dict(zip(mine.last_offset.tolist(), mine.max_timestamp.tolist(), strict=True))
+    return [(*marker, times[marker[0]]) for marker in markers]
 
 
 class _Replay:
@@ -145,17 +156,17 @@ class _Replay:
             deleted=value is None,
         )
 
-    def end(self, offset: int, producer_id: int, commits: bool) -> Iterator[Event]:
+    def end(self, offset: int, producer_id: int, commits: bool, time_ms: int) -> Iterator[Event]:
         """Yield the end of a transaction in which the group has committed."""
         if producer_id in self._open:
             self._open.discard(producer_id)
             what = "committed" if commits else "aborted"
-            yield self._event(offset, None, what, producer_id=producer_id)
+            yield self._event(offset, time_ms, what, producer_id=producer_id)
 
     def _event(
         self,
         record_offset: int,
-        time_ms: int | None,
+        time_ms: int,
         what: str,
         *,
         topic: str | None = None,

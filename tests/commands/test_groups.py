@@ -211,12 +211,17 @@ def test_when_offsets_of_a_classic_group_expire(run, tmp_path, value, expires_ms
         assert found.of_type("offset")[0]["expired"] is expired
 
 
-def test_history_of_a_group(run, running):
+def test_history_of_a_group(run, running, scenario):
     events = run("groups", "-f", "ndjson", "--history", "group-tx", running).of_type("event")
     assert [(one["record_offset"], one["event"]) for one in events] == [
         (22, "transactional-commit"), (23, "transactional-commit"), (24, "committed"),
         (25, "transactional-commit"), (26, "transactional-commit"), (27, "aborted"),
     ]  # fmt: skip
+    told = scenario("4.3.1/running.expected") / "batches/__consumer_offsets-0"
+    markers = re.findall(
+        r"baseOffset: (?:24|27) .* CreateTime: (\d+)", (told / f"{0:020d}.log.txt").read_text()
+    )
+    assert [one["time_ms"] for one in events][2::3] == list(map(int, markers))
     lines = run("groups", "-f", "csv", "--history", "group.gone", running).stdout
     rows = list(csv.DictReader(io.StringIO(lines)))
     assert [row["event"] for row in rows[-3:]] == [

@@ -2,10 +2,12 @@
 
 import re
 import sys
+from datetime import UTC, datetime
 
 import pytest
 import tabulate
 from damage import overwrite
+from group_records import FIRST_MS, OffsetsLog
 from hypothesis import given
 from hypothesis import strategies as st
 from terminal import shown_on
@@ -79,8 +81,55 @@ def test_what_matters_of_a_group_is_shown_on_every_terminal(on_terminal, scenari
         assert "metadata" not in heading or width > 80
 
 
+@pytest.fixture
+def share_group(tmp_path):
+    """Return a log dir with the records of a share group, whose names are the longest there are."""
+    log, group = OffsetsLog(), {"groupId": "share"}
+    member = {**group, "memberId": "cBjuZVKUTD6mqxe3aatyiw"}
+    for kind, value in ((10, {}), (11, {"epoch": 1}), (15, {}), (12, {}), (13, {}), (14, {})):
+        log.add(kind, member if kind in (10, 13, 14) else group, value)
+    for kind in (14, 13, 10):
+        log.add(kind, member, None)
+    log.write(tmp_path)
+    return tmp_path
+
+
+def rows_of(shown):
+    """Return the heading and the first lines of the rows of a table, as lists of cells."""
+    heading, _, *lines = shown.split("\n")
+    return heading.split(), [line.split() for line in lines if re.search(r"\dT\d\d:", line)]
+
+
+@pytest.mark.parametrize("group", ["group-classic", "group-tx", "group.gone", "group_next"])
+def test_the_history_of_a_group_tells_the_time_on_every_terminal(on_terminal, scenario, group):
+    home = scenario("4.3.1/running")
+    _, shown = on_terminal(80, "groups", "--no-progress", "--history", group, home)
+    _, wide = on_terminal(80, "groups", "--no-progress", "--wide", "--history", group, home)
+    heading, rows = rows_of(shown)
+    assert [one for one in heading if one != "record_offset"][:4] == [
+        "time", "event", "partition", "offset",
+    ]  # fmt: skip
+    at = heading.index("time")
+    assert [row[at] for row in rows] == [row[1] for row in rows_of(wide)[1]]
+    assert all(re.fullmatch(r"2026-11-21T[\d:.]+Z", row[at]) for row in rows)
+    assert "groups.input-0" in shown
+    assert all(len(line) <= 80 for line in shown.split("\n"))
+
+
+def test_the_history_of_a_share_group_tells_the_time_on_every_terminal(on_terminal, share_group):
+    command = ("groups", "--no-progress", "--history", "share", share_group)
+    _, shown = on_terminal(80, *command)
+    heading, rows = rows_of(shown)
+    assert heading[:3] == ["record_offset", "time", "event"]
+    assert not {"partition", "offset"} & set(heading), "they say nothing of a share group"
+    assert len(rows) == 9
+    first = datetime.fromtimestamp(FIRST_MS / 1000, UTC)
+    assert {row[1][:19] for row in rows} == {f"{first:%Y-%m-%dT%H:%M:%S}"}
+    assert all(len(line) <= 80 for line in shown.split("\n"))
+
+
 def test_a_note_is_shown_before_anything_that_may_give_way():
-    chosen = writers.keep(writers.columns("key", "time", "note"), "key", where_said="note")
+    chosen = writers.keep(writers.columns("key", "time", "note"), "key", where_said=("note",))
     shown = {}
     for note in ("", "BELOW LOG START"):
         told: list[str] = []
