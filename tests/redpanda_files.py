@@ -41,6 +41,19 @@ def batch(
     return struct.pack("<I", crc32c(head)) + head + body
 
 
+def filled(first: int, last: int) -> bytes:
+    """Return a batch with a record at each offset from `first` through `last`."""
+    return batch(first, *(b"x" for _ in range(last - first + 1)))
+
+
+def of_rfc(home: Path) -> Path:
+    """Write the partition of the RFC on ghost batches: [0,10][11,20] and, of term 3, [33,40]."""
+    first = filled(0, 10) + filled(11, 20) + bytes(4096)
+    folder = data_dir(home, {"0-1-v1.log": first, "33-3-v1.log": filled(33, 40)})
+    (folder / "0-1-v1.compaction_index").touch()
+    return folder
+
+
 def sealed(data: bytes, at: int = 0) -> bytes:
     """Return a segment with the CRC of the header at `at` made right."""
     crc = struct.pack("<I", crc32c(data[at + 4 : at + 61]))

@@ -17,6 +17,8 @@ from verification import fingerprint
 
 from logtool import cli
 from logtool.commands.program import parsing
+from logtool.disk import files
+from logtool.errors import UnreadableError
 from logtool.formats import record, record_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -186,3 +188,21 @@ def damaged_log(log: Path) -> Path:
     data[size + 70] ^= 1
     log.write_bytes(data)
     return log
+
+
+@pytest.fixture
+def lock_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return what makes a folder fail to be listed, for good or because it is gone."""
+    list_dir = files.list_dir
+
+    def lock(path: Path, *, missing: bool = False) -> None:
+        text = "No such file or directory" if missing else "Permission denied"
+
+        def refusing(asked: Path) -> Sequence[files.Entry]:
+            if Path(asked).resolve() == path.resolve():
+                raise UnreadableError(asked, text, missing=missing)
+            return list_dir(asked)
+
+        monkeypatch.setattr(files, "list_dir", refusing)
+
+    return lock

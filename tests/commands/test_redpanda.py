@@ -14,17 +14,9 @@ from logtool.formats.redpanda import base_index, snapshot
 DATA = Path(__file__).parents[1] / "data" / "redpanda"
 
 
-def data(first: int, last: int, **more) -> bytes:
-    return rp.batch(first, *(b"x" for _ in range(last - first + 1)), **more)
-
-
 @pytest.fixture
 def rfc(tmp_path: Path) -> Path:
-    """Return the partition of the RFC on ghost batches: [0,10][11,20] and, of term 3, [33,40]."""
-    segments = {"0-1-v1.log": data(0, 10) + data(11, 20) + bytes(4096), "33-3-v1.log": data(33, 40)}
-    folder = rp.data_dir(tmp_path, segments)
-    (folder / "0-1-v1.compaction_index").touch()
-    return folder
+    return rp.of_rfc(tmp_path)
 
 
 def of(kind: str, result) -> list[dict]:
@@ -45,7 +37,7 @@ def test_gaps_fills_the_gap_of_the_rfc_with_a_ghost_of_the_term_behind_it(run, r
 
 
 def test_a_follower_without_ghosts_would_number_the_last_batch_as_the_rfc_says(run, rfc, tmp_path):
-    follower = rp.data_dir(tmp_path / "b", {"0-1-v1.log": data(0, 10)})
+    follower = rp.data_dir(tmp_path / "b", {"0-1-v1.log": rp.filled(0, 10)})
     sent = of("stretch", run("gaps", "--follower", follower, "-f", "ndjson", rfc))
 
     told = [
@@ -67,7 +59,7 @@ def test_the_head_of_a_real_segment_is_a_gap_of_its_own_term(run, tmp_path):
 
 
 def test_one_offset_is_a_gap_and_a_loss_where_nothing_was_ever_compacted(run, tmp_path):
-    folder = rp.data_dir(tmp_path, {"0-1-v1.log": data(0, 4) + data(6, 9)})
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.filled(0, 4) + rp.filled(6, 9)})
 
     result = run("gaps", "--ghosts", "-f", "ndjson", folder)
 
@@ -104,7 +96,7 @@ def test_a_segment_that_was_given_up_is_a_loss_in_a_compacted_log_too(
 
 def test_a_gap_that_is_longer_than_32_bits_takes_several_ghosts(run, tmp_path):
     behind = 10 + 3 * (2**31 - 1) + 6
-    segments = {"0-1-v1.log": data(0, 9), f"{behind}-1-v1.log": data(behind, behind)}
+    segments = {"0-1-v1.log": rp.filled(0, 9), f"{behind}-1-v1.log": rp.filled(behind, behind)}
     folder = rp.data_dir(tmp_path, segments)
     (folder / "0-1-v1.compaction_index").touch()
 
@@ -177,11 +169,11 @@ def test_kafka_offsets_are_not_guessed(run, both_offsets):
 
 
 def test_diff_compares_replicas_and_not_their_names(run, rfc, tmp_path):
-    other = rp.data_dir(tmp_path / "b", {"0-1-v1.log": data(0, 10) + data(11, 20)})
-    (other / "21-3-v1.log").write_bytes(data(33, 40))
+    other = rp.data_dir(tmp_path / "b", {"0-1-v1.log": rp.filled(0, 10) + rp.filled(11, 20)})
+    (other / "21-3-v1.log").write_bytes(rp.filled(33, 40))
 
     assert run("diff", rfc, other).status == 0
-    (other / "21-3-v1.log").write_bytes(data(33, 39))
+    (other / "21-3-v1.log").write_bytes(rp.filled(33, 39))
     result = run("diff", rfc, other)
     assert result.status == 1
     assert "DIVERGED at offset 33" in result.stdout

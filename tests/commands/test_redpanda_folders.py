@@ -5,24 +5,8 @@ from pathlib import Path
 
 import pytest
 import redpanda_files as rp
+from surveying import SURVEYING
 
-from logtool.disk import files
-from logtool.errors import UnreadableError
-
-SURVEYING = {
-    "verify": ["verify"],
-    "verify quick": ["verify", "--level", "quick"],
-    "dump": ["dump"],
-    "dump-index": ["dump-index"],
-    "stat": ["stat"],
-    "gaps": ["gaps"],
-    "diff": ["diff", "OTHER"],
-    "txns": ["txns"],
-    "sanity": ["sanity"],
-    "salvage": ["salvage", "--output", "saved"],
-    "rebuild-index": ["rebuild-index"],
-}
-"""Commands that look at what is there; the others judge a start, or which replica has what."""
 JUDGING = {
     "plan": ["plan"],
     "recover": ["recover"],
@@ -30,6 +14,7 @@ JUDGING = {
     "doctor": ["doctor"],
     "groups": ["groups"],
 }
+"""Commands that judge a start, or which replica has what."""
 
 
 @pytest.fixture
@@ -47,24 +32,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def index(log: bytes) -> bytes:
     return rp.index(0, 18, (0, 0)) if log else b""
-
-
-@pytest.fixture
-def lock_up(monkeypatch):
-    """Return what makes folders fail to be listed, for good or because they are gone."""
-    list_dir = files.list_dir
-
-    def lock(path: Path, *, missing: bool = False) -> None:
-        text = "No such file or directory" if missing else "Permission denied"
-
-        def refusing(asked):
-            if Path(asked).resolve() == path.resolve():
-                raise UnreadableError(asked, text, missing=missing)
-            return list_dir(asked)
-
-        monkeypatch.setattr(files, "list_dir", refusing)
-
-    return lock
 
 
 @pytest.mark.parametrize("below", ["kafka", "kafka/orders", "kafka/orders/0_22"])

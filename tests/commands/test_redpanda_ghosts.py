@@ -14,17 +14,9 @@ GHOST_21_TO_32 = bytes.fromhex(
 )
 
 
-def data(first: int, last: int) -> bytes:
-    return rp.batch(first, *(b"x" for _ in range(last - first + 1)))
-
-
 @pytest.fixture
 def rfc(tmp_path: Path) -> Path:
-    """Return the partition of the RFC: [0,10][11,20] of term 1, and [33,40] of term 3."""
-    segments = {"0-1-v1.log": data(0, 10) + data(11, 20) + bytes(4096), "33-3-v1.log": data(33, 40)}
-    folder = rp.data_dir(tmp_path, segments)
-    (folder / "0-1-v1.compaction_index").touch()
-    return folder
+    return rp.of_rfc(tmp_path)
 
 
 def written(run, folder: Path, target: Path, *words: str) -> dict[str, bytes]:
@@ -38,8 +30,8 @@ def written(run, folder: Path, target: Path, *words: str) -> dict[str, bytes]:
 def test_the_log_of_the_rfc_is_written_as_it_is_sent(run, rfc, tmp_path):
     made = written(run, rfc, tmp_path / "sent")
     assert made == {
-        "0-1-v1.log": data(0, 10) + data(11, 20),
-        "21-3-v1.log": GHOST_21_TO_32 + data(33, 40),
+        "0-1-v1.log": rp.filled(0, 10) + rp.filled(11, 20),
+        "21-3-v1.log": GHOST_21_TO_32 + rp.filled(33, 40),
     }
     sent = tmp_path / "sent" / "kafka" / "orders" / "0_22"
     entries = run("dump", "-f", "ndjson", sent).of_type("entry")
@@ -53,8 +45,8 @@ def test_the_log_of_the_rfc_is_written_as_it_is_sent(run, rfc, tmp_path):
 def test_a_follower_stores_it_without_the_ghost_under_the_name_of_the_gap(run, rfc, tmp_path):
     made = written(run, rfc, tmp_path / "stored", "--as-stored")
     assert made == {
-        "0-1-v1.log": data(0, 10) + data(11, 20),
-        "21-3-v1.log": data(33, 40),
+        "0-1-v1.log": rp.filled(0, 10) + rp.filled(11, 20),
+        "21-3-v1.log": rp.filled(33, 40),
     }
     stored = tmp_path / "stored" / "kafka" / "orders" / "0_22"
     (stored / "0-1-v1.compaction_index").touch()
@@ -66,7 +58,9 @@ def test_a_gap_inside_a_segment_and_one_of_more_than_31_bits_are_filled_where_th
     run, tmp_path
 ):
     far = 20 + 2**31 + 9
-    folder = rp.data_dir(tmp_path, {"0-1-v1.log": data(0, 4) + data(6, 9) + data(far, far)})
+    folder = rp.data_dir(
+        tmp_path, {"0-1-v1.log": rp.filled(0, 4) + rp.filled(6, 9) + rp.filled(far, far)}
+    )
     (folder / "0-1-v1.compaction_index").touch()
     (name, content), *others = written(run, folder, tmp_path / "sent").items()
     assert (name, others) == ("0-1-v1.log", [])
@@ -79,8 +73,8 @@ def test_a_gap_inside_a_segment_and_one_of_more_than_31_bits_are_filled_where_th
 
 
 def test_gaps_that_may_be_losses_stay_open_unless_they_are_to_be_filled(run, tmp_path):
-    folder = rp.data_dir(tmp_path, {"0-1-v1.log": data(0, 4) + data(6, 9)})
-    as_it_is = {"0-1-v1.log": data(0, 4) + data(6, 9)}
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.filled(0, 4) + rp.filled(6, 9)})
+    as_it_is = {"0-1-v1.log": rp.filled(0, 4) + rp.filled(6, 9)}
     assert written(run, folder, tmp_path / "open") == as_it_is
     filled = written(run, folder, tmp_path / "filled", "--fill-losses")["0-1-v1.log"]
     assert len(filled) == len(as_it_is["0-1-v1.log"]) + 61
@@ -95,7 +89,7 @@ def test_nothing_is_written_where_it_must_not_be(run, rfc, tmp_path, place):
 
 
 def test_a_log_whose_batches_overlap_is_not_written(run, tmp_path):
-    folder = rp.data_dir(tmp_path, {"0-1-v1.log": data(0, 9), "5-2-v1.log": data(5, 12)})
+    folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.filled(0, 9), "5-2-v1.log": rp.filled(5, 12)})
     result = run("gaps", "--output", tmp_path / "new", folder)
     assert result.status == 5
     assert "overlap others" in result.stderr

@@ -3,32 +3,11 @@
 import shutil
 
 import pytest
-
-from logtool.disk import files
-from logtool.errors import UnreadableError
-
-SURVEYING = {
-    "verify": ["verify"],
-    "verify quick": ["verify", "--level", "quick"],
-    "verify records": ["verify", "--level", "records"],
-    "verify threads": ["verify", "--jobs", "2"],
-    "dump": ["dump"],
-    "dump-index": ["dump-index"],
-    "stat": ["stat"],
-    "stat segments": ["stat", "--segments"],
-    "gaps": ["gaps"],
-    "diff": ["diff", "OTHER"],
-    "txns": ["txns"],
-    "sanity": ["sanity"],
-    "salvage": ["salvage", "--output", "saved"],
-    "rebuild-index": ["rebuild-index"],
-}
-"""Commands that look at what is there. Those that judge a start of a broker, or which replica
-has what, say that a partition could not be read: their answer is about a broker that is stopped."""
+from surveying import SURVEYING
 
 
 @pytest.fixture
-def log_dir(partition, tmp_path, monkeypatch):
+def log_dir(partition, tmp_path, monkeypatch, lock_up):
     """Return a log dir with orders-0 and orders-1, of which the latter goes when it is listed."""
     home = partition.parent
     (home / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
@@ -36,14 +15,7 @@ def log_dir(partition, tmp_path, monkeypatch):
     shutil.copytree(partition, going)
     shutil.copytree(home, tmp_path / "OTHER")
     monkeypatch.chdir(tmp_path)
-    list_dir = files.list_dir
-
-    def vanishing(path):
-        if path == going:
-            raise UnreadableError(path, "No such file or directory", missing=True)
-        return list_dir(path)
-
-    monkeypatch.setattr(files, "list_dir", vanishing)
+    lock_up(going, missing=True)
     return home
 
 
@@ -64,16 +36,8 @@ def test_a_partition_that_was_named_is_missed(run, log_dir, name):
 
 
 @pytest.mark.parametrize("kind", ["partition", "segment"])
-def test_stat_counts_the_others_where_one_cannot_be_read(run, log_dir, monkeypatch, kind):
-    vanishing = files.list_dir
-
-    def refusing(path):
-        try:
-            return vanishing(path)
-        except UnreadableError:
-            raise UnreadableError(path, "Permission denied") from None
-
-    monkeypatch.setattr(files, "list_dir", refusing)
+def test_stat_counts_the_others_where_one_cannot_be_read(run, log_dir, lock_up, kind):
+    lock_up(log_dir / "orders-1")
     more = ["--segments"] if kind == "segment" else []
     result = run("stat", "-f", "ndjson", *more, log_dir)
     assert result.status == 4
