@@ -117,7 +117,7 @@ def groups(
       0    complete: nothing found at or above --fail-on
       1    complete: something found at or above it
       2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
+      4    incomplete: some input could not be read, or no such topic or group is there
       6    --max-duration ran out; nothing said of the rest
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
@@ -162,4 +162,5 @@ def _print(report: "Report", job: "Groups", printer: "Printer") -> None:
         count = f"{text.count(job.absent, 'partition')} of __consumer_offsets"
         are = "is" if job.absent == 1 else "are"
         report.note(f"{count} {are} not in these log dirs: its groups are not told", "warning")
-    report.note(*printer.last_line())
+    if not report.summary.nothing_matched:  # which an error has said
+        report.note(*printer.last_line())

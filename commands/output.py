@@ -111,6 +111,8 @@ class Report:
         """What is for people, until the data before it is out."""
         self._writer: Writer | None = None
         self._wrote = False
+        self._unmatched: set[Path] = set()
+        """Paths of which it was said that there is nothing to look at."""
 
     def item(self, obj: Object) -> None:
         """Print one object in its place."""
@@ -128,6 +130,8 @@ class Report:
 
     def unreadable(self, problem: UnreadableError) -> None:
         """Print an input that could not be read: on stderr, and as an object where there are."""
+        if isinstance(problem, NothingMatchedError):
+            self._unmatched.add(problem.path)
         if self.settings.format in ("json", "ndjson"):
             self.item(
                 {
@@ -238,8 +242,9 @@ class Report:
             self.unreadable(error)
         if error is None and self._inputs and self.summary.has_no_partition:
             for problem in self._inputs.unmatched():
-                self.summary.add(problem)
-                self.unreadable(problem)
+                if problem.path not in self._unmatched:
+                    self.summary.add(problem)
+                    self.unreadable(problem)
         self._closed = True
         last = self.summary.as_json()
         if not known:

@@ -120,6 +120,9 @@ class Groups:
         except OutOfTimeError:
             self.summary.out_of_budget = True
             return
+        if not found and not self.summary.unreadable:
+            for path in self.paths:
+                yield NothingMatchedError(path, f"holds no partition of {CONSUMER_OFFSETS}")
         wanted = list(self.groups) if self.history_of is None else []
         if found and not self._matched and (wanted or self.history_of is not None):
             words = " ".join(f"--group {glob}" for glob in wanted) or f"--history {self.history_of}"

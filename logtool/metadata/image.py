@@ -15,7 +15,7 @@ from logtool.disk.log_dir import PathKind
 from logtool.disk.partition import File, Partition
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, kraft_snapshot, wording
-from logtool.formats.names import CLUSTER_METADATA
+from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.metadata import reading
 from logtool.metadata.reading import Control, Entry
 from logtool.metadata.replay import Replay, Watcher
@@ -88,7 +88,10 @@ def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> 
         return read_snapshot(path)
     inner = path / DIRECTORY
     log = partition.read(inner if files.has_dir(inner) else path)
-    if not log.segments and not log.kraft_snapshots:
+    # A copy may have any name; what beside the log only controllers write tells it from others.
+    is_named_so = log.is_metadata_log or log.topic is None
+    is_own = is_named_so or FileKind.QUORUM_STATE in log.fixed
+    if not log.kraft_snapshots and not (is_own and log.segments):
         raise NothingMatchedError(path, "holds no metadata log")
     return read(path, until, watcher)
 

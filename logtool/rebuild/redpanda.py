@@ -15,6 +15,7 @@ from logtool.actions import Action, Change, Kind, Stamp
 from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
 from logtool.checks.segment import check_segment
 from logtool.disk import files, log_dir, partition, redpanda_dir
+from logtool.disk.flavour import Flavour, forced
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
@@ -32,6 +33,8 @@ _LEGAL = "base-index/wrapped"
 
 def is_one(path: Path) -> bool:
     """Return whether a path is of Redpanda; an index that is missing may be named, too."""
+    if forced() is Flavour.KAFKA:
+        return False
     if redpanda_dir.place(path):
         return True
     with suppress(UnreadableError):

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logtool.disk import log_dir, partition
+from logtool.disk import log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
-from logtool.errors import UnreadableError
+from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
     BadDirectory,
@@ -90,7 +90,8 @@ def partition_settings(
 def scope_of(path: Path) -> tuple[Path, Scope | None]:
     """Return the log dir that a path belongs to and what of it is meant; None for all partitions.
 
-    An index that is missing may be named if its log is there. UnreadableError for other paths.
+    An index that is missing may be named if its log is there. UnreadableError for other paths,
+    NothingMatchedError for those of Redpanda.
     """
     name = names.parse_partition_file(path.name)
     known = name.kind in (*names.SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT)
@@ -106,6 +107,9 @@ def scope_of(path: Path) -> tuple[Path, Scope | None]:
         only = frozenset((kind, base) for kind in kinds)
         return path.parent.resolve().parent, Scope(path.parent, only)
     kind = log_dir.classify(path)
+    if kind is PathKind.FILE and redpanda_dir.place(path):
+        text = "is a segment or an index of Redpanda by its name, which --flavour kafka leaves out"
+        raise NothingMatchedError(path, text)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "is no log, no index and no producer snapshot")
     if kind is PathKind.LOG_DIR:

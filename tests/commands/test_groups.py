@@ -339,6 +339,25 @@ def test_a_group_that_is_not_there_is_no_answer(run, running, words):
     assert f"{running}: nothing matched {' '.join(words)}" in found.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("--group", "g"), ("--history", "g"), ("--restore-plan",)])
+@pytest.mark.parametrize("inner", ["", "orders-0"])
+def test_no_partition_of_the_topic_is_no_answer(run, tmp_path, words, inner):
+    data_log(tmp_path, "orders-0", 100, first=50, topic_id=NEW)
+    path = tmp_path / inner
+    found = run("groups", *words, path)
+    assert (found.status, found.stdout) == (4, "")
+    assert found.stderr == f"logtool: {path}: holds no partition of __consumer_offsets\n"
+    told = run("groups", *words, "--json", path)
+    (error,) = json.loads(told.stdout)["items"]
+    assert (error["type"], error["reason"]) == ("error", "nothing-matched")
+
+
+def test_one_log_dir_of_a_broker_may_be_without_groups(run, running, tmp_path):
+    data_log(tmp_path, "orders-0", 100, first=50, topic_id=NEW)
+    found = run("groups", tmp_path, running)
+    assert (found.status, "3 groups" in found.stderr) == (0, True)
+
+
 def test_a_person_sees_where_records_are_missing(run, copy_of):
     home = copy_of("4.3.1/running")
     log = home / "__consumer_offsets-0" / f"{0:020d}.log"

@@ -1,9 +1,11 @@
 """The commands that show the metadata log, on what brokers wrote."""
 
 import json
+import shutil
 
 import metadata_records as made
 import pytest
+from group_records import data_log
 from verification import small_log_dir
 
 ID = "J8aAPcfLQt2bqs1JT_rMgQ"
@@ -159,6 +161,24 @@ def test_a_topic_that_was_never_there_is_no_answer(run, clean, words):
     result = run("metadata", *words, "--topic", "nosuch", clean)
     assert result.status == 4
     assert f"{clean}: nothing matched --topic nosuch" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "log", "at --offset 3"])
+@pytest.mark.parametrize("inner", ["", "orders-0"])
+def test_a_log_of_another_topic_is_no_metadata_log(run, tmp_path, command, inner):
+    data_log(tmp_path, "orders-0", 5)
+    path = tmp_path / inner
+    found = run("metadata", *command.split(), path)
+    assert (found.status, found.stdout) == (4, "")
+    assert found.stderr == f"logtool: {path}: holds no metadata log\n"
+
+
+def test_a_copy_of_a_metadata_log_may_have_any_name(run, clean, tmp_path):
+    whole = entities(run("metadata", "show", "-f", "ndjson", clean / DIRECTORY))
+    for name in ("copied", "copied-3"):
+        copy = shutil.copytree(clean / DIRECTORY, tmp_path / name)
+        found = run("metadata", "show", "-f", "ndjson", copy)
+        assert (found.status, entities(found)) == (0, whole)
 
 
 def test_a_newer_snapshot_that_is_damaged_is_a_finding_where_an_older_one_was_read(run, tmp_path):
