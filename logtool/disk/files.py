@@ -6,10 +6,8 @@ Of a path that is a URL `logtool.disk.remote` reads; whoever calls these functio
 """
 
 import errno
-import mmap
 import os
 import stat
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,13 +27,12 @@ SMALL_FILE_LIMIT = 64 * 1024 * 1024
 
 _READ_AT_ONCE = 128 * 1024
 """Bytes of a file that is read before reading ahead makes a difference."""
-_READ_PAST_CACHE = 1024 * 1024
-_STEP = 16 * 1024
 _LEAST_MAPPED = 512 * 1024
 """Bytes for which a mapping costs less than a copy."""
 MOST_MAPPED = 8 * 1024 * 1024
 """Bytes of a file that are mapped at once; they count as memory of the process."""
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+"""What everything is opened with."""
 
 
 def path_of(text: str) -> Path:
@@ -79,7 +76,7 @@ def glance(path: str, most: int) -> tuple[bytes, os.stat_result]:
 
     For many small files: there is no message, and who gets an error looks again with what has one.
     """
-    fd = os.open(path, _FLAGS)
+    fd = os.open(path, READ_ONLY)
     try:
         return os.read(fd, most), os.fstat(fd)
     finally:
@@ -158,52 +155,6 @@ def each_once(paths: Sequence[Path]) -> list[Path]:
     return list({real(path): path for path in reversed(paths)}.values())[::-1]
 
 
-def time_past_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
-    """Return how many bytes were read of a file past the page cache, and how long it took.
-
-    At most `most` bytes and about so many seconds. (0, 0.0) where the file system reads nothing
-    past its cache; UnreadableError where it cannot be read.
-    """
-    with translated(path):
-        try:
-            fd = os.open(path, _FLAGS | os.O_DIRECT)
-        except OSError as error:
-            if error.errno == errno.EINVAL:
-                return 0, 0.0
-            raise
-    try:
-        done, began = 0, time.perf_counter()
-        with mmap.mmap(-1, _READ_PAST_CACHE) as aligned, translated(path):
-            while done < most and time.perf_counter() - began < seconds:
-                count = os.preadv(fd, [aligned], done)
-                done += count
-                if count < _READ_PAST_CACHE:
-                    break
-        return done, time.perf_counter() - began
-    finally:
-        os.close(fd)
-
-
-def time_through_cache(path: Path, most: int, seconds: float) -> tuple[int, float, float]:
-    """Return how many bytes were read of a file through the page cache, and how long it took.
-
-    The last number is the seconds until the first of them came. It is read in small steps from its
-    beginning, at most `most` bytes and about so many seconds; UnreadableError where it cannot be.
-    """
-    with translated(path):
-        fd = os.open(path, _FLAGS)
-    try:
-        done, first, taken, step = 0, 0.0, 0.0, bytearray(_STEP)
-        began = time.perf_counter()
-        with translated(path):
-            while done < most and taken < seconds and (count := os.preadv(fd, [step], done)):
-                taken = time.perf_counter() - began
-                first, done = first or taken, done + count
-        return done, taken, first
-    finally:
-        os.close(fd)
-
-
 def device_of(path: Path) -> int | None:
     """Return the number of the device that a path lies on; None behind a URL, or of nothing."""
     if is_remote(path):
@@ -212,55 +163,6 @@ def device_of(path: Path) -> int | None:
         return path.stat().st_dev
     except OSError:
         return None
-
-
-def cached_bytes(path: Path) -> int:
-    """Return how many bytes of a file are in the page cache, in whole pages; nothing is read.
-
-    All of them where nobody tells; UnreadableError where the file cannot be opened.
-    """
-    from logtool.formats import kernels
-
-    with translated(path):
-        fd = os.open(path, _FLAGS)
-    try:
-        size = os.fstat(fd).st_size
-        if not size:
-            return 0
-        # No page of it is touched: a look by reading, even with RWF_NOWAIT, begins to read ahead.
-        with (
-            mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ) as mapped,
-            memoryview(mapped) as data,
-        ):
-            pages = kernels.resident(data)
-        return size if pages < 0 else min(size, pages * mmap.PAGESIZE)
-    except (OSError, ValueError):  # it cannot be mapped, or was cut meanwhile
-        return size
-    finally:
-        os.close(fd)
-
-
-def time_cached_pass(path: Path, most: int, seconds: float) -> tuple[int, float]:
-    """Return how many bytes were read and checked with CRC-32C, and how long that took.
-
-    They are the first `most` bytes of a file, or fewer, again and again until this thread had a
-    processor for so many seconds, or 20 times as long: what else the machine does meanwhile shows
-    in it. UnreadableError where it cannot be read.
-    """
-    from logtool.formats.crc import crc32c
-
-    view = memoryview(bytearray(_READ_PAST_CACHE))
-    done, at, began, taken = 0, 0, time.perf_counter(), 0.0
-    end = time.thread_time() + seconds
-    with LogFile(path) as file:
-        while time.thread_time() < end and taken < 20 * seconds:
-            count = file.read_into(view, at)
-            crc32c(view[:count])
-            taken = time.perf_counter() - began
-            if not count and not at:
-                break
-            done, at = done + count, at + count if count and at + count < most else 0
-    return done, taken
 
 
 def term_of(path: Path) -> int | None:
@@ -401,7 +303,7 @@ class _RemoteFile(LogFile):
 def _open(path: Path) -> tuple[int, int]:
     """Return a file descriptor for reading a regular file, and its size."""
     with translated(path):
-        fd = os.open(path, _FLAGS)
+        fd = os.open(path, READ_ONLY)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)

@@ -11,5 +11,6 @@ below      what no start reads
 duration   how long it takes
 rates      how fast logs are read here, and what a broker needs besides
 disks      what the disks give that the logs lie on
+timing     how long it takes to read a file, and how much of it is in the page cache
 recover    the same changes, carried out without a broker
 """

@@ -15,6 +15,7 @@ from typing import Any
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.startup import timing
 
 MIB = 1024 * 1024
 _MOST_LOGS = 16
@@ -96,7 +97,7 @@ class Samples:
 
 def _sampled(log_dir: Path, logs: Sequence[Path]) -> Disk:
     through, count = _timed(logs, _uncached)
-    past, _ = _timed(logs, lambda *log: (*files.time_past_cache(*log), 0.0))
+    past, _ = _timed(logs, lambda *log: (*timing.past_cache(*log), 0.0))
     return Disk(
         log_dir,
         past_cache=past[0] / past[1] if past[0] >= MIB else None,
@@ -121,9 +122,9 @@ def _timed(logs: Iterable[Path], timed: Timed) -> tuple[tuple[int, float, float]
 
 def _uncached(log: Path, most: int, seconds: float) -> tuple[int, float, float]:
     """Read a log through the page cache, unless some of it is in there."""
-    if files.cached_bytes(log):
+    if timing.cached_bytes(log):
         return 0, 0.0, 0.0
-    return files.time_through_cache(log, most, seconds)
+    return timing.through_cache(log, most, seconds)
 
 
 def cold(logs: Iterable[tuple[Path, int]]) -> Cold:
@@ -145,6 +146,6 @@ def _cold(logs: Iterable[tuple[Path, int]]) -> tuple[int, int]:
     total = count = 0
     for path, size in logs:
         with suppress(UnreadableError):
-            missing = max(0, size - files.cached_bytes(path))
+            missing = max(0, size - timing.cached_bytes(path))
             total, count = total + missing, count + (missing > 0)
     return total, count

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.startup import timing
 from logtool.startup.disks import MIB, Disk, Disks
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def of_pass(forecasts: Iterable["PartitionForecast"]) -> float | None:
     for forecast in most:
         log = _largest_log(forecast.request.path) if forecast.bytes_read else None
         with suppress(UnreadableError):
-            size, seconds = files.time_cached_pass(log, _SAMPLE, _SAMPLE_SECONDS) if log else (0, 0)
+            size, seconds = timing.cached_pass(log, _SAMPLE, _SAMPLE_SECONDS) if log else (0, 0)
             if size:
                 return size / seconds
     return None

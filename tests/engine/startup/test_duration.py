@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.loading.loaded import Outcome, Start
-from logtool.startup import disks, rates
+from logtool.startup import disks, rates, timing
 from logtool.startup.disks import Cold, Disk
 from logtool.startup.duration import MOST_NAMED, duration
 from logtool.startup.partition import LoadRequest, PartitionForecast, forecast_partition
@@ -173,15 +172,15 @@ def on_disk(path: Path, size: int) -> tuple[Path, int]:
 
 def test_the_page_cache_is_asked_without_reading(tmp_path: Path) -> None:
     log, size = on_disk(tmp_path / "a.log", 3 * MIB + 5)
-    before = files.cached_bytes(log)
+    before = timing.cached_bytes(log)
     assert 0 <= before <= size
-    assert files.cached_bytes(log) == before
+    assert timing.cached_bytes(log) == before
     log.read_bytes()
-    assert files.cached_bytes(log) == size
+    assert timing.cached_bytes(log) == size
     (tmp_path / "empty.log").touch()
-    assert files.cached_bytes(tmp_path / "empty.log") == 0
+    assert timing.cached_bytes(tmp_path / "empty.log") == 0
     with pytest.raises(UnreadableError):
-        files.cached_bytes(tmp_path / "gone.log")
+        timing.cached_bytes(tmp_path / "gone.log")
 
 
 def test_what_is_cold_is_counted_and_some_small_logs_speak_for_all(
@@ -196,7 +195,7 @@ def test_what_is_cold_is_counted_and_some_small_logs_speak_for_all(
             raise UnreadableError(path, "No such file or directory")
         return cached.get(path.name, 0)
 
-    monkeypatch.setattr(files, "cached_bytes", cached_bytes)
+    monkeypatch.setattr(timing, "cached_bytes", cached_bytes)
     logs = {"large.log": 10 * MIB, "warm.log": 5 * MIB, "gone.log": 9 * MIB, "empty.log": 0}
     small = {f"{number}.log": 100 for number in range(32)}
     found = disks.cold((tmp_path / name, size) for name, size in {**logs, **small}.items())
@@ -214,9 +213,9 @@ def test_each_disk_is_sampled_by_its_largest_logs(
         assert 0 < seconds <= 0.25
         return min(most, path.stat().st_size), 2**-7, 2**-9
 
-    monkeypatch.setattr(files, "cached_bytes", lambda path: 1 if path.name == "warm.log" else 0)
-    monkeypatch.setattr(files, "time_through_cache", through)
-    monkeypatch.setattr(files, "time_past_cache", lambda *_: (2 * MIB, 0.125))
+    monkeypatch.setattr(timing, "cached_bytes", lambda path: 1 if path.name == "warm.log" else 0)
+    monkeypatch.setattr(timing, "through_cache", through)
+    monkeypatch.setattr(timing, "past_cache", lambda *_: (2 * MIB, 0.125))
     samples = disks.Samples()
     for name, size in (("small.log", MIB), ("large.log", 3 * MIB), ("warm.log", 2 * MIB)):
         (tmp_path / name).write_bytes(bytes(size))
@@ -229,13 +228,13 @@ def test_each_disk_is_sampled_by_its_largest_logs(
 
 def test_a_log_is_read_through_the_page_cache_no_further_than_asked(tmp_path: Path) -> None:
     log, size = on_disk(tmp_path / "a.log", MIB + 100)
-    count, seconds, first = files.time_through_cache(log, 100 * 1024, 60.0)
+    count, seconds, first = timing.through_cache(log, 100 * 1024, 60.0)
     assert 100 * 1024 <= count < 120 * 1024
     assert 0 < first <= seconds
-    assert files.time_through_cache(log, 2 * size, 60.0)[0] == size
-    assert files.time_through_cache(log, size, 0.0)[0] == 0
+    assert timing.through_cache(log, 2 * size, 60.0)[0] == size
+    assert timing.through_cache(log, size, 0.0)[0] == 0
     with pytest.raises(UnreadableError):
-        files.time_through_cache(tmp_path / "gone.log", 1, 1.0)
+        timing.through_cache(tmp_path / "gone.log", 1, 1.0)
 
 
 def test_many_segments_or_bytes_take_long_however_small_each_log_is() -> None:
@@ -273,13 +272,13 @@ def test_a_stretch_is_timed_for_each_4_mib_and_everybody_is_told() -> None:
 def test_the_disk_is_read_past_the_cache_no_further_than_asked(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_bytes(bytes(5 * MIB + 100))
-    size, seconds = files.time_past_cache(log, 2 * MIB, 60.0)
+    size, seconds = timing.past_cache(log, 2 * MIB, 60.0)
     assert (size, seconds > 0) in ((2 * MIB, True), (0, False)), "0: a file system in memory"
-    assert files.time_past_cache(log, 2 * MIB, 0.0)[0] == 0
-    size, _ = files.time_past_cache(log, 64 * MIB, 60.0)
+    assert timing.past_cache(log, 2 * MIB, 0.0)[0] == 0
+    size, _ = timing.past_cache(log, 64 * MIB, 60.0)
     assert size in (5 * MIB + 100, 0)
     with pytest.raises(UnreadableError):
-        files.time_past_cache(tmp_path / "none.log", MIB, 1.0)
+        timing.past_cache(tmp_path / "none.log", MIB, 1.0)
 
 
 def test_a_partition_says_what_takes_its_time(copy_of: Callable[[str], Path]) -> None:
