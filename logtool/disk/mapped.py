@@ -3,6 +3,7 @@
 import errno
 import mmap
 import os
+from contextlib import suppress
 
 from logtool.formats import kernels
 
@@ -33,9 +34,14 @@ class MappedRange:
         return not kernels.is_struck(self._watched) and os.fstat(self._fd).st_size >= self.end
 
     def close(self) -> None:
-        """Give the stretch up; no view of `data` may be left."""
+        """Give the stretch up; nobody may read a view of `data` any more.
+
+        Where an error or an interrupt is on its way, its frames still hold views of it. The
+        mapping goes with them then, and the error is not replaced by another.
+        """
         if self._watched >= 0:
             kernels.unwatch(self._watched)
-        self.data.release()
-        self._all.release()
-        self._map.close()
+        with suppress(BufferError):
+            self.data.release()
+            self._all.release()
+            self._map.close()

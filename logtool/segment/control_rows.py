@@ -35,7 +35,8 @@ def fill_control(
         except FormatError as error:
             # A broker does not look into control batches of no producer, those of KRaft.
             if table.producer_id[row] > record_batch.NO_PRODUCER_ID:
-                errors.append((int(row), error))
+                # Not the one that was raised: its frames would keep `data` from being given up.
+                errors.append((int(row), FormatError(error.reason, error.position)))
             continue
         table.control_type[row] = control.type
         table.coordinator_epoch[row] = control.coordinator_epoch

@@ -306,9 +306,10 @@ class _Scanner:
         first, errors, inspected = self._count, len(self._control_errors), len(self._inspected)
         size = max(need, _INSPECTED_AT_ONCE) if self._inspect else mapped.end - position
         start = position - mapped.position
-        with mapped.data[start : start + size] as data:
-            stop, why = self._walk(data, position)
-            seen = len(data)
+        data = mapped.data[start : start + size]
+        stop, why = self._walk(data, position)
+        seen = len(data)
+        del data  # not by `with`: an interrupt inside could not release what it holds itself
         if mapped.whole():
             if position + stop >= self.end:
                 self._unmap()

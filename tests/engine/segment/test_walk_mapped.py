@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 import redpanda_files as rp
 from damage import cut, flip, zero
@@ -278,6 +279,44 @@ def test_what_was_mapped_is_given_up(tmp_path: Path) -> None:
                 if stop_early:
                     break
         assert str(path) not in Path("/proc/self/maps").read_text()
+
+
+@needs_guard
+def test_a_control_record_that_is_none_keeps_no_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    marker = record_batch.encode(
+        record.encode([record.Record(0, 0, struct.pack(">hh", 0, 1), bytes(3))]),
+        base_offset=BASE + 40, last_offset_delta=0, record_count=1, attributes=0x30,
+        max_timestamp=1, producer_id=7, producer_epoch=0,
+    )  # fmt: skip
+    path.write_bytes(DATA + marker + DATA)
+    _, _, errors = both(path)
+    assert [text for _, text in errors] == [
+        "byte 0: end-transaction marker value is 3 bytes, at least 6 bytes are needed"
+    ]
+
+
+@needs_guard
+@pytest.mark.parametrize("hold", [bytes, memoryview, lambda part: np.frombuffer(part, np.uint8)])
+def test_an_interrupt_in_what_looks_at_batches_stays_one(
+    tmp_path: Path, hold: Callable[[memoryview], object]
+) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(DATA)
+
+    def inspect(chunk: Chunk) -> list[object]:
+        held = [hold(chunk.data), hold(chunk.batch(0))]
+        assert held
+        raise KeyboardInterrupt
+
+    interrupted = False
+    with LogFile(path) as file:
+        try:
+            list(scan(file, base_offset=BASE, payload=False, inspect=inspect))
+        except KeyboardInterrupt:
+            interrupted = True
+    assert interrupted
+    assert str(path) not in Path("/proc/self/maps").read_text()
 
 
 def test_ranges_that_cannot_be_watched_are_not_mapped(
