@@ -197,11 +197,13 @@ class ProducerManager:
         for chunk in log.batches(begin, stop):
             self.bytes_replayed += int(chunk.table.size.sum())
             self.records_replayed += chunk.table.records
-            if chunk.control_errors:
-                row, error = chunk.control_errors[0]
-                offset = int(chunk.table.base_offset[row])
-                raise StartFailsError(f"control record at offset {offset}: {error.reason}")
-            ended += replay(self.state, chunk.table)
+            table = chunk.table
+            readable = chunk.control_errors[0][0] if chunk.control_errors else len(table)
+            ended += replay(self.state, table[:readable])
+            if readable < len(table):
+                reason = chunk.control_errors[0][1].reason
+                offset = int(table.base_offset[readable])
+                raise StartFailsError(f"control record at offset {offset}: {reason}")
         self.state.committed = None
         for offset, count in Counter(one.first_offset for one in (*ended, *committed)).items():
             if count > 1:

@@ -246,34 +246,41 @@ def replay(
     """
     rows = producer_state.significant(table)
     aborted, intruders = producers.apply(rows)
-    if intruders:
-        row = intruders[0]
-        raise StartFailsError(
-            f"plain batch of producer {rows.producer_id[row]} in its open transaction at offset "
-            f"{rows.base_offset[row]}"
-        )
-    _refuse_strange(table)
+    faults = [(int(rows.base_offset[row]), _intruding(rows, row)) for row in intruders[:1]]
+    faults += _strange(table)
     last = before[-1].last_offset if before else _MIN
     for transaction in aborted:
         if before is not None and transaction.last_offset <= last:
-            raise StartFailsError(
-                f"ABORT marker at offset {transaction.last_offset} follows {last}"
-            )
+            text = f"ABORT marker at offset {transaction.last_offset} follows {last}"
+            faults.append((transaction.last_offset, text))
+            break
         last = transaction.last_offset
+    if faults:
+        raise StartFailsError(min(faults)[1])  # a broker meets the first one
     return aborted
 
 
-def _refuse_strange(table: BatchTable) -> None:
-    """Raise StartFailsError for a control record of a producer that ends no transaction."""
+def _intruding(rows: BatchTable, row: int) -> str:
+    return (
+        f"plain batch of producer {rows.producer_id[row]} in its open transaction at offset "
+        f"{rows.base_offset[row]}"
+    )
+
+
+def _strange(table: BatchTable) -> list[tuple[int, str]]:
+    """Return the first control record of a producer that ends no transaction, with its offset."""
     control = table.is_control & (table.producer_id >= 0)
     if not control.any():
-        return
+        return []
     ends = np.isin(table.control_type, control_record.END_TRANSACTION)
-    for row in np.flatnonzero(control & ~ends & (table.record_count > 0))[:1].tolist():
-        raise StartFailsError(
+    return [
+        (
+            int(table.base_offset[row]),
             f"control record of type {table.control_type[row]} of producer "
-            f"{table.producer_id[row]} at offset {table.base_offset[row]}"
+            f"{table.producer_id[row]} at offset {table.base_offset[row]}",
         )
+        for row in np.flatnonzero(control & ~ends & (table.record_count > 0))[:1].tolist()
+    ]
 
 
 def encode_aborted(aborted: list[AbortedTransaction]) -> bytes:

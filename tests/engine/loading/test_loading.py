@@ -1,16 +1,19 @@
 """The loading of logs against what real brokers left after it: killed, torn, and started again."""
 
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from logtool.disk import log_dir, partition
-from logtool.formats import offset_checkpoint
+from logtool.formats import offset_checkpoint, record, record_batch
 from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.formats.record_batch import TRANSACTIONAL
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.segment import walk
 
 Scenario = Callable[[str], Path]
 _VERSIONS = ("4.3.1", "3.9.2")
@@ -94,3 +97,34 @@ def test_a_log_dir_that_was_stopped_in_order_stays_as_it_is(
     assert changed <= {("replace", "leader-epoch-checkpoint"), ("remove", ".snapshot"),
                        ("remove", ".deleted")}  # fmt: skip
     assert all(not one.recovered for one in loaded.values())
+
+
+def _batch(offset: int, attributes: int, key: bytes | None, value: bytes) -> bytes:
+    """Return a batch of one record of producer 7."""
+    return record_batch.encode(
+        record.encode([record.Record(0, 0, key, value)]), base_offset=offset,
+        last_offset_delta=0, record_count=1, attributes=attributes, leader_epoch=0,
+        base_timestamp=1, max_timestamp=1, producer_id=7, producer_epoch=0, base_sequence=offset,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 8200])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_start_fails_for_the_first_reason_in_the_log_however_much_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, clean: bool
+) -> None:
+    monkeypatch.setattr(walk, "MOST_ROWS", rows)
+    begins = _batch(0, TRANSACTIONAL, None, b"")
+    faults = {
+        "plain batch of producer 7 in its open transaction at offset": (0, None, b""),
+        "end-transaction marker value is 3 bytes": (0x30, b"\0\0\0\1", b"\0\0\0"),
+        "control record of type 5 of producer 7 at offset": (0x30, b"\0\0\0\5", b""),
+    }
+    for number, order in enumerate(permutations(faults)):
+        home = tmp_path / str(number) / "topic-0"
+        home.mkdir(parents=True)
+        batches = [begins, *(_batch(1 + at, *faults[text]) for at, text in enumerate(order))]
+        (home / f"{0:020d}.log").write_bytes(b"".join(batches))
+        loaded = load(partition.read(home), Start(clean, now_ms=1))
+        assert loaded.outcome is not Outcome.LOADS
+        assert order[0] in loaded.reason
