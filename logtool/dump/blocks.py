@@ -110,6 +110,8 @@ def _ordinary(table: BatchTable, chunk: Chunk) -> Column:
     mask: Column = (table.magic == MAGIC) & (table.record_count >= 0)
     for time in (table.base_timestamp, table.max_timestamp):
         mask &= (time >= NO_TIMESTAMP) & (time <= LAST_TIME)
+    # A column has -1 for no time, but a horizon of -1 is one, and shown as it is.
+    mask &= ~table.has_delete_horizon | (table.base_timestamp != NO_TIMESTAMP)
     mask &= (table.base_offset >= -_MOST) & (table.base_offset <= _MOST)
     mask &= table.end_position <= chunk.data_position + len(chunk.data)
     return mask

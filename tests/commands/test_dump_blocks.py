@@ -87,6 +87,7 @@ HEADERS = {
     "no timestamp": {"base_timestamp": -1, "max_timestamp": -1},
     "the first seconds of 1970": {"base_timestamp": 0, "max_timestamp": 0},
     "a delete horizon": {"attributes": 0x40},
+    "a delete horizon that is no time": {"attributes": 0x40, "base_timestamp": -1},
     "no calendar has the time": {"base_timestamp": 2**62, "max_timestamp": 2**62},
     "a time before 1970": {"base_timestamp": -5000, "max_timestamp": -1},
     "no epoch": {"leader_epoch": -1},
