@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ _TAIL_CODES = {Reason.INCOMPLETE: "log/torn-tail", Reason.ZEROS: "log/zero-tail"
 
 @dataclass(slots=True)
 class _Region:
-    """Damage, and what sound data stands behind it up to the end of the segment."""
+    """Damage, and what sound data stands behind it up to the next: `finish` adds what is behind."""
 
     damage: Damage
     after_offset: int
@@ -86,7 +87,7 @@ class BatchRules:
         self.misplaced = self.foreign_epoch = None
         if not len(table):
             return
-        for region in self._regions:
+        for region in self._regions[-1:]:
             if region.before_offset is None:
                 region.before_offset = int(table.base_offset[0])
             region.batches += len(table)
@@ -99,7 +100,13 @@ class BatchRules:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
     def finish(self, *, active: bool, clean: bool) -> Iterator[Finding]:
-        """Yield the damage, each with what stands behind it in this segment."""
+        """Yield the damage, each with what stands behind it in this segment; once, at the end."""
+        for behind, region in pairwise(reversed(self._regions)):
+            if region.before_offset is None:
+                region.before_offset = behind.before_offset
+            region.batches += behind.batches
+            region.records += behind.records
+            region.bytes += behind.bytes
         for region in self._regions:
             yield _damage_finding(region, active=active, clean=clean)
 

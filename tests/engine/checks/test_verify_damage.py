@@ -51,7 +51,7 @@ from verification import Place, batches, fingerprint, log_dirs, small_log_dir, t
 
 from logtool.checks import pieces
 from logtool.findings import catalogue
-from logtool.formats import record, wording
+from logtool.formats import record, record_batch, wording
 from logtool.formats.record_batch import BatchTable
 from logtool.running import schedule
 from logtool.verify import Budget, Level
@@ -1137,6 +1137,31 @@ def test_each_damaged_place_counts_what_follows_it(log_dir):
     first, second = (f for f in verify(home).findings if f.path == log)
     assert f"cut off {len(table) - 11} sound batches that follow" in first.message
     assert f"cut off {len(table) - 21} sound batches that follow" in second.message
+
+
+def test_what_follows_is_counted_once_for_all_damaged_places(tmp_path, monkeypatch):
+    """Else a log with a bad byte between all batches would take the square of their number."""
+    log, count, asked = tmp_path / f"{0:020d}.log", 60, []
+    payload = record.encode([record.Record(0, 0, b"key", b"value")])
+    log.write_bytes(b"".join(
+        record_batch.encode(
+            payload, base_offset=at, last_offset_delta=0, record_count=1, max_timestamp=1
+        ) + b"\xff"
+        for at in range(count)
+    ))  # fmt: skip
+    records = BatchTable.records.fget
+    monkeypatch.setattr(
+        BatchTable, "records", property(lambda table: asked.append(1) or records(table))
+    )
+    findings = [f for f in verify(log, level=Level.BATCHES).findings if f.position]
+    assert len(findings) == count
+    for number, finding in enumerate(findings[:-2]):
+        left = count - 1 - number
+        assert f"cut off {left} sound batches that follow in this segment ({left} records" in (
+            finding.message
+        )
+        assert (finding.first_offset, finding.last_offset) == (number + 1, number)
+    assert len(asked) <= 4 * count
 
 
 def test_damage_to_one_partition_is_not_laid_on_another(log_dir):
