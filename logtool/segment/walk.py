@@ -41,6 +41,8 @@ BUFFER_SIZE = 2 * 1024 * 1024
 MOST_ROWS = 8200
 """Batches in a chunk: few enough for the columns to stay in a processor's cache, and no power of
 two, so that the columns do not all want the same place in it."""
+_FEW = 8
+"""Batches that fill less than this part of a chunk are copied out of it."""
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 """Bytes; a larger batch is checked without holding it in memory."""
 SEARCH_BUDGET = 256 * 1024 * 1024
@@ -196,6 +198,8 @@ class _Scanner:
             yield from self._chunks(position)
         finally:
             self._unmap()
+            # The search knows the scanner: without this they would wait for a garbage collection.
+            self._rows, self._buffer = self._rows[:, :0].copy(), bytearray()
 
     def _chunks(self, position: int) -> Iterator[Chunk]:
         stub = self._form.longest_stub
@@ -377,11 +381,15 @@ class _Scanner:
 
     def _chunk(self, data: memoryview, base: int) -> Chunk:
         """Return what was found since the last chunk, and begin the next."""
-        table = BatchTable(*self._rows[:, : self._count])
+        rows = self._rows[:, : self._count]
+        few = self._count <= self._rows.shape[1] // _FEW
+        if few:  # whoever keeps them would keep all the room that they leave
+            rows = rows.copy()
+        table = BatchTable(*rows)
         errors, inspected, plain = self._control_errors, self._inspected, None
         if self._form.is_plain(table) and kernels.plain_facts(self._rows, self._count, self._facts):
             plain = Plain(*self._facts.tolist())
-        self._rows, self._count = self._fresh_rows(), 0
+        self._rows, self._count = self._rows if few else self._fresh_rows(), 0
         self._control_errors, self._inspected = [], []
         last = table.last_offset
         if self._base_offset <= last[-1] <= self._highest_offset:

@@ -1,3 +1,4 @@
+import gc
 import itertools
 import random
 import struct
@@ -1007,3 +1008,29 @@ def test_the_table_has_a_column_for_everything_that_is_asked():
     table, _, _ = scanned(WHOLE)
 
     assert all(len(getattr(table, field.name)) == len(PARTS) for field in fields(table))
+
+
+def test_tables_that_are_kept_hold_no_more_than_their_batches():
+    between = b"\xff" * 100
+    data = between.join(PARTS) + bytes(scanning.MOST_ROWS * 26)
+    tables = [chunk.table for chunk in scan(Bytes(data), base_offset=BASE) if len(chunk.table)]
+
+    assert len(tables) == len(PARTS)
+    for table in tables:
+        held = table.position.base
+        assert held is None or held.nbytes <= 8 * len(fields(table)) * len(table)
+
+
+def test_a_scan_that_is_over_waits_for_no_garbage_collection():
+    data = bytes(scanning.MOST_ROWS * 26)
+    tracemalloc.start()
+    gc.disable()
+    try:
+        for _ in range(20):
+            list(scan(Bytes(data), base_offset=BASE))
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        gc.enable()
+        tracemalloc.stop()
+
+    assert held < most / 4
