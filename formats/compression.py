@@ -30,6 +30,10 @@ XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = struct.Struct(">8sii")
 _XERIAL_BLOCK = 32768
 _LENGTH = struct.Struct(">i")
+_XERIAL_ONE = _XERIAL_HEADER.size + _LENGTH.size
+_SNAPPY_GROWS = 8
+"""Few streams grow more; what does is measured before it is decompressed."""
+_snappy_into = cramjam.snappy.decompress_raw_into
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_FIRST, _GZIP_MOST = 1024, 64 * 1024
 _PIECE = 1024 * 1024
@@ -128,6 +132,16 @@ def _gzip(data: memoryview, limit: int, room: memoryview) -> memoryview:
 
 def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
     blocks = _snappy_blocks(data)
+    out = room[:limit]
+    if _SNAPPY_GROWS * len(data) <= len(out):
+        done = 0
+        try:
+            for block in blocks:
+                done += _snappy_into(block, out[done:])
+        except cramjam.DecompressionError:
+            pass  # it has no room there, or is damaged, which is told below
+        else:
+            return out[:done]
     # Each says how much comes out of it.
     size = sum(map(cramjam.snappy.decompress_raw_len, blocks))
     if size > limit:
@@ -135,7 +149,7 @@ def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
     out = room[:size] if size <= len(room) else _room(size)
     done = 0
     for block in blocks:
-        done += cramjam.snappy.decompress_raw_into(block, out[done:])
+        done += _snappy_into(block, out[done:])
     return out
 
 
@@ -144,6 +158,11 @@ def _snappy_blocks(data: memoryview) -> list[memoryview]:
     position = _XERIAL_HEADER.size
     if len(data) < position or data[:8] != XERIAL_MAGIC:
         return [data] if len(data) else []
+    # Nearly all streams of less than 32 KiB are of one block.
+    if len(data) > _XERIAL_ONE:
+        (length,) = _LENGTH.unpack_from(data, position)
+        if length == len(data) - _XERIAL_ONE:
+            return [data[_XERIAL_ONE:]]
     blocks = []
     while len(data) - position >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(data, position)

@@ -49,9 +49,6 @@ SEARCH_BUDGET = 256 * 1024 * 1024
 """Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
 spent, damage that does not end where its size field says reaches to the end of the file."""
 
-_INSPECTED_AT_ONCE = 1024 * 1024
-"""Bytes of a mapping that are inspected while a processor's own cache still holds them."""
-
 _LARGEST_OFFSET = 2**63 - 1
 _NOTHING = memoryview(b"")
 _COLUMNS = [field.name for field in fields(BatchTable)]
@@ -206,7 +203,7 @@ class _Scanner:
         need = stub + 1
         while position < self.end:
             if self._map_from(position, need):
-                walked = self._walk_mapped(position, need)
+                walked = self._walk_mapped(position)
                 if walked is None:
                     continue
                 stop, why, seen = walked
@@ -299,18 +296,16 @@ class _Scanner:
             self._inspected += self._inspect(chunk)
         return stop, why
 
-    def _walk_mapped(self, position: int, need: int) -> tuple[int, int, int] | None:
+    def _walk_mapped(self, position: int) -> tuple[int, int, int] | None:
         """Walk over what is mapped from `position` on; returns where, why and before what it ended.
 
-        It sees `need` bytes or more, and never ends at damage, which only a copy shows. None where
+        It sees all that is mapped, and never ends at damage, which only a copy shows. None where
         the file has changed or cannot be read: nothing was added, and from now on it is copied.
         """
         mapped = self._mapped
         assert mapped
         first, errors, inspected = self._count, len(self._control_errors), len(self._inspected)
-        size = max(need, _INSPECTED_AT_ONCE) if self._inspect else mapped.end - position
-        start = position - mapped.position
-        data = mapped.data[start : start + size]
+        data = mapped.data[position - mapped.position :]
         stop, why = self._walk(data, position)
         seen = len(data)
         del data  # not by `with`: an interrupt inside could not release what it holds itself

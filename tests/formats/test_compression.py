@@ -355,3 +355,23 @@ def test_a_zstd_frame_that_claims_a_huge_window_or_content_is_a_format_error():
     ):
         with pytest.raises(FormatError):
             unpacked(ZSTD, bytes.fromhex(frame))
+
+
+@pytest.mark.parametrize("text", [b"", bytes(70_000), TEXT, bytes(500) + TEXT + bytes(40_000)])
+@pytest.mark.parametrize("flipped", [None, 0, 8, 17, 20, 21, 24, -1])
+def test_a_snappy_stream_says_the_same_in_any_room(text, flipped):
+    data = bytearray(compression.compress(compression.SNAPPY, text))
+    if flipped is not None and -len(data) <= flipped < len(data):
+        data[flipped] ^= 1
+
+    def told(limit, size):
+        room = memoryview(bytearray(size))
+        try:
+            return bytes(compression.decompress(2, memoryview(data), limit, room))
+        except FormatError as error:
+            return str(error)
+
+    for limit in (0, max(len(text) - 1, 0), len(text), 10**6):
+        expected = told(limit, 0)
+        for size in (1, len(text), 8 * len(data), 10**6):
+            assert told(limit, size) == expected

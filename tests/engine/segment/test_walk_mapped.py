@@ -19,7 +19,6 @@ from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable
-from logtool.segment import walk
 from logtool.segment.damage import Damage
 from logtool.segment.walk import Chunk, scan
 
@@ -74,7 +73,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Map files of any size, a page or two at once."""
     monkeypatch.setattr(files, "_LEAST_MAPPED", 1)
     monkeypatch.setattr(files, "MOST_MAPPED", 2 * PAGE)
-    monkeypatch.setattr(walk, "_INSPECTED_AT_ONCE", PAGE)
 
 
 Said = tuple[list[list[int]], list[Damage], list[tuple[int, str]]]
