@@ -1149,7 +1149,7 @@ def test_what_follows_is_counted_once_for_all_damaged_places(tmp_path, monkeypat
         ) + b"\xff"
         for at in range(count)
     ))  # fmt: skip
-    records = BatchTable.records.fget
+    records = vars(BatchTable)["records"].fget
     monkeypatch.setattr(
         BatchTable, "records", property(lambda table: asked.append(1) or records(table))
     )
