@@ -195,8 +195,8 @@ class _Scanner:
             yield from self._chunks(position)
         finally:
             self._unmap()
-            # The search knows the scanner: without this they would wait for a garbage collection.
-            self._rows, self._buffer = self._rows[:, :0].copy(), bytearray()
+            # Which reads from this scanner: without the circle its columns go with it, at once.
+            del self._search
 
     def _chunks(self, position: int) -> Iterator[Chunk]:
         stub = self._form.longest_stub

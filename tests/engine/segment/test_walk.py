@@ -886,6 +886,21 @@ def test_memory_stays_flat_where_every_other_byte_could_be_a_magic():
     assert peak < 32 * 1024 * 1024
 
 
+@pytest.mark.parametrize("most", [1, 10])
+def test_what_a_scan_held_goes_with_it_and_waits_for_no_garbage_collector(most):
+    data = batch(BASE, b"a") + flip(batch(BASE + 1, b"b"), 40) + batch(BASE + 2, b"c")
+    gc.collect()
+    gc.disable()
+    try:
+        taken = list(itertools.islice(scan(Bytes(data), base_offset=BASE), most))
+        found = gc.collect()
+    finally:
+        gc.enable()
+
+    assert taken
+    assert not found
+
+
 # Files that change while they are read
 
 
