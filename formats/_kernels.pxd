@@ -100,15 +100,15 @@ cpdef (Py_ssize_t, Py_ssize_t, int) walk_headers(
 
 @cython.locals(
     last=int64_t, epoch=int64_t, newest=int64_t, producer=int64_t, producer_epoch=int64_t,
-    records=int64_t, largest=int64_t, rising=int, producers=int, row=Py_ssize_t, base=int64_t
+    records=int64_t, largest=int64_t, rising=int, producers=int, oldest=int64_t, row=Py_ssize_t,
+    base=int64_t, plain=bint
 )
 cpdef bint plain_facts(
-    const int64_t[:, ::1] rows, Py_ssize_t count, int64_t[::1] facts
+    const int64_t[:, ::1] rows, Py_ssize_t first, Py_ssize_t count, int64_t[::1] facts
 ) noexcept
 
 @cython.locals(
-    size=Py_ssize_t, count=Py_ssize_t, stop=Py_ssize_t, _=int, last=int64_t, oldest=int64_t,
-    newest=int64_t, row=Py_ssize_t
+    size=Py_ssize_t, count=Py_ssize_t, stop=Py_ssize_t, _=int, last=int64_t, newest=int64_t
 )
 cpdef bint plain_segment(
     const unsigned char[::1] data, const unsigned char[::1] index, const unsigned char[::1] times,
@@ -158,7 +158,7 @@ cdef void _write_redpanda_header(
 ) noexcept nogil
 
 @cython.locals(base_offset=int64_t)
-cdef void _write_header(
+cdef inline void _write_header(
     const unsigned char[::1] data, Py_ssize_t position, int64_t[:, ::1] rows, Py_ssize_t row
 ) noexcept nogil
 

@@ -81,7 +81,7 @@ CONTROL_COLUMNS = 2
 """How many of them, the last ones, no walk writes: they are for who reads control records."""
 TYPE_COLUMNS = 3
 """Before these is the type of a batch of Redpanda, which Kafka's walks do not write."""
-FACTS = 5
+FACTS = 6
 """How many facts `plain_facts` finds."""
 SEGMENT_FACTS = 9
 """How many facts `plain_segment` finds."""
@@ -233,56 +233,76 @@ def walk_headers(
     return row - first, position, reason
 
 
-def plain_facts(rows: Any, count: int, facts: Any) -> bool:
-    """Return whether the first `count` batches are plain: nothing can be wrong with them.
+def plain_facts(rows: Any, first: int, count: int, facts: Any) -> bool:
+    """Return whether the batches from column `first` to `count` are plain: nothing can be wrong.
 
     Plain are batches of magic 2 that hold data and no transaction, with rising offsets of which
     none is missing inside a batch, epochs that do not fall, timestamps, and sequence numbers with
     every producer id. Of such writes to `facts`, int64: their records, the size of the largest, the
-    largest timestamp, whether timestamps never fall (0 or 1), and whether there is no producer (0),
-    one with one epoch (1) or more (2).
+    largest timestamp, whether timestamps never fall (0 or 1), whether there is no producer (0), one
+    with one epoch (1) or more (2), and the smallest of the largest timestamps. With `first` the
+    batches before are plain, and `facts` has what was written for them.
     """
     last = epoch = newest = producer = producer_epoch = -1
     records = 0
     largest = 0
     rising = 1
     producers = 0
-    for row in range(count):
-        base = rows[2, row]
-        if not (
-            base > last
-            and rows[3, row] >= base
-            and rows[13, row] == rows[3, row] - base + 1
-            and rows[4, row] >= epoch
-            and rows[5, row] == 2
-            # A codec that exists and no other bit.
-            and 0 <= rows[7, row] <= 4
-            and rows[8, row] >= -1
-            and rows[9, row] >= -1
-            and (rows[10, row] < 0 or rows[12, row] >= 0)
-        ):
-            return False
-        last = rows[3, row]
-        epoch = rows[4, row]
-        records += rows[13, row]
-        if rows[1, row] > largest:
-            largest = rows[1, row]
-        if rows[9, row] >= newest:
-            newest = rows[9, row]
-        else:
-            rising = 0
-        if row == 0:
-            producer = rows[10, row]
-            producer_epoch = rows[11, row]
-            producers = 1 if producer >= 0 else 0
-        elif rows[10, row] != producer or rows[11, row] != producer_epoch:
-            producers = 2
-    facts[0] = records
-    facts[1] = largest
-    facts[2] = newest
-    facts[3] = rising
-    facts[4] = producers
-    return True
+    oldest = 0x7FFFFFFFFFFFFFFF
+    if first > 0:
+        last = rows[3, first - 1]
+        epoch = rows[4, first - 1]
+        producer = rows[10, first - 1]
+        producer_epoch = rows[11, first - 1]
+        records = facts[0]
+        largest = facts[1]
+        newest = facts[2]
+        rising = facts[3]
+        producers = facts[4]
+        oldest = facts[5]
+    plain = True
+    with cython.nogil:
+        for row in range(first, count):
+            base = rows[2, row]
+            plain = (
+                base > last
+                and rows[3, row] >= base
+                and rows[13, row] == rows[3, row] - base + 1
+                and rows[4, row] >= epoch
+                and rows[5, row] == 2
+                # A codec that exists and no other bit.
+                and 0 <= rows[7, row] <= 4
+                and rows[8, row] >= -1
+                and rows[9, row] >= -1
+                and (rows[10, row] < 0 or rows[12, row] >= 0)
+            )
+            if not plain:
+                break
+            last = rows[3, row]
+            epoch = rows[4, row]
+            records += rows[13, row]
+            if rows[1, row] > largest:
+                largest = rows[1, row]
+            if rows[9, row] >= newest:
+                newest = rows[9, row]
+            else:
+                rising = 0
+            if rows[9, row] < oldest:
+                oldest = rows[9, row]
+            if row == 0:
+                producer = rows[10, row]
+                producer_epoch = rows[11, row]
+                producers = 1 if producer >= 0 else 0
+            elif rows[10, row] != producer or rows[11, row] != producer_epoch:
+                producers = 2
+    if plain:
+        facts[0] = records
+        facts[1] = largest
+        facts[2] = newest
+        facts[3] = rising
+        facts[4] = producers
+        facts[5] = oldest
+    return plain
 
 
 def plain_segment(
@@ -293,29 +313,24 @@ def plain_segment(
     The log is then one or more plain batches (`plain_facts`) from offset `base` on, without a gap
     or damage, and no more than an int32 of offsets; each entry of the indexes is one that lookups
     can rely on (`index_join`), and no padding follows. The batches are left in `rows`. Behind those
-    of `plain_facts` writes to `facts`: the number of batches, the last offset, the smallest of
-    their largest timestamps, and the timestamp of the last time entry, -1 without one.
+    of `plain_facts` writes to `facts`: the number of batches, the last offset, and the timestamp of
+    the last time entry, -1 without one.
     """
     size = len(data)
     count, stop, _ = walk_batches(data, 0, size, 0, rows, 0)
-    if count == 0 or stop != size or not plain_facts(rows, count, facts):
+    if count == 0 or stop != size or not plain_facts(rows, 0, count, facts):
         return False
     last = rows[3, count - 1]
     if rows[2, 0] != base or facts[0] > 0x7FFFFFFF or last - base != facts[0] - 1:
         return False
-    oldest = facts[2]
-    for row in range(count):
-        if rows[9, row] < oldest:
-            oldest = rows[9, row]
     newest = _plain_times(times, base, rows, count)
     if newest < -1 or not _plain_offsets(index, base, rows, count):
         return False
     # An offset index that lost its entries, as the time index may tell: for a closer look.
     if len(index) == 0 and len(times) > 12 and rows[0, count - 1] > 4096:
         return False
-    facts[5] = count
-    facts[6] = last
-    facts[7] = oldest
+    facts[6] = count
+    facts[7] = last
     facts[8] = newest
     return True
 

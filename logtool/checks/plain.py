@@ -181,7 +181,7 @@ class PlainPartitions:
         parts = memoryview(log), memoryview(index), memoryview(times)
         if not kernels.plain_segment(*parts, base, self._rows, self._found):
             raise _NotPlainError
-        _, _, newest, _, _, _, last, oldest, indexed = self._found.tolist()
+        _, _, newest, _, _, oldest, _, last, indexed = self._found.tolist()
         bounds = timestamps.ordinary(mtime_ns, ahead_ms)
         if not bounds or not bounds[0] < oldest <= newest < bounds[1]:
             raise _NotPlainError
@@ -200,7 +200,7 @@ class PlainPartitions:
                 memoryview(log), nothing, nothing, base, self._rows, self._found
             ):
                 raise _NotPlainError
-            count = int(self._found[5])
+            count = int(self._found[6])
         offsets, times = self._entries[:2], self._entries[2:]
         counts = kernels.due_entries(self._rows, count, base, due.interval, offsets, times)
         if due.max_size // 12 - 1 <= max(counts):
@@ -224,7 +224,7 @@ class PlainPartitions:
         self, facts: PartitionFacts, runs: list[tuple[int, int, int]], producers: Producers
     ) -> None:
         """Add what the last segment came to."""
-        records, _, _, _, many, count, last, _, _ = self._found.tolist()
+        records, _, _, _, many, _, count, last, _ = self._found.tolist()
         rows = self._rows
         facts.batches += count
         facts.records += records

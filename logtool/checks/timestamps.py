@@ -24,6 +24,7 @@ from logtool.checks.batches import with_next
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.segment.walk import Plain
 from logtool.times import rfc3339
 
 AHEAD_MS = 24 * 3600 * 1000
@@ -71,7 +72,7 @@ class TimestampRules:
         """Take when the log was last written, and what its topic allows; None: not known."""
         self._written_ms = mtime_ns // 1_000_000
         self._ahead_ms = ahead_ms
-        self._known = self._written_ms >= _OLDEST_WRITE_MS
+        self._ordinary = ordinary(mtime_ns, ahead_ms)
         self._odd: dict[str, _Odd] = {}
 
     @property
@@ -79,9 +80,12 @@ class TimestampRules:
         """Return whether some batch so far has an odd timestamp."""
         return bool(self._odd)
 
-    def feed(self, table: BatchTable) -> None:
-        """Take the next sound batches."""
-        if not self._known or not len(table):
+    def feed(self, table: BatchTable, plain: Plain | None = None) -> None:
+        """Take the next sound batches, and what they come to if they are plain."""
+        if not self._ordinary or not len(table):
+            return
+        least, most = self._ordinary
+        if plain and least < plain.min_timestamp and plain.max_timestamp < most:
             return
         newest = table.max_timestamp
         latest = self._written_ms + AHEAD_MS

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from logtool.formats import kernels, record_batch
-from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable
+from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable, Column
 from logtool.segment import damage
 from logtool.segment.candidates import Offsets
 from logtool.segment.damage import LONGEST_STUB, Reason
@@ -68,8 +68,8 @@ class Form:
     """The row of a batch of which there is the header alone, at position 0."""
     batch: Callable[[memoryview], memoryview]
     """The bytes of a batch with Kafka's header."""
-    is_plain: Callable[[BatchTable], bool]
-    """Whether `kernels.plain_facts` may be asked about batches."""
+    is_plain: Callable[[Column], bool]
+    """Whether `kernels.plain_facts` may be asked about batches of these types."""
 
 
 def form_of(term: int | None) -> Form:
@@ -131,10 +131,10 @@ def _kafka_header(head: memoryview) -> BatchTable:
     return table
 
 
-def _is_data(table: BatchTable) -> bool:
+def _is_data(types: Column) -> bool:
     from logtool.formats.redpanda.record_batch import RAFT_DATA
 
-    return bool((table.batch_type == RAFT_DATA).all())
+    return bool((types == RAFT_DATA).all())
 
 
 KAFKA = Form(

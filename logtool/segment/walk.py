@@ -52,7 +52,7 @@ spent, damage that does not end where its size field says reaches to the end of 
 _LARGEST_OFFSET = 2**63 - 1
 _NOTHING = memoryview(b"")
 _COLUMNS = [field.name for field in fields(BatchTable)]
-_ATTRIBUTES, _MAGIC = _COLUMNS.index("attributes"), _COLUMNS.index("magic")
+_ATTRIBUTES, _MAGIC, _TYPE = map(_COLUMNS.index, ("attributes", "magic", "batch_type"))
 
 
 class Source(Protocol):
@@ -80,6 +80,8 @@ class Plain(NamedTuple):
     """1 where no batch has a smaller largest timestamp than one before it, else 0."""
     producers: int
     """0 for none, 1 for one with one epoch, 2 for more."""
+    min_timestamp: int
+    """Of the largest timestamps of the batches, milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,8 @@ class _Scanner:
         self._inspected: list[Any] = []
         self._suspects = np.empty(MOST_ROWS if inspect else 0, np.uint8)
         self._facts = np.empty(kernels.FACTS, np.int64)
+        self._is_plain = True
+        """Whether all batches of the chunk so far are plain; then the facts are theirs."""
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
         # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
@@ -278,23 +282,36 @@ class _Scanner:
             count, stop, why = self._form.walk(*span)
         self._count += count
         self._rows[-self._form.unwritten :, first : self._count] = -1
-        if count and int(self._rows[_MAGIC, first : self._count].min()) < MAGIC:
-            table = BatchTable(*self._rows[:, first : self._count])
-            legacy_batch.count(table, data, position, self._unpack_limit)
-        if (
-            count
-            and int(np.bitwise_or.reduce(self._rows[_ATTRIBUTES, first : self._count])) & CONTROL
-        ):
-            table = BatchTable(*self._rows[:, first : self._count])
-            self._control_errors += [
-                (first + row, error)
-                for row, error in fill_control(table, data, position, self._form.batch)
-            ]
+        self._judge(first)
+        if count and not self._is_plain:
+            self._look_inside(first, data, position)
         if count and self._inspect:
             table = BatchTable(*self._rows[:, first : self._count])
             chunk = Chunk(table, data, position, None, [], suspects=suspects)
             self._inspected += self._inspect(chunk)
         return stop, why
+
+    def _judge(self, first: int) -> None:
+        """Note whether the batches from row `first` on are plain, if those before them are."""
+        types = self._rows[_TYPE, first : self._count]
+        self._is_plain = (
+            (self._is_plain or not first)
+            and self._form.is_plain(types)
+            and kernels.plain_facts(self._rows, first, self._count, self._facts)
+        )
+
+    def _look_inside(self, first: int, data: memoryview, position: int) -> None:
+        """Complete the rows from `first` on by what stands in the batches themselves."""
+        rows = self._rows[:, first : self._count]
+        if int(rows[_MAGIC].min()) < MAGIC:
+            legacy_batch.count(BatchTable(*rows), data, position, self._unpack_limit)
+        if int(np.bitwise_or.reduce(rows[_ATTRIBUTES])) & CONTROL:
+            self._control_errors += [
+                (first + row, error)
+                for row, error in fill_control(
+                    BatchTable(*rows), data, position, self._form.batch
+                )
+            ]
 
     def _walk_mapped(self, position: int) -> tuple[int, int, int] | None:
         """Walk over what is mapped from `position` on; returns where, why and before what it ended.
@@ -320,6 +337,8 @@ class _Scanner:
         self._unmap()
         self._map = None
         self._count = first
+        self._is_plain = True
+        self._judge(0)
         del self._control_errors[errors:], self._inspected[inspected:]
         return None
 
@@ -381,9 +400,8 @@ class _Scanner:
         if few:  # whoever keeps them would keep all the room that they leave
             rows = rows.copy()
         table = BatchTable(*rows)
-        errors, inspected, plain = self._control_errors, self._inspected, None
-        if self._form.is_plain(table) and kernels.plain_facts(self._rows, self._count, self._facts):
-            plain = Plain(*self._facts.tolist())
+        errors, inspected = self._control_errors, self._inspected
+        plain = Plain(*self._facts.tolist()) if self._is_plain else None
         self._rows, self._count = self._rows if few else self._fresh_rows(), 0
         self._control_errors, self._inspected = [], []
         last = table.last_offset

@@ -110,7 +110,7 @@ def test_they_agree_on_which_batches_are_plain(data, place, value):
         rows[2] = rows[3] = np.arange(10)
         rows[place % 14, place % 3] = value
         facts = np.zeros(kernels.FACTS, np.int64)
-        outcomes.append((bool(kernels.plain_facts(rows, count, facts)), facts.tolist()))
+        outcomes.append((bool(kernels.plain_facts(rows, 0, count, facts)), facts.tolist()))
     assert outcomes[0] == outcomes[1]
 
 

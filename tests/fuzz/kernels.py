@@ -17,7 +17,7 @@ def _walked(kernels: ModuleType, data: bytes, start: int, most: int) -> object:
     rows = np.zeros((kernels.BATCH_COLUMNS, most), np.int64)
     facts = np.zeros(kernels.FACTS, np.int64)
     found = kernels.walk_batches(memoryview(data), start, len(data), 7, rows, 0)
-    plain = kernels.plain_facts(rows, found[0], facts)
+    plain = kernels.plain_facts(rows, 0, found[0], facts)
     return tuple(found), rows.tolist(), bool(plain), facts.tolist() if plain else None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from logtool.checks import timestamps
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import SegmentReport, Task
 from logtool.disk.partition import File, Segment
@@ -65,7 +66,7 @@ def tables(draw, oddities=odd) -> BatchTable:
 def facts_of(table: BatchTable) -> Plain | None:
     rows = np.array([getattr(table, field.name) for field in fields(BatchTable)])
     facts = np.zeros(_kernels.FACTS, np.int64)
-    if not _kernels.plain_facts(rows, len(table), facts):
+    if not _kernels.plain_facts(rows, 0, len(table), facts):
         return None
     return Plain(*facts.tolist())
 
@@ -244,9 +245,41 @@ def test_plain_batches_are_those_in_which_no_rule_can_find_anything(table):
     assert facts.records == report.records == table.record_count.sum()
     assert facts.largest_batch == SIZE
     assert facts.max_timestamp == table.max_timestamp.max()
+    assert facts.min_timestamp == table.max_timestamp.min()
     assert facts.timestamps_rise == bool((np.diff(table.max_timestamp) >= 0).all())
     kinds = set(zip(table.producer_id.tolist(), table.producer_epoch.tolist(), strict=True))
     assert facts.producers == (2 if len(kinds) > 1 else int(min(kinds)[0] >= 0))
+
+
+@given(tables(), st.data())
+def test_facts_that_are_added_up_piece_by_piece_are_those_of_the_whole(table, data):
+    rows = np.array([getattr(table, field.name) for field in fields(BatchTable)])
+    cut = data.draw(st.integers(0, len(table)))
+    facts = np.zeros(_kernels.FACTS, np.int64)
+    is_plain = _kernels.plain_facts(rows, 0, cut, facts)
+    is_plain = is_plain and _kernels.plain_facts(rows, cut, len(table), facts)
+
+    assert (Plain(*facts.tolist()) if is_plain else None) == facts_of(table)
+
+
+WRITTEN_MS = 1_700_000_000_000
+
+
+@given(tables(), st.sampled_from([None, 0, 3_600_000]), st.data())
+def test_odd_timestamps_are_found_by_the_facts_too(table, ahead_ms, data):
+    mtime_ns = WRITTEN_MS * 1_000_000
+    least, most = timestamps.ordinary(mtime_ns, ahead_ms)
+    stamps = table.max_timestamp
+    beside = data.draw(st.integers(-1, 1))
+    shift = data.draw(st.sampled_from([least - stamps.min(), most - stamps.max()])) + beside
+    moved = replace(table, max_timestamp=stamps + shift)
+    found = []
+    for facts in (facts_of(moved), None):
+        rules = timestamps.TimestampRules(mtime_ns, ahead_ms)
+        rules.feed(moved, facts)
+        found.append(list(rules.finish(Path("0.log"))))
+
+    assert found[0] == found[1]
 
 
 def test_what_the_benchmark_writes_is_plain():
@@ -258,6 +291,6 @@ def test_what_the_benchmark_writes_is_plain():
     rows[5], rows[8], rows[9], rows[13] = 2, 1000, np.arange(count), 1
     facts = np.zeros(_kernels.FACTS, np.int64)
 
-    assert _kernels.plain_facts(rows, count, facts)
-    assert facts.tolist() == [count, SIZE, count - 1, 1, 0]
-    assert not _kernels.plain_facts(rows[:, ::-1].copy(), count, facts)
+    assert _kernels.plain_facts(rows, 0, count, facts)
+    assert facts.tolist() == [count, SIZE, count - 1, 1, 0, 0]
+    assert not _kernels.plain_facts(rows[:, ::-1].copy(), 0, count, facts)
