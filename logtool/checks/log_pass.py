@@ -58,14 +58,9 @@ class LogPass:
         return findings
 
     def _add_rows(self, table: BatchTable, plain: Plain | None) -> None:
-        """Keep the rows of producers; of plain batches most that `significant` asks is known."""
+        """Keep the rows of producers."""
         cuts = self._task.cuts
-        if plain and plain.producers == 0:
-            return
-        if plain and plain.producers == 1 and not cuts:
-            self._rows.append(producer_state.ends(table))
-        else:
-            self._rows.append(producer_state.significant(table, cuts))
+        self._rows.append(producer_state.significant(table, cuts, plain))
         if len(self._rows) >= _CHUNKS_OF_ROWS:
             self._rows = [producer_state.significant(concat(self._rows), cuts)]
 

@@ -187,10 +187,7 @@ class _Pass:
         coverage.batches += len(table)
         coverage.records += plain.records
         self._add_stretch(int(table.position[0]), chunk.end_position)
-        if plain.producers:
-            one = plain.producers == 1
-            rows = producer_state.ends(table) if one else producer_state.significant(table)
-            self._rows.append(rows)
+        self._rows.append(producer_state.significant(table, plain=plain))
         return True
 
     def _take(

@@ -110,9 +110,14 @@ class Reading:
         """Count what stands in front of each cut; most cuts lie before or behind all of a chunk."""
         if not self._cuts:
             return
-        first, last = int(table.base_offset.min()), int(table.last_offset.max())
-        records = plain.records if plain else table.records
-        self._spans.append((last, int(table.size.sum()), records))
+        if plain:
+            first, last = int(table.base_offset[0]), int(table.last_offset[-1])
+            records = plain.records
+        else:
+            first, last = int(table.base_offset.min()), int(table.last_offset.max())
+            records = table.records
+        size = int(table.position[-1] + table.size[-1] - table.position[0])
+        self._spans.append((last, size, records))
         for cut in self._cuts[bisect_right(self._cuts, first) : bisect_right(self._cuts, last)]:
             # Offsets may go backwards: each batch counts for itself.
             before = table[table.last_offset < cut]
@@ -135,7 +140,7 @@ class Reading:
     def offset_index(self) -> bytes:
         """Return the believable entries, and rebuilt ones from an interval behind them on."""
         whole = self.recovery.result.offset_index
-        if whole.startswith(self._files.get(FileKind.OFFSET_INDEX, b"")):
+        if whole.startswith(self._held.offset_entries):
             return whole
         there, index = self._held.offset_entries, self._held.offsets
         rebuilt = np.frombuffer(whole, offset_index.ENTRY)
@@ -155,7 +160,7 @@ class Reading:
         batch that has it.
         """
         whole = self.recovery.result.time_index
-        if whole.startswith(self._files.get(FileKind.TIME_INDEX, b"")):
+        if whole.startswith(self._held.time_entries):
             return whole
         rebuilt = np.frombuffer(whole, time_index.ENTRY)
         count = self._held.right_times()

@@ -179,6 +179,12 @@ class Recovery:
     def _take_in_reach(
         self, table: BatchTable, errors: list[tuple[int, FormatError]]
     ) -> BatchTable:
+        if self._plain:
+            # Their offsets rise, so that all lie between those of the first and of the last.
+            first, last = (int(offset) - self._base for offset in table.last_offset[[0, -1]])
+            if first >= 0 and last <= MAX_RELATIVE_OFFSET:
+                return self._take(table, errors)
+            self._plain = None
         relative = table.last_offset - self._base
         foreign = np.flatnonzero((relative < 0) | (relative > MAX_RELATIVE_OFFSET))
         if len(foreign):
@@ -214,8 +220,8 @@ class Recovery:
         self.result.valid_size = int(table.position[-1] + table.size[-1])
         self.result.end_offset = int(table.last_offset[-1]) + 1
         self.result.batches += len(table)
-        self.result.records += table.records
-        self._replay(table[:readable])
+        self.result.records += self._plain.records if self._plain else table.records
+        self._replay(table[:readable] if errors else table)
         if errors:
             offset, reason = table.base_offset[readable], errors[0][1].reason
             self.unreadable = f"control record at offset {offset}: {reason}"
@@ -231,23 +237,28 @@ class Recovery:
     def _replay(self, table: BatchTable) -> None:
         if not len(table):
             return
-        self.result.aborted += replay(self._producers, table, self.result.aborted)
-        new = np.flatnonzero(table.magic >= MAGIC)
+        self.result.aborted += replay(self._producers, table, self.result.aborted, self._plain)
+        new = [-1] if self._plain else np.flatnonzero(table.magic >= MAGIC)
         if len(new):
             self.result.next_offset = int(table.last_offset[new[-1]]) + 1
 
 
 def replay(
-    producers: Producers, table: BatchTable, before: Sequence[AbortedTransaction] | None = None
+    producers: Producers,
+    table: BatchTable,
+    before: Sequence[AbortedTransaction] | None = None,
+    plain: Plain | None = None,
 ) -> list[AbortedTransaction]:
     """Replay batches as a broker does; StartFailsError for what it does not survive.
 
     `before` are the transactions aborted earlier in the segment, where its index is being written.
+    `plain` is what the batches come to where they are plain.
     """
-    rows = producer_state.significant(table)
+    rows = producer_state.significant(table, plain=plain)
     aborted, intruders = producers.apply(rows)
     faults = [(int(rows.base_offset[row]), _intruding(rows, row)) for row in intruders[:1]]
-    faults += _strange(table)
+    if not plain:
+        faults += _strange(table)
     last = before[-1].last_offset if before else _MIN
     for transaction in aborted:
         if before is not None and transaction.last_offset <= last:

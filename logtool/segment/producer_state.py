@@ -20,6 +20,7 @@ from logtool.formats.record_batch import (
     concat,
     empty_table,
 )
+from logtool.segment.walk import Plain
 
 NONE = -1
 
@@ -160,14 +161,19 @@ class ProducerState:
         return min((first for first in open_ones if first != NONE), default=none)
 
 
-def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
+def significant(
+    table: BatchTable, cuts: Sequence[int] = (), plain: Plain | None = None
+) -> BatchTable:
     """Return the rows of `table` without which a replay would end differently, in file order.
 
     Of each producer: every end-transaction marker, the last batch before and the first behind each
     marker, change of epoch, of kind or to batches without records, the first and the last. `cuts`
     are offsets at which the state is wanted too: no row stands for batches on both sides of one.
+    What `plain` batches come to tells most of what is asked here.
     """
-    if not len(table) or int(table.producer_id.max()) < 0:
+    if plain and plain.producers == 1 and not cuts:
+        return _ends(table)
+    if plain.producers == 0 if plain else not len(table) or int(table.producer_id.max()) < 0:
         return empty_table()
     if not cuts:
         return _significant(table)
@@ -176,7 +182,7 @@ def significant(table: BatchTable, cuts: Sequence[int] = ()) -> BatchTable:
     return concat(parts)
 
 
-def ends(table: BatchTable) -> BatchTable:
+def _ends(table: BatchTable) -> BatchTable:
     """Return the `significant` rows where one producer, in one epoch, wrote plain data alone."""
     return table[np.array([0, len(table) - 1] if len(table) > 1 else [0])]
 
@@ -190,7 +196,7 @@ def _significant(table: BatchTable) -> BatchTable:
         and 0 <= ids.min() == ids.max()
         and epochs.min() == epochs.max()
     ):
-        return ends(table)
+        return _ends(table)
     marker = _is_marker(table)
     data = (table.producer_id >= 0) & (table.magic >= MAGIC) & ~table.is_control
     rows = np.flatnonzero(marker | data)

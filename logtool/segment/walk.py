@@ -308,9 +308,7 @@ class _Scanner:
         if int(np.bitwise_or.reduce(rows[_ATTRIBUTES])) & CONTROL:
             self._control_errors += [
                 (first + row, error)
-                for row, error in fill_control(
-                    BatchTable(*rows), data, position, self._form.batch
-                )
+                for row, error in fill_control(BatchTable(*rows), data, position, self._form.batch)
             ]
 
     def _walk_mapped(self, position: int) -> tuple[int, int, int] | None:
