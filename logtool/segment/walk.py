@@ -88,9 +88,9 @@ class Plain(NamedTuple):
 class Chunk:
     """A stretch of sound batches, or one range of damage and no batches.
 
-    `data` holds the bytes of the batches from file position `data_position` on, and is only valid
-    until the next chunk is asked for. Of a batch too large to hold it has the header alone, and
-    without payload it is empty.
+    `data` holds the bytes of the batches from file position `data_position` on. They stay as they
+    are while somebody holds them; whoever holds those of one chunk alone costs no memory. Of a
+    batch too large to hold there is the header alone, and without payload nothing.
     """
 
     table: BatchTable
@@ -175,7 +175,9 @@ class _Scanner:
         self._last_offset = base_offset - 1
         self.end = end
         self._search = self._form.search(self, SEARCH_BUDGET, BUFFER_SIZE)
-        self._buffer = bytearray()
+        self._buffer, self._spare = bytearray(), bytearray()
+        self._lent = False
+        """Whether a chunk has bytes of the buffer, which must not be overwritten then."""
         self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
@@ -249,6 +251,7 @@ class _Scanner:
                         control_errors=[],
                     )
                     chunk.inspected.extend(self._inspect(chunk) if self._inspect else ())
+                    self._lent |= self._payload
                     yield chunk
                     position += size
                     continue
@@ -368,6 +371,10 @@ class _Scanner:
         need = min(need, self.end - position)
         if position not in self._held or self._held.stop - position < need:
             size = min(max(need, BUFFER_SIZE), self.end - position)
+            if self._lent:
+                self._buffer, self._spare, self._lent = self._spare, self._buffer, False
+                if _is_held(self._buffer):
+                    self._buffer = bytearray()
             if size > len(self._buffer):
                 self._buffer = bytearray(size)
             count = self._fetch(memoryview(self._buffer)[:size], position)
@@ -402,6 +409,7 @@ class _Scanner:
         plain = Plain(*self._facts.tolist()) if self._is_plain else None
         self._rows, self._count = self._rows if few else self._fresh_rows(), 0
         self._control_errors, self._inspected = [], []
+        self._lent |= self._payload
         last = table.last_offset
         if self._base_offset <= last[-1] <= self._highest_offset:
             self._last_offset = int(last[-1])
@@ -485,3 +493,14 @@ class _Scanner:
                 break
             position += len(window)
         return True
+
+
+def _is_held(buffer: bytearray) -> bool:
+    """Return whether somebody still has a view of the bytes, with which their number is fixed."""
+    if not buffer:
+        return False
+    try:
+        buffer.append(buffer.pop())
+    except BufferError:
+        return True
+    return False

@@ -196,6 +196,30 @@ def test_the_columns_of_a_sound_segment_hold_what_was_written():
     assert table.record_count.tolist() == [2, 1, 1, 0, 1, 2]
 
 
+def test_bytes_that_are_held_stay_as_they_are_while_the_scan_goes_on(monkeypatch):
+    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1000)
+    data = b"".join(batch(BASE + n, b"%d" % n * (n % 40 + 1)) for n in range(200))
+    held = [(chunk.data, chunk.data_position) for chunk in scan(Bytes(data), base_offset=BASE)]
+    assert len(held) > 9
+    for piece, position in held:
+        assert piece == data[position : position + len(piece)]
+
+
+def test_two_buffers_suffice_who_holds_no_more_than_a_chunk_and_the_one_before(monkeypatch):
+    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1000)
+    data = b"".join(batch(BASE + n, b"%d" % n) for n in range(200))
+    before, buffers = None, {}
+    for chunk in scan(Bytes(data), base_offset=BASE):
+        buffers[id(chunk.data.obj)] = chunk.data.obj
+        if before:
+            piece, position = before
+            assert piece == data[position : position + len(piece)]
+            del piece
+        before = chunk.data, chunk.data_position
+        del chunk
+    assert len(buffers) == 2
+
+
 def test_nothing_is_in_an_empty_file_or_behind_the_end():
     assert list(scan(Bytes(b""), base_offset=0)) == []
     assert list(scan(Bytes(b"x" * 50), base_offset=0, start=50)) == []
