@@ -3,6 +3,7 @@
 run       threads, order and progress of one run, within its budget
 progress  how far a run is
 workers   threads, and how fast they may read
+beside    one thread beside that of the caller
 schedule  what is read in which order, within a time limit
 resume    which segments an earlier run has checked
 java      which Java there is

@@ -1,0 +1,52 @@
+"""One thread beside that of the caller, for a step that runs without the interpreter's lock."""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Beside(Generic[Result]):
+    """Does one thing at a time: `begin` it, do something else, and `end` it.
+
+    What it does must end by itself. The thread starts with the first thing, and `close` ends it;
+    signals are for the thread of the caller, also while that waits.
+    """
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Callable[[], Result] | None] = SimpleQueue()
+        self._told: SimpleQueue[Result | Exception] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, work: Callable[[], Result]) -> None:
+        """Let the thread call `work`."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+        self._asked.put(work)
+
+    def end(self) -> Result:
+        """Wait for what was begun, and return what it returned; what it raised is raised here."""
+        told = self._told.get()
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    def close(self) -> None:
+        """End the thread, once what was begun is done; its result is lost."""
+        if self._thread is not None:
+            self._asked.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        while work := self._asked.get():
+            told: Result | Exception
+            try:
+                told = work()
+            except Exception as error:
+                told = error
+            del work  # and what it holds, before anybody hears of its end
+            self._told.put(told)
