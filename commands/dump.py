@@ -1,7 +1,7 @@
 """``logtool dump``: print what the files of a data directory hold. Writes nothing."""
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from logtool.dump.log import Filter
     from logtool.dump.selecting import Content
     from logtool.dump.stream import Dump
+    from logtool.errors import UnreadableError
 
 SCHEMA = "logtool.dump/2"
 
@@ -374,17 +375,21 @@ def _print(
 
     values, chosen = Values(shown.values), report.settings.format
     columns, safe = report.view.columns, report.settings.csv_safe
-    of_block = table.block if table else dump.block_lines(chosen, values, columns, csv_safe=safe)
-    job.in_blocks = of_block is not None
+    lines = None if table else dump.block_lines(chosen, values, columns, csv_safe=safe)
+    job.in_blocks = bool(table or lines)
     raw = chosen in report.view.lines
-    with report, table.open() if table else nullcontext():
+    with report, table.open() if table else closing(lines) if lines else nullcontext():
         job.progress.on_progress = report.show
-        for item in job:
+        items: Iterable[Object | Block | memoryview | UnreadableError]
+        items = lines.among(job) if lines else job
+        for item in items:
             if isinstance(item, Exception):
                 report.unreadable(item)
+            elif isinstance(item, memoryview):
+                report.lines(item)
             elif isinstance(item, Block):
-                for content in of_block(item) if of_block else ():
-                    report.lines(content)
+                assert table
+                table.block(item)
             else:
                 report.item(item if raw else show_record(item, values))
         if table and job.summary.has_no_partition:

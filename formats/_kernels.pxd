@@ -187,6 +187,15 @@ cpdef Py_ssize_t decode_batches(
     const int64_t[::1] counts, int64_t[:, ::1] rows, int64_t[:, ::1] results
 ) noexcept
 
+@cython.locals(
+    row=Py_ssize_t, batch=Py_ssize_t, of_append=int64_t, _=int64_t, stamp=int64_t, sequence=int64_t
+)
+cpdef bint place_records(
+    const int64_t[::1] offsets, const int64_t[::1] attributes, const int64_t[::1] stamps,
+    const int64_t[::1] largest, const int64_t[::1] sequences, const int64_t[::1] counts,
+    int64_t latest, int64_t[:, ::1] rows
+) noexcept
+
 @cython.locals(length=int64_t, column=Py_ssize_t, count=int64_t)
 cdef int _decode_record(
     const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int64_t[:, ::1] rows,

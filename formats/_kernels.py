@@ -88,6 +88,8 @@ SEGMENT_FACTS = 9
 SMALLEST_RECORD = 7
 """Bytes of a record with no key, value or header."""
 RECORD_COLUMNS = 11
+PLACED_COLUMNS = 14
+"""Those and what `place_records` writes behind them."""
 STRETCH = 64 * 1024
 """Bytes that `walk_records` goes ahead: few enough for the cache next to a processor."""
 
@@ -576,6 +578,34 @@ def decode_batches(
         results[batch, 2] = reason
         total += done
     return total
+
+
+def place_records(
+    offsets: Any, attributes: Any, stamps: Any, largest: Any, sequences: Any, counts: Any,
+    latest: int, rows: Any,
+) -> bool:  # fmt: skip
+    """Write what records take from their batches into columns 11 to 13 of `rows`.
+
+    These are the offset, the timestamp (that of the append, where it counts) and the sequence
+    number, -1 for none. Each batch has `counts` of the rows, and its base offset, attributes,
+    base and largest timestamp and base sequence in a column each (all int64). Returns False where
+    a timestamp is less than -1 or greater than `latest`, in milliseconds; the rest of the rows is
+    then not written.
+    """
+    row = 0
+    for batch in range(len(counts)):
+        of_append = attributes[batch] & 8
+        for _ in range(counts[batch]):
+            stamp = largest[batch] if of_append else sum64(stamps[batch], rows[row, 3])
+            if stamp < -1 or stamp > latest:
+                return False
+            sequence = sequences[batch]
+            rows[row, 11] = offsets[batch] + rows[row, 4]
+            rows[row, 12] = stamp
+            # They wrap to 0 behind 2147483647.
+            rows[row, 13] = -1 if sequence == -1 else (sequence + rows[row, 4]) & 0x7FFFFFFF
+            row += 1
+    return True
 
 
 def judge_records(

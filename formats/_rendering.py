@@ -5,9 +5,13 @@
 Plain Python that Cython compiles with the types in ``_rendering.pxd``, as it does `_kernels`. Only
 compiled it is of use: run by Python it is slower than what makes lines from single objects, which
 defines what the lines are. For a record of 200 bytes single objects take 16 us, this text in Python
-70 us, and compiled 0.3 us; so `dump` takes single objects where nothing was compiled. Tests compare
-the lines byte for byte, those of the plain text too. No length is believed that does not fit the
-bytes at hand.
+30 us, and compiled 0.15 us; so `dump` takes single objects where nothing was compiled. Tests
+compare the lines byte for byte, those of the plain text too. No length is believed that does not
+fit the bytes at hand.
+
+The numbers of a line are read where the decoding of records left them. Digits and escapes stand in
+``_numbers.h`` and ``_plain.h``. A call that is not inlined copies the 208 bytes of each memoryview
+that it is given, which took a third of the time of a line: what every line needs is small enough.
 """
 
 from typing import Any
@@ -18,165 +22,184 @@ except ModuleNotFoundError:  # needed to compile this module, not to run it
     from logtool.formats._uncompiled import cython
 
 if not cython.compiled:
-    from logtool.formats._uncompiled import copy, magnitude, plain
+    from logtool.formats._uncompiled import (
+        copy,
+        decimal,
+        escape_init,
+        escaped,
+        moment,
+        printable,
+        put,
+        zigzag,
+    )
 
-    # What a cell is. Where it takes two numbers, the second is that of a `NOTHING` behind it.
-    END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT, NOTHING = range(8)
+    # What a cell is.
+    END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT = range(7)
     # How the bytes of keys and values are shown.
     UTF8, HEX, BASE64, SIZE = range(4)
+    # What stands in the place of where a cell ends.
+    FULL, OUTSIDE, OTHER = -1, -2, -3
 
+escape_init()
 COMPILED = bool(cython.compiled)
 
 _ROOM = 128
 """No cell needs more bytes, besides 6 for each byte of what it shows."""
-_NULL = b"null"
-_SIZE_IS = b'{"size": '
-_UTF8_IS, _HEX_IS, _BASE64_IS = b', "utf8": "', b', "hex": "', b', "base64": "'
-_UTF8, _HEX, _BASE64, _LEN = b"utf8", b"hex", b"base64", b"len"
-_KEY_IS, _VALUE_IS = b'{"key": ', b', "value": '
+
+
+def _word(text: bytes) -> bytes:
+    """Return a text for `put`, which writes it whole: the last of 16 bytes is its size."""
+    return text.ljust(15) + bytes([len(text)])
+
+
+_NULL, _NO_HEADERS = _word(b"null"), _word(b"[]")
+_SIZE_IS = _word(b'{"size": ')
+_UTF8_IS, _HEX_IS = _word(b', "utf8": "'), _word(b', "hex": "')
+_BASE64_IS = _word(b', "base64": "')
+_UTF8, _HEX, _BASE64, _LEN = _word(b"utf8"), _word(b"hex"), _word(b"base64"), _word(b"len")
+_KEY_IS, _VALUE_IS = _word(b'{"key": '), _word(b', "value": ')
 _LETTERS = b"btn-fr"
 _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def render(
     data: memoryview,
-    values: Any,
-    order: Any,
-    first: int,
+    heads: Any,
+    rows: Any,
+    ends: Any,
+    kinds: Any,
+    batch: int,
+    line: int,
     texts: bytes,
-    cuts: Any,
-    ops: Any,
+    cells: Any,
     encoding: int,
     delimiter: int,
     out: memoryview,
-) -> tuple[int, int]:
-    """Write a line for each of ``order[first:]``, which are rows of `values`, while there is room.
+) -> tuple[int, int, int]:
+    """Write the lines of batches from `line` of `batch` on, while there is room.
 
-    A row (int64) is its kind and its cells. Cell i of kind k is ``ops[k, i]``, up to an `END`, and
-    stands behind ``texts[cuts[k, i]:cuts[k, i + 1]]``. `OPTIONAL` is a number and `TIME` the
-    milliseconds of a time from 1970 to 9999, -1 is null. `VALUE` is position and length of bytes
-    in `data` (negative is null), `HEADERS` position and count of headers there, `TEXT` where in
+    The first line of batch b is that of the batch itself, unless ``kinds[b, 0]`` is negative; one
+    for each of ``rows[ends[b - 1]:ends[b]]``, its records, follows. The lines are of the kinds
+    ``kinds[b, 0]`` and ``kinds[b, 1]``. Cell i of kind k is ``cells[k, i]`` (all int64): what it
+    is, the column of its number, and from where up to where its text stands in `texts`, which goes
+    before it; `END` has but a text. A negative column c is ``~c`` of ``heads[b]``, others are of
+    the row. `OPTIONAL` is a number and `TIME` the milliseconds of a time from 1970 to 9999, -1 is
+    null. The other kinds take the next column, too: `VALUE` is position and length of bytes in
+    `data` (negative is null), `HEADERS` position and count of headers there, `TEXT` where in
     `texts` it begins and ends. `delimiter` is 0 for JSON; there are no `HEADERS` otherwise.
-    Returns (where in `order` it stopped, bytes written). IndexError where a row points out of
-    `data` or `texts`.
+
+    Returns (batch and line where it stopped, bytes written). IndexError where a row points out of
+    `data` or `texts`. The interpreter's lock is not held.
     """
-    at = 0
-    for place in range(first, len(order)):
-        end = _line(data, values, order[place], texts, cuts, ops, encoding, delimiter, out, at)
-        if end < 0:
-            return place, at
-        at = end
-    return len(order), at
+    with cython.nogil:
+        batch, line, size = _lines(
+            data, heads, rows, ends, kinds, batch, line, texts, cells, encoding, delimiter, out
+        )
+    if size < 0:
+        raise IndexError
+    return batch, line, size
 
 
-def _line(
+def _lines(
     data: memoryview,
-    values: Any,
-    row: int,
+    heads: Any,
+    rows: Any,
+    ends: Any,
+    kinds: Any,
+    batch: int,
+    line: int,
     texts: bytes,
-    cuts: Any,
-    ops: Any,
+    cells: Any,
     encoding: int,
     delimiter: int,
     out: memoryview,
-    at: int,
-) -> int:
-    """Write one line behind ``out[:at]``; returns where it ends, -1 where there is no room."""
-    kind = values[row, 0]
-    for cell in range(ops.shape[1]):
-        at = _text(out, at, texts, cuts[kind, cell], cuts[kind, cell + 1])
-        op = ops[kind, cell]
-        if at < 0 or op == END:
-            break
-        number = values[row, cell + 1]
-        if op == NUMBER:
-            at = _decimal(out, at, number)
-        elif op in (OPTIONAL, TIME):
-            if number == -1:
-                at = at if delimiter else _put(out, at, _NULL)
-            elif op == TIME:
-                at = _time(out, at, number, delimiter)
-            else:
-                at = _decimal(out, at, number)
-        elif op == VALUE:
-            at = _value(out, at, data, number, values[row, cell + 2], encoding, delimiter)
-        elif op == HEADERS:
-            at = _headers(out, at, data, number, values[row, cell + 2], encoding)
-        elif op == TEXT:
-            at = _text(out, at, texts, number, values[row, cell + 2])
-        if at < 0:
-            break
-    return at
+) -> tuple[int, int, int]:
+    done = at = 0
+    while batch < len(kinds):
+        begin = ends[batch - 1] if batch > 0 else 0
+        shown = 1 if kinds[batch, 0] >= 0 else 0
+        while line < ends[batch] - begin + shown:
+            kind = kinds[batch, 0 if line < shown else 1]
+            row = begin + line - shown
+            for cell in range(cells.shape[1]):
+                at = _text(out, at, texts, cells[kind, cell, 2], cells[kind, cell, 3])
+                op = cells[kind, cell, 0]
+                if at < 0 or op == END:
+                    break
+                column = cells[kind, cell, 1]
+                number = heads[batch, ~column] if column < 0 else rows[row, column]
+                if op == NUMBER:
+                    at = decimal(out, at, number)
+                elif op == VALUE:
+                    more = rows[row, column + 1]
+                    start, at = at, OTHER
+                    if encoding == UTF8 and delimiter == 0:
+                        at = _ascii(out, start, data, number, more)
+                    if at == OTHER:
+                        at = _value(out, start, data, number, more, encoding, delimiter)
+                elif op == HEADERS:
+                    more = rows[row, column + 1]
+                    if more > 0:
+                        at = _headers(out, at, data, number, more, encoding)
+                    else:
+                        at = put(out, at, _NO_HEADERS)
+                elif op == TEXT:
+                    at = _text(out, at, texts, number, rows[row, column + 1])
+                elif number == -1:
+                    at = at if delimiter else put(out, at, _NULL)
+                elif op == OPTIONAL:
+                    at = decimal(out, at, number)
+                else:
+                    at = _time(out, at, number, delimiter)
+                if at < 0:
+                    break
+            if at < 0:
+                return batch, line, done if at == FULL else at
+            done = at
+            line += 1
+        line = 0
+        batch += 1
+    return batch, line, done
 
 
 def _text(out: memoryview, at: int, texts: bytes, first: int, last: int) -> int:
     """Write ``texts[first:last]`` where there is room for it and one cell more."""
     if not 0 <= first <= last <= len(texts):
-        raise IndexError
+        return OUTSIDE
     if last - first + _ROOM > len(out) - at:
-        return -1
+        return FULL
     copy(out, at, texts, first, last)
     return at + last - first
 
 
-def _put(out: memoryview, at: int, text: bytes) -> int:
-    copy(out, at, text, 0, len(text))
-    return at + len(text)
-
-
-def _decimal(out: memoryview, at: int, value: int) -> int:
-    raw = magnitude(value)
-    if value < 0:
-        out[at] = 45
-        at += 1
-    size = 1
-    least = 10
-    while size < 19 and raw >= least:
-        size += 1
-        least *= 10
-    return _digits(out, at, raw, size)
-
-
-def _digits(out: memoryview, at: int, raw: int, size: int) -> int:
-    """Write the last `size` digits of a number."""
-    for place in range(at + size - 1, at - 1, -1):
-        out[place] = 48 + raw % 10
-        raw //= 10
-    return at + size
-
-
 def _time(out: memoryview, at: int, milliseconds: int, delimiter: int) -> int:
     """Write a time as RFC 3339 has it, for JSON in quotes."""
-    day = milliseconds // 86_400_000
-    rest = milliseconds % 86_400_000
-    # Years begin in March here, so that the leap day is the last: days since 0000-03-01, of which
-    # 146097 are 400 years.
-    day += 719_468
-    era = day // 146_097
-    of_era = day % 146_097
-    of_year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_march = of_era - (365 * of_year + of_year // 4 - of_year // 100)
-    month = (5 * of_march + 2) // 153
-    if not delimiter:
-        out[at] = 34
-        at += 1
-    at = _digits(out, at, era * 400 + of_year + (1 if month > 9 else 0), 4)
-    at = _part(out, at, 45, month - 9 if month > 9 else month + 3, 2)
-    at = _part(out, at, 45, of_march - (153 * month + 2) // 5 + 1, 2)
-    at = _part(out, at, 84, rest // 3_600_000, 2)
-    at = _part(out, at, 58, rest // 60_000 % 60, 2)
-    at = _part(out, at, 58, rest // 1000 % 60, 2)
-    at = _part(out, at, 46, rest % 1000, 3)
-    out[at] = 90
     if delimiter:
-        return at + 1
-    out[at + 1] = 34
+        return moment(out, at, milliseconds)
+    out[at] = 34
+    at = moment(out, at + 1, milliseconds)
+    out[at] = 34
+    return at + 1
+
+
+def _ascii(out: memoryview, at: int, data: memoryview, first: int, length: int) -> int:
+    """Write what nearly all keys and values are in JSON, null or text in ASCII; `OTHER` else.
+
+    It calls nothing that is not inlined: a call would copy all that is known of the bytes.
+    """
+    if length > 0 and not 0 <= first <= len(data) - length:
+        return OUTSIDE
+    if 6 * max(length, 0) + _ROOM > len(out) - at:
+        return FULL
+    if length < 0:
+        return put(out, at, _NULL)
+    at = put(out, decimal(out, put(out, at, _SIZE_IS), length), _UTF8_IS)
+    place, at = escaped(out, at, data, first, first + length)
+    if place < first + length:
+        return OTHER
+    out[at] = 34
+    out[at + 1] = 125
     return at + 2
-
-
-def _part(out: memoryview, at: int, mark: int, number: int, size: int) -> int:
-    out[at] = mark
-    return _digits(out, at + 1, number, size)
 
 
 def _value(
@@ -188,26 +211,26 @@ def _value(
     encoding: int,
     delimiter: int,
 ) -> int:
-    """Write a key or value; returns where it ends, -1 where there may be no room for it."""
+    """Write a key or value; returns where it ends, `FULL` where there may be no room for it."""
     if length > 0 and not 0 <= first <= len(data) - length:
-        raise IndexError
+        return OUTSIDE
     if 6 * max(length, 0) + _ROOM > len(out) - at:
-        return -1
+        return FULL
     if delimiter:
         return _cells(out, at, data, first, length, encoding, delimiter)
     if length < 0:
-        return _put(out, at, _NULL)
-    at = _decimal(out, _put(out, at, _SIZE_IS), length)
+        return put(out, at, _NULL)
+    at = decimal(out, put(out, at, _SIZE_IS), length)
     if encoding == UTF8:
-        end = _json(out, _put(out, at, _UTF8_IS), data, first, first + length)
+        end = _json(out, put(out, at, _UTF8_IS), data, first, first + length)
         if end < 0:
             encoding = BASE64
         else:
             at = end
     if encoding == HEX:
-        at = _hex(out, _put(out, at, _HEX_IS), data, first, first + length)
+        at = _hex(out, put(out, at, _HEX_IS), data, first, first + length)
     elif encoding == BASE64:
-        at = _base64(out, _put(out, at, _BASE64_IS), data, first, first + length)
+        at = _base64(out, put(out, at, _BASE64_IS), data, first, first + length)
     if encoding != SIZE:
         out[at] = 34
         at += 1
@@ -240,15 +263,15 @@ def _cells(
     out[end] = delimiter
     at = _encoding(out, end + 1, encoding)
     out[at] = delimiter
-    return _decimal(out, at + 1, length)
+    return decimal(out, at + 1, length)
 
 
 def _encoding(out: memoryview, at: int, encoding: int) -> int:
     if encoding == UTF8:
-        return _put(out, at, _UTF8)
+        return put(out, at, _UTF8)
     if encoding == HEX:
-        return _put(out, at, _HEX)
-    return _put(out, at, _BASE64 if encoding == BASE64 else _LEN)
+        return put(out, at, _HEX)
+    return put(out, at, _BASE64 if encoding == BASE64 else _LEN)
 
 
 def _headers(
@@ -264,50 +287,46 @@ def _headers(
             at += 2
         for of_value in range(2):
             length, position = _varint(data, position)
-            at = _put(out, at, _VALUE_IS if of_value else _KEY_IS)
+            if position < 0:
+                return OUTSIDE
+            at = put(out, at, _VALUE_IS if of_value else _KEY_IS)
             at = _value(out, at, data, position, length, encoding, 0)
             if at < 0:
-                return -1
+                return at
             position += max(length, 0)
         out[at] = 125
         at += 1
-    if len(out) - at < _ROOM:
-        return -1
+        if len(out) - at < _ROOM:
+            return FULL
     out[at] = 93
     return at + 1
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    """Decode the length at `position`, which `_kernels` has found sound, as it does."""
+    """Decode the length at `position`, which `_kernels` has found sound, as it does.
+
+    Returns it and the position behind it, `OUTSIDE` where `data` does not hold it.
+    """
     raw = 0
     shift = 0
     while shift < 35:
         if not 0 <= position < len(data):
-            raise IndexError
+            return 0, OUTSIDE
         byte = data[position]
         position += 1
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
             break
         shift += 7
-    raw &= 0xFFFFFFFF
-    return (raw >> 1) ^ -(raw & 1), position
+    return zigzag(raw, 5), position
 
 
 def _json(out: memoryview, at: int, data: memoryview, first: int, last: int) -> int:
-    """Write ``data[first:last]`` as JSON in ASCII; -1 where it is not UTF-8."""
+    """Write ``data[first:last]`` as JSON in ASCII; negative where it is not UTF-8."""
     while first < last:
-        size = plain(out, at, data, first, last)
-        at += size
-        first += size
-        if first == last:
-            break
         byte = data[first]
-        if byte == 34 or byte == 92:
-            out[at] = 92
-            out[at + 1] = byte
-            at += 2
-            first += 1
+        if 32 <= byte < 127:
+            first, at = escaped(out, at, data, first, last)
             continue
         code = _character(data, first, last)
         if code < 0:
@@ -346,7 +365,7 @@ def _cell(out: memoryview, at: int, data: memoryview, first: int, last: int, del
         if code < 0:
             return -1
         size = _size(code)
-        if code > 127 and chr(code).isprintable():
+        if code > 127 and printable(code):
             copy(out, at, data, first, first + size)
             at += size
         elif code in (9, 10, 13):

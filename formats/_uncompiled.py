@@ -4,6 +4,7 @@ import re
 import struct
 import zlib
 from contextlib import nullcontext
+from datetime import datetime, timedelta
 
 import crc32c as _crc32c
 
@@ -15,7 +16,9 @@ _UINT32_LE = struct.Struct("<I")
 _INT32_LE = struct.Struct("<i")
 _INT64_LE = struct.Struct("<q")
 _INT16_LE = struct.Struct("<h")
-_UNESCAPED = re.compile(rb"[ !#-\[\]-~]*")
+_ASCII = re.compile(rb"[ -~]*")
+_ESCAPED = re.compile(rb'["\\]')
+_EPOCH = datetime(1970, 1, 1)
 _FIELDS = struct.Struct(">hiqqqhii")
 _FIELDS_LE = struct.Struct("<hiqqqhii")
 _FRONT = struct.Struct(">qiibI")
@@ -113,12 +116,7 @@ def kafka_header(data: memoryview, position: int, epoch: int) -> None:
 
 def sum64(a: int, b: int) -> int:
     """Return the sum as 64 bits hold it."""
-    return (a + b + 2**63) % 2**64 - 2**63
-
-
-def magnitude(value: int) -> int:
-    """Return a number without its sign, also where NumPy's has no room for that."""
-    return abs(int(value))
+    return (int(a) + int(b) + 2**63) % 2**64 - 2**63
 
 
 def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last: int) -> None:
@@ -126,12 +124,46 @@ def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last:
     out[at : at + last - first] = source[first:last]
 
 
-def plain(out: memoryview, at: int, data: memoryview, first: int, last: int) -> int:
-    """Copy what of ``data[first:last]`` stands before a byte that JSON escapes; return its size."""
-    found = _UNESCAPED.match(data, first, last)
-    size = found.end() - first if found else 0
-    out[at : at + size] = data[first : first + size]
-    return size
+def escape_init() -> None:
+    """Do nothing: the tables are C's."""
+
+
+def put(out: memoryview, at: int, word: bytes) -> int:
+    """Write one of the words of 16 bytes, of which the last says how many count."""
+    out[at : at + 16] = word
+    return at + word[15]
+
+
+def decimal(out: memoryview, at: int, value: int) -> int:
+    """Write a number; returns where it ends."""
+    digits = b"%d" % value
+    out[at : at + len(digits)] = digits
+    return at + len(digits)
+
+
+def moment(out: memoryview, at: int, milliseconds: int) -> int:
+    """Write a time from 1970 to 9999 as RFC 3339 has it; returns where it ends."""
+    time = _EPOCH + timedelta(milliseconds=int(milliseconds))
+    out[at : at + 24] = f"{time.isoformat(timespec='milliseconds')}Z".encode()
+    return at + 24
+
+
+def printable(code: int) -> bool:
+    """Return whether a character may stand in a cell as it is."""
+    return chr(code).isprintable()
+
+
+def escaped(out: memoryview, at: int, data: memoryview, first: int, last: int) -> tuple[int, int]:
+    """Write what of ``data[first:last]`` stands before a control character or what is not ASCII.
+
+    Quotes and backslashes get a backslash. Returns where both end.
+    """
+    found = _ASCII.match(data, first, last)
+    if not found or first >= last:
+        return first, at
+    shown = _ESCAPED.sub(rb"\\\g<0>", found[0])
+    out[at : at + len(shown)] = shown
+    return found.end(), at + len(shown)
 
 
 def watch_bytes(data: memoryview) -> int:

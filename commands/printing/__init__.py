@@ -1,8 +1,8 @@
 """Bytes to a stream: tables, text and progress, and what happens when the stream ends.
 
 writers        tables, JSON, NDJSON, CSV and TSV
-block_columns  columns of numbers as lines, many rows at a time
-block_lines    the lines of one block of rows
+block_columns  the numbers in the lines of a block
+block_lines    the lines of blocks of batches and records
 dump_parquet   records and batches as a Parquet file
 kafka_text     the lines of Kafka's own dump tool
 text           numbers, times and sizes as words

@@ -3,57 +3,66 @@
 import numpy as np
 
 from logtool.commands.printing import text
-from logtool.dump.blocks import Block, Records
+from logtool.dump.blocks import Records
 from logtool.dump.values import Values, show_headers
 from logtool.formats import record
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.formats.rendering import HEADERS, NUMBER, OPTIONAL, TIME, VALUE
+from logtool.formats.rendering import HEADERS, NUMBER, OPTIONAL, TEXT, TIME, VALUE
 
-Fields = dict[str, tuple[int, tuple[Column, ...]]]
-"""By the names of an object, in its order: what a value is, and the numbers that it takes."""
+Cells = dict[str, tuple[int, int]]
+"""By the names of an object, in its order: what a value is, and the column that has its number."""
+
+BATCH: Cells = {
+    "position": (NUMBER, ~0),
+    "size": (NUMBER, ~1),
+    "base_offset": (NUMBER, ~2),
+    "last_offset": (NUMBER, ~3),
+    "record_count": (NUMBER, ~4),
+    "base_timestamp_ms": (OPTIONAL, ~5),
+    "base_timestamp": (TIME, ~5),
+    "max_timestamp_ms": (OPTIONAL, ~6),
+    "max_timestamp": (TIME, ~6),
+    "delete_horizon_ms": (OPTIONAL, ~7),
+    "delete_horizon": (TIME, ~7),
+    "base_sequence": (OPTIONAL, ~8),
+    "last_sequence": (OPTIONAL, ~9),
+    "crc": (NUMBER, ~10),
+}
+"""What differs from batch to batch: the columns of `batch_numbers`."""
+RECORD: Cells = {
+    "batch_position": (NUMBER, ~0),
+    "offset": (NUMBER, 11),
+    "timestamp_ms": (OPTIONAL, 12),
+    "timestamp": (TIME, 12),
+    "sequence": (OPTIONAL, 13),
+    "key": (VALUE, 5),
+    "value": (VALUE, 7),
+    "headers": (HEADERS, 9),
+}
+"""What differs from record to record: the columns of `Records.columns`, and one of the batch."""
+DELIMITED_RECORD: Cells = RECORD | {"headers": (TEXT, 14)}
+"""The same where headers are a cell of text, of `header_cells`."""
 
 
-def batch_fields(table: BatchTable) -> Fields:
-    """Return what differs from batch to batch."""
+def batch_numbers(table: BatchTable) -> Column:
+    """Return a row of numbers for each batch."""
     horizon = table.has_delete_horizon
-    base = np.where(horizon, -1, table.base_timestamp)
-    horizon = np.where(horizon, table.base_timestamp, -1)
-    return {
-        "position": (NUMBER, (table.position,)),
-        "size": (NUMBER, (table.size,)),
-        "base_offset": (NUMBER, (table.base_offset,)),
-        "last_offset": (NUMBER, (table.last_offset,)),
-        "record_count": (NUMBER, (table.record_count,)),
-        "base_timestamp_ms": (OPTIONAL, (base,)),
-        "base_timestamp": (TIME, (base,)),
-        "max_timestamp_ms": (OPTIONAL, (table.max_timestamp,)),
-        "max_timestamp": (TIME, (table.max_timestamp,)),
-        "delete_horizon_ms": (OPTIONAL, (horizon,)),
-        "delete_horizon": (TIME, (horizon,)),
-        "base_sequence": (OPTIONAL, (table.base_sequence,)),
-        "last_sequence": (OPTIONAL, (table.last_sequence,)),
-        "crc": (NUMBER, (table.crc,)),
-    }
+    return np.column_stack([
+        table.position,
+        table.size,
+        table.base_offset,
+        table.last_offset,
+        table.record_count,
+        np.where(horizon, -1, table.base_timestamp),
+        table.max_timestamp,
+        np.where(horizon, table.base_timestamp, -1),
+        table.base_sequence,
+        table.last_sequence,
+        table.crc,
+    ])  # fmt: skip
 
 
-def record_fields(block: Block, records: Records) -> Fields:
-    """Return what differs from record to record."""
-    table = records.table
-    return {
-        "batch_position": (NUMBER, (np.repeat(block.batches.position, records.counts),)),
-        "offset": (NUMBER, (records.offset,)),
-        "timestamp_ms": (OPTIONAL, (records.timestamp,)),
-        "timestamp": (TIME, (records.timestamp,)),
-        "sequence": (OPTIONAL, (records.sequence,)),
-        "key": (VALUE, (table.key_position, table.key_length)),
-        "value": (VALUE, (table.value_position, table.value_length)),
-        "headers": (HEADERS, (table.header_position, table.header_count)),
-    }
-
-
-def header_cells(
-    records: Records, values: Values, delimiter: str
-) -> tuple[bytes, tuple[Column, Column]]:
+def header_cells(records: Records, values: Values, delimiter: str) -> tuple[bytes, Column]:
     """Return the headers as cells of CSV or TSV, and where that of each record begins and ends."""
     table = records.table
     some = np.flatnonzero(table.header_count)
@@ -65,7 +74,8 @@ def header_cells(
     ends = np.cumsum([len(content) for content in cells])
     which = np.zeros(len(table), np.int64)
     which[some] = np.arange(1, len(cells))
-    return b"".join(cells), ((ends - [len(content) for content in cells])[which], ends[which])
+    starts = ends - [len(content) for content in cells]
+    return b"".join(cells), np.column_stack([starts[which], ends[which]])
 
 
 def cell(value: str, delimiter: str) -> str:

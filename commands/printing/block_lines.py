@@ -3,21 +3,28 @@
 What is the same for many objects comes from the object path: one object is written with marks in
 the place of the values that vary, and cut there. The compiled loop of `rendering` puts the values
 between the pieces, with no Python object for a record or one of its values.
+
+That loop runs without the interpreter's lock, beside the reading and decoding of what comes next:
+with records of 200 bytes both take about the same time, and together two thirds of that of one
+behind the other.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from logtool.commands.printing import text
 from logtool.commands.printing.block_columns import (
-    Fields,
-    batch_fields,
+    BATCH,
+    DELIMITED_RECORD,
+    RECORD,
+    Cells,
+    batch_numbers,
     cell,
     header_cells,
-    record_fields,
 )
 from logtool.commands.printing.writers import Columns, Object
 from logtool.dump.blocks import Block
@@ -26,132 +33,168 @@ from logtool.dump.records import record_object
 from logtool.dump.values import Values
 from logtool.formats import rendering
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.running.beside import Beside
 
 _MARK = "\0"
 """No path has it, so that its JSON stands nowhere else, nor does it stand in a cell."""
 _MOST_KINDS = 4096
-_BUFFER = 1024 * 1024
+_AT_ONCE = 1024 * 1024
 """Bytes of lines that are printed at once; more only where a single line needs it."""
+_MOST = 16 * _AT_ONCE
+"""Bytes of lines that are held, twice; more only where a single line needs it."""
+_NONE = -1
+"""In the place of a kind: there is no such line."""
 _ENCODINGS = {
     Values.UTF8: rendering.UTF8,
     Values.HEX: rendering.HEX,
     Values.BASE64: rendering.BASE64,
     Values.LEN: rendering.SIZE,
 }
+Item = TypeVar("Item")
 BatchKind = tuple[int, ...]
 Pieces = list[bytes]
-Templates = tuple[bytes, Column, Column]
-"""Texts, where they are cut, and the cells between them: see `rendering.render`."""
+Templates = tuple[bytes, Column]
+"""Texts, and the cells of each kind of line behind them: see `rendering.render`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The lines of all batches of a block, or of all its records."""
+class _Sort:
+    """The lines of batches, or those of records."""
 
-    fields: Fields
-    kinds: Column
-    """Of each line, the kind of its batch."""
+    cells: Cells
     example: Callable[[Object], Object]
     """Returns an object of the sort for a batch."""
 
-    def fill(self, values: npt.NDArray[np.int64], first_kind: int) -> None:
-        """Write the rows of numbers that `rendering.render` takes."""
-        values[:, 0] = self.kinds + first_kind
-        columns = (column for _, numbers in self.fields.values() for column in numbers)
-        for number, column in enumerate(columns, 1):
-            values[:, number] = column
-
-    def ops(self) -> list[int]:
-        """Return what each number of a row is."""
-        codes: list[int] = []
-        for op, numbers in self.fields.values():
-            codes += [op, *[rendering.NOTHING] * (len(numbers) - 1)]
-        return codes
-
     def cut(self, line: str, mark: str) -> Pieces:
-        """Return what stands before each number of a line with marks, and behind the last."""
-        *pieces, last = line.encode("utf-8", "backslashreplace").split(mark.encode())
-        found: Pieces = []
-        for piece, (_, numbers) in zip(pieces, self.fields.values(), strict=True):
-            found += [piece, *[b""] * (len(numbers) - 1)]
-        return [*found, last]
+        """Return what stands before each cell of a line with marks, and behind the last."""
+        pieces = line.encode("utf-8", "backslashreplace").split(mark.encode())
+        assert len(pieces) == len(self.cells) + 1
+        return pieces
+
+
+class _Lines:
+    """The lines of one block, as far as they are not yet written."""
+
+    def __init__(
+        self, block: Block, templates: Templates, kinds: Column, encoding: int, delimiter: int
+    ) -> None:
+        """Begin with the first; `kinds` and what else there is are those of `rendering.render`."""
+        self.texts, self.cells = templates
+        self.kinds, self.encoding, self.delimiter = kinds, encoding, delimiter
+        self.heads = batch_numbers(block.batches)
+        self.data, self.rows = memoryview(b""), np.empty((0, 0), np.int64)
+        self.ends = np.zeros(len(kinds), np.int64)
+        if block.records:
+            self.data, self.rows = block.records.data, block.records.columns()
+            self.ends = np.cumsum(block.records.counts)
+        self._batch = self._line = 0
+
+    def add(self, texts: bytes, places: Column) -> None:
+        """Give each record a text, from and up to a place in `texts`: two more columns."""
+        self.rows = np.column_stack([self.rows, places + len(self.texts)])
+        self.texts += texts
+
+    @property
+    def done(self) -> bool:
+        """Return whether all are written."""
+        return self._batch == len(self.kinds)
+
+    def write(self, out: memoryview) -> int:
+        """Write those for which there is room; returns how many bytes they take."""
+        self._batch, self._line, size = rendering.render(
+            self.data, self.heads, self.rows, self.ends, self.kinds, self._batch, self._line,
+            self.texts, self.cells, self.encoding, self.delimiter, out,
+        )  # fmt: skip
+        return size
 
 
 class BlockLines:
-    """NDJSON, with the records of a batch behind it; or CSV or TSV, where records stand alone."""
+    """NDJSON, with the records of a batch behind it; or CSV or TSV, where records stand alone.
+
+    A thread of its own writes the lines of a block while the caller prints those of the block
+    before and reads the next one, until `close`.
+    """
 
     def __init__(self, values: Values, columns: Columns = (), delimiter: str = "") -> None:
         self._values = values
         self._columns = columns
         self._delimiter = delimiter
-        self._out = bytearray(_BUFFER)
         self._known: dict[BatchKind, list[Pieces]] = {}
         self._origin: object = None
         self._last: tuple[BatchKind, ...] = ()
         self._joined: Templates
+        self._room = _AT_ONCE
+        """Bytes for lines that are written at once: in the end those of a whole block."""
+        self._out, self._printed = bytearray(self._room), bytearray()
+        self._beside: Beside[int] = Beside()
+        self._begun: _Lines | None = None
+        """What the thread writes to `_out`."""
 
-    def __call__(self, block: Block) -> Iterator[memoryview]:
-        """Yield the lines of one block, some at a time; what is yielded is good until the next."""
-        keys, kinds = _kinds(block.batches)
-        sorts, texts = self._sorts(block, kinds)
-        pieces, cuts, ops = self._templates(block, sorts, keys)
-        values = np.empty((sum(len(rows.kinds) for rows in sorts), ops.shape[1] + 1), np.int64)
-        at = 0
-        for number, rows in enumerate(sorts):
-            rows.fill(values[at : at + len(rows.kinds)], number * len(keys))
-            at += len(rows.kinds)
-        order = np.arange(len(values))
-        if len(sorts) > 1 and block.records:
-            order = _each_behind_its_own(block.records.counts)
-        yield from self._rendered(block, values, order, texts + pieces, cuts + len(texts), ops)
+    def among(self, items: Iterable[Item | Block]) -> Iterator[Item | memoryview]:
+        """Yield what is no block as it is, and the lines of blocks in their place, some at a time.
 
-    def _rendered(
-        self, block: Block, values: Column, order: Column, texts: bytes, cuts: Column, ops: Column
-    ) -> Iterator[memoryview]:
-        data = block.records.data if block.records else memoryview(b"")
-        encoding, delimiter = _ENCODINGS[self._values], ord(self._delimiter or "\0")
-        first = 0
-        while first < len(order):
-            stop, size = rendering.render(
-                data,
-                values,
-                order,
-                first,
-                texts,
-                cuts,
-                ops,
-                encoding,
-                delimiter,
-                memoryview(self._out),
-            )
-            if stop == first:
-                self._out = bytearray(2 * len(self._out))
+        Lines are good until the next ones.
+        """
+        for item in items:
+            if isinstance(item, Block):
+                yield from self._finish(self._lines(item))
             else:
-                yield memoryview(self._out)[:size]
-            first = stop
+                yield from self._finish(None)
+                yield item
+        yield from self._finish(None)
 
-    def _sorts(self, block: Block, kinds: Column) -> tuple[list[_Rows], bytes]:
-        """Return the sorts of lines that a block gives, and what their `TEXT` points into."""
-        records, found, texts = block.records, [], b""
-        if not (records and self._delimiter):
-            found.append(_Rows(self._shown(batch_fields(block.batches)), kinds, _itself))
-        if records:
-            fields = record_fields(block, records)
-            if self._delimiter:
-                texts, places = header_cells(records, self._values, self._delimiter)
-                fields["headers"] = rendering.TEXT, places
-            kinds = np.repeat(kinds, records.counts)
-            found.append(_Rows(self._shown(fields), kinds, _a_record))
-        return found, texts
+    def close(self) -> None:
+        """End the thread; what has begun comes to nothing."""
+        self._beside.close()
 
-    def _shown(self, fields: Fields) -> Fields:
-        """Return the fields in the order in which they are printed."""
+    def _finish(self, following: _Lines | None) -> Iterator[memoryview]:
+        """Yield the lines of what has begun, and begin with what follows as soon as that can be."""
+        while begun := self._begun:
+            size, done = self._beside.end(), begun.done
+            if done or size:
+                self._out, self._printed = self._printed, self._out
+            if not done and (self._room < _MOST or not size):
+                self._room += self._room // 2
+            if len(self._out) < self._room:
+                self._out = bytearray(self._room)
+            self._begin(following if done else begun)
+            yield from _pieces(self._printed, size)
+            if done:
+                return
+        self._begin(following)
+
+    def _begin(self, lines: _Lines | None) -> None:
+        self._begun = lines
+        if lines:
+            self._beside.begin(partial(lines.write, memoryview(self._out)))
+
+    def _lines(self, block: Block) -> _Lines:
+        keys, kinds = _kinds(block.batches)
+        of_lines = np.column_stack([kinds, kinds + len(keys)])
+        if block.records and self._delimiter:
+            of_lines = np.column_stack([np.full(len(kinds), _NONE), kinds])
+        templates = self._templates(block, self._sorts(block), keys)
+        delimiter = ord(self._delimiter or "\0")
+        lines = _Lines(block, templates, of_lines, _ENCODINGS[self._values], delimiter)
+        if block.records and self._delimiter:
+            lines.add(*header_cells(block.records, self._values, self._delimiter))
+        return lines
+
+    def _sorts(self, block: Block) -> list[_Sort]:
+        """Return the sorts of lines that a block gives."""
+        if block.records and self._delimiter:
+            return [_Sort(self._shown(DELIMITED_RECORD), _a_record)]
+        found = [_Sort(self._shown(BATCH), _itself)]
+        return [*found, _Sort(RECORD, _a_record)] if block.records else found
+
+    def _shown(self, cells: Cells) -> Cells:
+        """Return the cells in the order in which they are printed."""
         if not self._delimiter:
-            return fields
-        return {c.title: fields[c.title] for c in self._columns if c.title in fields}
+            return cells
+        return {c.title: cells[c.title] for c in self._columns if c.title in cells}
 
     def _templates(
-        self, block: Block, sorts: Sequence[_Rows], keys: dict[BatchKind, int]
+        self, block: Block, sorts: Sequence[_Sort], keys: dict[BatchKind, int]
     ) -> Templates:
         """Return what the lines of each sort and kind have in common; those of one sort first."""
         if block.origin != self._origin or len(self._known) > _MOST_KINDS:
@@ -160,26 +203,25 @@ class BlockLines:
         if (now := tuple(keys)) != self._last:
             for key in keys.keys() - self._known.keys():
                 (batch,) = batch_objects(block.origin, block.batches[keys[key] : keys[key] + 1])
-                self._known[key] = [self._cut(rows, rows.example(batch)) for rows in sorts]
+                self._known[key] = [self._cut(sort, sort.example(batch)) for sort in sorts]
             self._joined = _join(
-                [self._known[key][sort] for sort in range(len(sorts)) for key in keys],
-                [rows.ops() for rows in sorts for _ in keys],
+                [(sort.cells, self._known[key][i]) for i, sort in enumerate(sorts) for key in keys]
             )
             self._last = now
         return self._joined
 
-    def _cut(self, rows: _Rows, obj: Object) -> Pieces:
+    def _cut(self, sort: _Sort, obj: Object) -> Pieces:
         if not self._delimiter:
-            line = text.to_json({**obj, **dict.fromkeys(rows.fields, _MARK)})
-            return rows.cut(line + "\n", '"\\u0000"')
+            line = text.to_json({**obj, **dict.fromkeys(sort.cells, _MARK)})
+            return sort.cut(line + "\n", '"\\u0000"')
         # The loop writes the encoding and the size of a key or value behind it.
-        behind = {f"{name}_{more}" for name in rows.fields for more in ("encoding", "size")}
+        behind = {f"{name}_{more}" for name in sort.cells for more in ("encoding", "size")}
         cells = [
-            _MARK if c.title in rows.fields else cell(text.cell(c.value(obj)), self._delimiter)
+            _MARK if c.title in sort.cells else cell(text.cell(c.value(obj)), self._delimiter)
             for c in self._columns
             if c.title not in behind
         ]
-        return rows.cut(self._delimiter.join(cells) + "\n", _MARK)
+        return sort.cut(self._delimiter.join(cells) + "\n", _MARK)
 
 
 def _kinds(table: BatchTable) -> tuple[dict[BatchKind, int], Column]:
@@ -204,28 +246,29 @@ def _kinds(table: BatchTable) -> tuple[dict[BatchKind, int], Column]:
     return rows, np.array(kinds)
 
 
-def _join(lines: Sequence[Pieces], ops: Sequence[list[int]]) -> Templates:
-    cuts = np.zeros((len(lines), max(map(len, lines)) + 1), np.int64)
-    cells = np.full((len(lines), cuts.shape[1]), rendering.END, np.int64)
+def _join(lines: Sequence[tuple[Cells, Pieces]]) -> Templates:
+    cells = np.zeros((len(lines), max(len(pieces) for _, pieces in lines), 4), np.int64)
+    cells[:, :, 0] = rendering.END
     size = 0
-    for number, (pieces, of_line) in enumerate(zip(lines, ops, strict=True)):
+    for number, (of_line, pieces) in enumerate(lines):
         ends = np.cumsum([size, *map(len, pieces)])
-        cuts[number, : len(ends)] = ends
-        cells[number, : len(of_line)] = of_line
+        cells[number, : len(of_line), :2] = list(of_line.values())
+        cells[number, : len(pieces), 2] = ends[:-1]
+        cells[number, : len(pieces), 3] = ends[1:]
         size = int(ends[-1])
-    return b"".join(piece for pieces in lines for piece in pieces), cuts, cells
+    return b"".join(piece for _, pieces in lines for piece in pieces), cells
 
 
-def _each_behind_its_own(counts: Column) -> Column:
-    """Return the order of batches, which come first, with the records of each behind it."""
-    batches = np.arange(len(counts))
-    order = np.empty(len(counts) + int(counts.sum()), np.int64)
-    is_record = np.ones(len(order), np.bool_)
-    places = batches + np.cumsum(counts) - counts
-    is_record[places] = False
-    order[places] = batches
-    order[is_record] = np.arange(len(counts), len(order))
-    return order
+def _pieces(lines: bytearray, size: int) -> Iterator[memoryview]:
+    """Yield whole lines, few enough to be printed at once."""
+    first = 0
+    while first < size:
+        end = size
+        if size - first > _AT_ONCE:
+            end = lines.rfind(b"\n", first, first + _AT_ONCE) + 1
+            end = end or lines.find(b"\n", first + _AT_ONCE) + 1
+        yield memoryview(lines)[first:end]
+        first = end
 
 
 def _itself(batch: Object) -> Object:

@@ -2,14 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from logtool.commands import output
 from logtool.commands.printing import text
 from logtool.commands.printing.block_lines import BlockLines
 from logtool.commands.printing.writers import Column, Columns, Object, columns
-from logtool.dump.blocks import Block
 from logtool.dump.state import kind_name
 from logtool.dump.values import Values
 from logtool.findings import Severity
@@ -186,7 +185,7 @@ class Layouts:
 
 def block_lines(
     format: str, values: Values, chosen: Columns, *, csv_safe: bool = False
-) -> Callable[[Block], Iterator[memoryview]] | None:
+) -> BlockLines | None:
     """Return what makes the lines of blocks, or None where a format takes single objects."""
     if not rendering.COMPILED:
         return None  # single objects are faster then

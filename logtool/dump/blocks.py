@@ -20,21 +20,22 @@ from logtool.formats.record_batch import (
     CODEC_MASK,
     HEADER_SIZE,
     MAGIC,
-    NO_SEQUENCE,
     NO_TIMESTAMP,
-    SEQUENCES,
     BatchTable,
     Column,
 )
 from logtool.segment.walk import Chunk
 from logtool.times import LAST_TIME
 
-BLOCK_SIZE = 800 * 1024
-"""Bytes of batches in a block: many enough for what is done once, few enough for a cache."""
+BLOCK_SIZE = 2560 * 1024
+"""Bytes of batches in a block, more than a chunk has unless a batch is larger: many enough for what
+is done once for each."""
+PACKED = 3
+"""How many bytes one of a compressed batch counts as."""
 MOST_UNPACKED = 16 * 1024 * 1024
 """Bytes that the batches of a block may decompress to."""
-BLOCK_RECORDS = 32 * 1024
-"""Records in a block, as the columns of one take some 300 bytes; more where one batch has more."""
+BLOCK_RECORDS = 16 * 1024
+"""Records in a block, as the lines of one take a KiB or more; more where one batch has more."""
 MOST_RECORDS = 256 * 1024
 """Records in a batch of a block."""
 _MOST = 2**62
@@ -71,6 +72,17 @@ class Records:
     """-1 none."""
     crc: Column | None = None
     """As stored in messages of magic 0 and 1; None for records of magic 2, which have none."""
+    rows: Column | None = None
+    """The columns of `table` with offset, timestamp and sequence behind them, where these are the
+    columns of one array."""
+
+    def columns(self) -> Column:
+        """Return such an array."""
+        if self.rows is not None:
+            return self.rows
+        names = RecordTable.__slots__
+        more = (self.offset, self.timestamp, self.sequence)
+        return np.column_stack([*(getattr(self.table, name) for name in names), *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +104,8 @@ def cut(
     """
     table = chunk.table
     ordinary = _ordinary(table, chunk)
-    enough = np.cumsum(table.size[rows]) // BLOCK_SIZE
+    weight = np.where(table.codec[rows] > 0, PACKED, 1) * table.size[rows]
+    enough = np.cumsum(weight) // BLOCK_SIZE
     if records:
         ordinary &= ~table.is_control & (table.record_count <= MOST_RECORDS)
         counts = np.where(ordinary[rows], table.record_count[rows], 0)
@@ -157,31 +170,25 @@ def _decode(table: BatchTable, data: memoryview, starts: Column, ends: Column) -
     counts = table.record_count.astype(np.int64)
     if (counts * kernels.SMALLEST_RECORD > ends - starts).any():
         return None
-    rows = np.empty((int(counts.sum()), kernels.RECORD_COLUMNS), np.int64)
+    rows = np.empty((int(counts.sum()), kernels.PLACED_COLUMNS), np.int64)
     results = np.empty((len(counts), 3), np.int64)
     kernels.decode_batches(data, starts, ends, counts, rows, results)
     position, reason = results[:, 1], results[:, 2]
     if (reason != kernels.DONE).any() or ((position != ends) & (counts > 0)).any():
         return None
-    records = RecordTable(*rows.T)
-
-    def of_batch(column: Column) -> Column:
-        return np.repeat(column, counts)
-
-    timestamp = of_batch(table.base_timestamp) + records.timestamp_delta
-    if table.is_log_append_time.any():
-        stamped = of_batch(table.is_log_append_time)
-        timestamp = np.where(stamped, of_batch(table.max_timestamp), timestamp)
-    # A sum that overflows is negative.
-    if len(timestamp) and (timestamp.min() < NO_TIMESTAMP or timestamp.max() > LAST_TIME):
+    of_batches = (
+        table.base_offset, table.attributes, table.base_timestamp, table.max_timestamp,
+        table.base_sequence,
+    )  # fmt: skip
+    if not kernels.place_records(*of_batches, counts, LAST_TIME, rows):
         return None
-    first = of_batch(table.base_sequence)
-    sequence = (first.astype(np.int64) + records.offset_delta) % SEQUENCES
+    *columns, offset, timestamp, sequence = rows.T
     return Records(
         data=data,
         counts=counts,
-        table=records,
-        offset=of_batch(table.base_offset) + records.offset_delta,
+        table=RecordTable(*columns),
+        offset=offset,
         timestamp=timestamp,
-        sequence=np.where(first == NO_SEQUENCE, NO_SEQUENCE, sequence),
+        sequence=sequence,
+        rows=rows,
     )

@@ -106,14 +106,17 @@ def select(block: Block, rows: Column) -> Block | None:
         minlength=len(records.counts),
     )
     held = np.flatnonzero(counts)
+    matrix = records.columns()[rows]
+    *columns, offset, timestamp, sequence = matrix.T
     chosen = replace(
         records,
         counts=counts[held],
-        table=RecordTable(*(getattr(records.table, name)[rows] for name in RecordTable.__slots__)),
-        offset=records.offset[rows],
-        timestamp=records.timestamp[rows],
-        sequence=records.sequence[rows],
+        table=RecordTable(*columns),
+        offset=offset,
+        timestamp=timestamp,
+        sequence=sequence,
         crc=None if records.crc is None else records.crc[rows],
+        rows=matrix,
     )
     return Block(block.origin, block.batches[held], chosen)
 

@@ -5,9 +5,12 @@ import re
 import pytest
 from conftest import SCENARIOS, new_logs
 
+from logtool.commands.printing import block_lines
+from logtool.dump import blocks as dump_blocks
 from logtool.dump.stream import Dump
 from logtool.formats import rendering
 from logtool.formats.record import Record
+from logtool.segment import walk
 
 ELAPSED = re.compile(r'"elapsed_s": [0-9.e-]+')
 
@@ -133,3 +136,57 @@ def test_a_column_of_another_file_stays_that_of_the_other_file(both, partition, 
         for format in ("csv", "tsv"):
             fast, slow, _ = both("-f", format, "--records", "--decode", "none", *paths)
             assert fast == slow
+
+
+SIZES = (*range(36), 63, 64, 65, 255, 256, 4095, 4096, 4097, 65_536, 1_048_575, 1_048_576)
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_records_of_all_sizes_print_the_same(both, log, make_batch, codec):
+    texts = {
+        "ascii": b'{"order": 17, "note": "a \\ b"} ',
+        "utf8": 'ключ-鍵 🗎 " \\ '.encode(),
+        "control": bytes(range(32)) + b"\x7f",
+        "binary": b"almost a text \xff",
+    }
+    batches = []
+    for text in texts.values():
+        whole = text * (SIZES[-1] // len(text) + 1)
+        # As ends of texts, too, which may tear a character.
+        records = [
+            Record(n, n, whole[:size], whole[len(whole) - size :], [(whole[:9], whole[:size])])
+            for n, size in enumerate(SIZES[:-2])
+        ]
+        batches.append(make_batch(100 * len(batches), records, attributes=codec))
+        for size in SIZES[-2:]:
+            one = Record(0, 0, None, whole[:size])
+            batches.append(make_batch(100 * len(batches), [one], attributes=codec))
+    log.write_bytes(b"".join(batches))
+    for format in FORMATS:
+        fast, slow, blocks = both("-f", format, "--records", "--decode", "none", log)
+        assert fast == slow
+        assert blocks
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_blocks_print_the_same_wherever_a_buffer_ends(both, log, make_batch, monkeypatch, format):
+    # Of what is read, of what is a block, and of what is printed at once.
+    monkeypatch.setattr(walk, "BUFFER_SIZE", 3000)
+    monkeypatch.setattr(dump_blocks, "BLOCK_SIZE", 2000)
+    monkeypatch.setattr(block_lines, "_AT_ONCE", 1500)
+    monkeypatch.setattr(block_lines, "_MOST", 4000)
+    records = list(hard_records())
+    batches = [
+        make_batch(
+            n * 20, [*records[: n % 13], Record(13, value=b"x" * (n * 997 % 5000))],
+            producer_id=n % 3, base_sequence=n,
+        )
+        for n in range(60)
+    ]  # fmt: skip
+    torn = bytearray(batches[30])
+    torn[-1] ^= 1
+    log.write_bytes(b"".join([*batches[:30], torn, *batches[31:]]))
+    for more in ([], ["--producer", "1"], ["--offset", "100..700"], ["--key", "plain"]):
+        fast, slow, blocks = both("-f", format, "--records", "--decode", "none", *more, log)
+        assert fast == slow
+        assert blocks > 3

@@ -19,6 +19,7 @@ from logtool.loading.indexing import Indexes
 
 FORMATS = Path(__file__).parents[2] / "formats"
 SLICE = 200_000
+LATEST = 253402300799999
 
 
 def load_plain() -> types.ModuleType:
@@ -297,3 +298,34 @@ def test_the_crc_of_the_kernel_is_that_of_the_crc32c_package(size):
         found = compiled.walk_batches(memoryview(data), 0, len(data), 0, rows, 0)
 
         assert found[0] == expected
+
+
+int64 = st.integers(-(2**63), 2**63 - 1)
+times = st.integers(-1, LATEST) | st.sampled_from([-1, 0, LATEST])
+deltas = st.integers(-3, 9) | int64
+
+
+@pytest.mark.parametrize("kernels", [compiled, plain], ids=["compiled", "plain"])
+@given(st.lists(st.tuples(
+    st.integers(-(2**62), 2**62), st.integers(0, 255), times, times,
+    st.integers(-1, 2**31 - 1), st.lists(st.tuples(deltas, st.integers(-(2**31), 2**31 - 1)),
+                                         max_size=4),
+), max_size=4))  # fmt: skip
+def test_records_take_offset_time_and_sequence_from_their_batch(kernels, batches):
+    counts = [len(records) for *_, records in batches]
+    rows = np.zeros((sum(counts), kernels.PLACED_COLUMNS), np.int64)
+    expected = []
+    for base, attributes, first, largest, sequence, records in batches:
+        for stamp, delta in records:
+            row = rows[len(expected)]
+            row[3:5] = stamp, delta
+            # Java's sums wrap.
+            time = (first + stamp + 2**63) % 2**64 - 2**63
+            time = largest if attributes & 8 else time
+            number = -1 if sequence == -1 else (sequence + delta) % 2**31
+            expected.append([base + delta, time, number])
+    columns = [np.array([one[i] for one in batches], np.int64) for i in range(5)]
+    placed = kernels.place_records(*columns, np.array(counts, np.int64), LATEST, rows)
+    assert placed == all(-1 <= time <= LATEST for _, time, _ in expected)
+    if placed:
+        assert rows[:, 11:].tolist() == expected

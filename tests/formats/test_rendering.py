@@ -22,6 +22,10 @@ ENCODINGS = {
     Values.BASE64: chosen.BASE64,
     Values.LEN: chosen.SIZE,
 }
+WIDTHS = {
+    chosen.NUMBER: 1, chosen.OPTIONAL: 1, chosen.TIME: 1, chosen.VALUE: 2, chosen.HEADERS: 2,
+    chosen.TEXT: 2,
+}  # fmt: skip
 LAST_TIME = 253402300799999
 JSON, CSV, TSV = "\0", ",", "\t"
 
@@ -40,22 +44,25 @@ both = pytest.mark.parametrize("module", [chosen, plain], ids=["chosen", "plain"
 
 
 def render(module, data, rows, ops, *, values=Values.UTF8, delimiter=JSON, room=1 << 13, first=0):
-    """Return where it stopped and what was written: rows of one kind with no texts between."""
-    table = np.array([[0, *row] for row in rows], np.int64).reshape(len(rows), -1)
-    cuts = np.zeros((1, len(ops) + 2), np.int64)
-    cuts[0, -1] = 1
+    """Return where it stopped and what was written: rows of one kind with no texts between.
+
+    A cell takes as many columns of a row as `WIDTHS` says.
+    """
+    table = np.array(rows, np.int64).reshape(len(rows), -1)
+    starts = np.cumsum([0, *(WIDTHS[op] for op in ops)])[:-1].tolist()
+    cells = [*([op, start, 0, 0] for op, start in zip(ops, starts, strict=True)),
+             [chosen.END, 0, 0, 1]]  # fmt: skip
     out = bytearray(room)
-    stop, size = module.render(
-        memoryview(data), table, np.arange(len(rows)), first, b"\n", cuts,
-        np.array([[*ops, chosen.END]], np.int64), ENCODINGS[values], ord(delimiter),
-        memoryview(out),
+    batch, stop, size = module.render(
+        memoryview(data), np.empty((1, 0), np.int64), table, np.array([len(rows)]),
+        np.array([[-1, 0]]), 0, first, b"\n", np.array([cells], np.int64), ENCODINGS[values],
+        ord(delimiter), memoryview(out),
     )  # fmt: skip
-    return stop, bytes(out[:size])
+    return len(rows) if batch else stop, bytes(out[:size])
 
 
 def one(module, data, op, *numbers, **more):
-    ops = [op, *[chosen.NOTHING] * (len(numbers) - 1)]
-    stop, line = render(module, data, [numbers], ops, **more)
+    stop, line = render(module, data, [numbers], [op], **more)
     assert stop == 1
     assert line.endswith(b"\n")
     return line[:-1].decode()
@@ -184,7 +191,7 @@ def test_a_byte_that_json_escapes_is_seen_wherever_it_stands_among_others(module
     for size in range(36):
         for place in range(size + 1):
             for content in odd:
-                data = b"!" * place + content + b"#]" * ((size - place) // 2)
+                data = b"!" * place + content + b'#"' * ((size - place) // 2)
                 got = one(module, b'"' + data + b'"', chosen.VALUE, 1, len(data))
                 assert got == text.to_json(show_bytes(data, Values.UTF8)), data
 
@@ -228,7 +235,7 @@ def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
     ends = np.cumsum([len(content) for *_, content in rows]).tolist()
     table = [[number, time, end - len(content), len(content)]
              for (number, time, content), end in zip(rows, ends, strict=True)]  # fmt: skip
-    ops = [chosen.NUMBER, chosen.TIME, chosen.VALUE, chosen.NOTHING]
+    ops = [chosen.NUMBER, chosen.TIME, chosen.VALUE]
     stop, whole = render(module, data, table, ops, delimiter=delimiter)
     assert stop == len(rows)
 
@@ -237,3 +244,36 @@ def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
     assert len(some) <= room
     _, rest = render(module, data, table, ops, delimiter=delimiter, first=stop)
     assert some + rest == whole
+
+
+@both
+@pytest.mark.parametrize("shown", [True, False])
+def test_each_batch_stands_before_its_records_wherever_the_room_ends(module, shown):
+    counts, rows = [2, 0, 3], [[number] for number in range(5)]
+    heads, ends = np.array([[100], [101], [102]]), np.cumsum(counts)
+    kinds = np.array([[0 if shown else -1, 1], [0 if shown else -1, 1], [0 if shown else -1, 1]])
+    cells = np.array([
+        [[chosen.NUMBER, ~0, 0, 6], [chosen.END, 0, 6, 7], [chosen.END, 0, 0, 0]],
+        [[chosen.NUMBER, ~0, 7, 14], [chosen.NUMBER, 0, 14, 15], [chosen.END, 0, 6, 7]],
+    ])  # fmt: skip
+    texts, lines, number = b"batch \nrecord /", [], 0
+    for batch, count in enumerate(counts):
+        lines += [f"batch {100 + batch}\n"] if shown else []
+        for _ in range(count):
+            lines.append(f"record {100 + batch}/{number}\n")
+            number += 1
+    for room in range(120, 220):
+        batch = line = 0
+        written = ""
+        while batch < len(counts):
+            out = bytearray(room)
+            place = batch, line
+            batch, line, size = module.render(
+                memoryview(b""), heads, np.array(rows), ends, kinds, batch, line, texts, cells,
+                chosen.UTF8, 0, memoryview(out),
+            )  # fmt: skip
+            written += out[:size].decode()
+            if (batch, line) == place:
+                break
+        assert "".join(lines).startswith(written)
+        assert written == "".join(lines) or room < 160

@@ -38,22 +38,20 @@ def _rendered(kernels: ModuleType, data: bytes) -> object:
     op, encoding, delimiter, first, size, number = struct.unpack_from(">BBBhhq", data)
     # What a cell is; the numbers are those of the module, which the compiled one does not export.
     op, delimiter = 1 + op % 5, b"\0,\t"[delimiter % 3]
-    cells = {1: [number], 2: [number], 3: [number % (LAST_TIME + 2) - 1]}.get(op, [first, size])
+    numbers = {1: [number], 2: [number], 3: [number % (LAST_TIME + 2) - 1]}.get(op, [first, size])
     if op == 5:
-        cells, delimiter = [first, size & 15], 0
-    ops = [op, *[7] * (len(cells) - 1), 0]
-    table = np.array([[0, *cells]] * 2, np.int64)
-    cuts = np.zeros((1, len(ops) + 1), np.int64)
-    cuts[0, -1] = 1
+        numbers, delimiter = [first, size & 15], 0
+    cells = np.array([[[op, 0, 0, 0], [0, 0, 0, 1]]], np.int64)
     out = bytearray(4096)
     try:
-        stop, done = kernels.render(
-            memoryview(data), table, np.arange(2), 0, b"\n", cuts, np.array([ops], np.int64),
-            encoding % 4, delimiter, memoryview(out),
+        batch, line, done = kernels.render(
+            memoryview(data), np.empty((1, 0), np.int64), np.array([numbers] * 2, np.int64),
+            np.array([2]), np.array([[-1, 0]]), 0, 0, b"\n", cells, encoding % 4, delimiter,
+            memoryview(out),
         )  # fmt: skip
     except IndexError:
         return "out of bounds"
-    return stop, bytes(out[:done])
+    return batch, line, bytes(out[:done])
 
 
 def _same(builds_: dict[str, ModuleType], run: Callable[[ModuleType], Any]) -> None:
