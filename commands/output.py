@@ -275,7 +275,8 @@ class Report:
                 self._out.write(chunk)
             else:
                 self._out.flush()
-                self._out.buffer.write(chunk)
+                while chunk:  # with PYTHONUNBUFFERED a signal cuts a write short
+                    chunk = chunk[self._out.buffer.write(chunk) :]
             if time.monotonic() - self._flushed > FLUSH_SECONDS:
                 self._out.flush()
                 self._flushed = time.monotonic()

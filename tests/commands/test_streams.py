@@ -8,6 +8,8 @@ import sys
 import pytest
 from processes import interrupted
 
+from logtool.formats.record import Record
+
 LOGTOOL = [sys.executable, "-m", "logtool"]
 
 
@@ -97,3 +99,25 @@ def test_nohup_holds(scenario, child_environment):
     )  # fmt: skip
     assert code == 0
     assert json.loads(lines[-1])["complete"] is True
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_lines_that_a_signal_ends_are_whole_and_in_order_before_the_summary(
+    log, make_batch, child_environment, unbuffered
+):
+    # Lines are made in a thread, some MiB ahead of those that a reader has taken.
+    batches = [make_batch(n, [Record(0, value=b"%d" % n * 20_000)]) for n in range(600)]
+    log.write_bytes(b"".join(batches))
+    command = [sys.executable, "-m", "logtool", "dump", "--records", "--format", "ndjson", log]
+    environment = child_environment() | {"PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout
+        taken = process.stdout.read(3_000_000)
+        process.send_signal(signal.SIGINT)
+        taken += process.stdout.read()
+    assert process.returncode == 130
+    *lines, summary = map(json.loads, taken.splitlines())
+    assert (summary["type"], summary["complete"]) == ("summary", False)
+    offsets = [line["offset"] for line in lines if line["type"] == "record"]
+    assert offsets == list(range(len(offsets)))
+    assert 0 < len(offsets) < len(batches)
