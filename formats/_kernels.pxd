@@ -1,6 +1,7 @@
 # The C types of _kernels.py, and in C what _uncompiled.py is in plain Python.
 cimport cython
 from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cdef extern from "_crc32.h":
     void crc32_init() noexcept nogil
@@ -32,6 +33,12 @@ cdef inline uint32_t uint32(const unsigned char[::1] data, Py_ssize_t position) 
 
 cdef inline int64_t int32(const unsigned char[::1] data, Py_ssize_t position) noexcept nogil:
     return <int32_t>uint32(data, position)
+
+cdef inline void copy(
+    unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] source, Py_ssize_t first,
+    Py_ssize_t last
+) noexcept nogil:
+    memcpy(&out[at], &source[first], <size_t>(last - first))
 
 cdef inline int64_t zigzag(uint64_t raw, int most) noexcept nogil:
     if most == 5:
@@ -200,6 +207,21 @@ cpdef bint place_records(
 cdef int _decode_record(
     const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int64_t[:, ::1] rows,
     Py_ssize_t row
+) noexcept
+
+@cython.locals(
+    row=Py_ssize_t, record=Py_ssize_t, position=Py_ssize_t, left=int64_t, length=int64_t,
+    column=Py_ssize_t
+)
+cpdef Py_ssize_t decode_headers(
+    const unsigned char[::1] data, const int64_t[:] positions, const int64_t[:] counts,
+    int64_t[:, ::1] rows
+) noexcept
+
+@cython.locals(at=Py_ssize_t, piece=Py_ssize_t, size=int64_t, position=int64_t)
+cpdef Py_ssize_t gather(
+    const unsigned char[::1] data, const int64_t[:] positions, const int64_t[:] lengths,
+    unsigned char[::1] out, int32_t[::1] edges
 ) noexcept
 
 @cython.locals(length=int64_t)

@@ -38,6 +38,7 @@ except ModuleNotFoundError:  # needed to compile this module, not to run it
 
 if not cython.compiled:
     from logtool.formats._uncompiled import (
+        copy,
         crc32,
         crc32_init,
         crc32c,
@@ -90,6 +91,7 @@ SMALLEST_RECORD = 7
 RECORD_COLUMNS = 11
 PLACED_COLUMNS = 14
 """Those and what `place_records` writes behind them."""
+HEADER_COLUMNS = 4
 STRETCH = 64 * 1024
 """Bytes that `walk_records` goes ahead: few enough for the cache next to a processor."""
 
@@ -730,6 +732,52 @@ def _decode_record(data: memoryview, position: int, stop: int, rows: Any, row: i
     if position < 0:
         return RECORD_HEADERS
     return DONE if position == stop else RECORD_LENGTH
+
+
+def decode_headers(data: memoryview, positions: Any, counts: Any, rows: Any) -> int:
+    """Decode the headers of records that `decode_records` found, into `rows` from the first row on.
+
+    Record i has ``counts[i]`` headers from ``positions[i]`` on. A row (int64, 4 columns) is key
+    position, key length, value position, value length; positions are in `data`, a length of -1 is
+    null. The caller has made room for all. Returns the rows written, which are fewer only where
+    what stands there is none that was found.
+    """
+    row = 0
+    for record in range(len(positions)):
+        position = positions[record]
+        left = counts[record]
+        while left > 0:
+            for column in (0, 2):
+                length, position = decode_varint(data, position, len(data), 5)
+                if position < 0 or length > len(data) - position:
+                    return row
+                rows[row, column] = position
+                rows[row, column + 1] = max(length, -1)
+                position += max(length, 0)
+            row += 1
+            left -= 1
+    return row
+
+
+def gather(data: memoryview, positions: Any, lengths: Any, out: memoryview, edges: Any) -> int:
+    """Copy pieces of `data` into `out`, one right behind the other.
+
+    Piece i is the ``lengths[i]`` bytes from ``positions[i]`` on, none where that is negative.
+    Writes to ``edges[i]`` (int32) where it begins in `out`, and at the end where the last one ends.
+    Returns the pieces copied, which are fewer only where one lies out of `data` or finds no room.
+    """
+    at = 0
+    edges[0] = 0
+    for piece in range(len(positions)):
+        size = max(lengths[piece], 0)
+        position = positions[piece]
+        if size:
+            if position < 0 or size > len(data) - position or size > len(out) - at:
+                return piece
+            copy(out, at, data, position, position + size)
+            at += size
+        edges[piece + 1] = at
+    return len(positions)
 
 
 def _skip_headers(data: memoryview, position: int, stop: int, count: int) -> int:

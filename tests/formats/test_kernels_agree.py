@@ -279,6 +279,72 @@ def test_records_judged_on_the_way_are_those_of_a_walk_judged_behind_it(draw, co
         assert told[2] == expected
 
 
+def gathered(kernels, data: bytes, positions: list[int], lengths: list[int], room: int):
+    out, edges = np.zeros(room, np.uint8), np.zeros(len(positions) + 1, np.int32)
+    places, sizes = np.array(positions, np.int64), np.array(lengths, np.int64)
+    done = kernels.gather(memoryview(data), places, sizes, out, edges)
+    return done, out[: edges[done]].tobytes(), edges[: done + 1].tolist()
+
+
+PLACES = st.integers(-2, 60)
+
+
+@given(st.binary(max_size=50), st.lists(st.tuples(PLACES, PLACES), max_size=6), PLACES)
+def test_they_gather_the_same_pieces_and_none_that_is_out_of_bounds(data, pieces, room):
+    positions, lengths = [at for at, _ in pieces], [size for _, size in pieces]
+    room = max(room, 0)
+    whole, expected = True, list[bytes]()
+    for at, size in pieces:
+        size = max(size, 0)
+        fits = len(b"".join(expected)) + size <= room
+        whole = whole and (not size or (fits and 0 <= at <= len(data) - size))
+        if whole:
+            expected.append(data[at : at + size] if size else b"")
+    ends = np.cumsum([0] + [len(piece) for piece in expected]).tolist()
+
+    for kernels in (compiled, plain):
+        found = gathered(kernels, data, positions, lengths, room)
+
+        assert found == (len(expected), b"".join(expected), ends)
+
+
+NAMES = st.binary(max_size=70)
+HEADERS = st.lists(st.lists(st.tuples(NAMES, st.none() | NAMES), max_size=4), max_size=4)
+
+
+@given(HEADERS)
+def test_they_decode_the_headers_that_were_encoded(wanted):
+    payload = record.encode([record.Record(i, headers=some) for i, some in enumerate(wanted)])
+    table, damage = record.parse(memoryview(payload), len(wanted))
+    assert damage is None
+    expected = [pair for some in wanted for pair in some]
+
+    for kernels in (compiled, plain):
+        rows = np.zeros((len(expected), kernels.HEADER_COLUMNS), np.int64)
+        done = kernels.decode_headers(
+            memoryview(payload), table.header_position, table.header_count, rows
+        )
+
+        found = [
+            (payload[key : key + key_size], None if size < 0 else payload[at : at + size])
+            for key, key_size, at, size in rows.tolist()
+        ]
+        assert (done, found) == (len(expected), expected)
+
+
+@given(st.binary(max_size=60), st.lists(st.tuples(PLACES, st.integers(0, 5)), max_size=3))
+def test_they_decode_the_same_headers_of_any_bytes(data, records):
+    positions = np.array([max(at, 0) for at, _ in records], np.int64)
+    counts = np.array([count for _, count in records], np.int64)
+    found = []
+    for kernels in (compiled, plain):
+        rows = np.zeros((int(counts.sum()), kernels.HEADER_COLUMNS), np.int64)
+        done = kernels.decode_headers(memoryview(data), positions, counts, rows)
+        found.append((done, rows[:done].tolist()))
+
+    assert found[0] == found[1]
+
+
 @given(st.binary(max_size=12), st.sampled_from([5, 10]))
 def test_they_agree_on_any_varint(data, most):
     got = compiled.decode_varint(memoryview(data), 0, len(data), most)
