@@ -6,14 +6,14 @@ Only files that the driver was told of by a task that ended come into the manife
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from logtool.pipeline import manifest, tables
+from logtool.pipeline import encoding, manifest, tables
 from logtool.pipeline.manifest import Part
 from logtool.pipeline.store import store_at, translated
 from logtool.pipeline.tables import Payload
@@ -21,23 +21,6 @@ from logtool.pipeline.tables import Payload
 ROW_GROUP_ROWS = 256 * 1024
 ROW_GROUP_BYTES = 64 * 1024 * 1024
 """In memory; whichever comes first."""
-_ROWS_AT_ONCE = 8 * 1024
-"""That one call of an encoder takes: with 1024, the default, a file takes a sixth more time."""
-_RISING = frozenset({
-    "position", "batch_position", "base_offset", "last_offset", "offset", "first_offset",
-    "base_timestamp_ms", "base_timestamp", "max_timestamp_ms", "max_timestamp", "timestamp_ms",
-    "timestamp", "base_sequence", "last_sequence",
-    "sequence",
-})  # fmt: skip
-"""Columns whose differences are small: half the time and a seventh of the size of dictionaries."""
-_RANDOM = frozenset({"crc", "key_hash", "value_hash", "key", "value", "message", "evidence"})
-"""Columns in which hardly any value comes twice."""
-_ASKED_FOR = frozenset({
-    "log_dir", "node_id", "topic", "partition", "directory", "segment", "base_offset",
-    "first_offset", "last_offset", "offset", "timestamp_ms", "timestamp", "max_timestamp_ms",
-    "max_timestamp", "last_timestamp_ms", "last_timestamp", "producer_id", "severity", "code",
-})  # fmt: skip
-"""Columns by which readers leave out parts of files: these have their least and largest there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +111,5 @@ class Writer:
             self._writer = self._format()
 
     def _format(self) -> Any:
-        return parquet.ParquetWriter(self._file, self._schema, **options(self._schema.names))
-
-
-def options(columns: Sequence[str]) -> dict[str, Any]:
-    """Return the options of a `pyarrow.parquet.ParquetWriter` for columns of these names."""
-    names = set(columns)
-    packed = sorted(names - {"crc"})
-    return {
-        "compression": {**dict.fromkeys(packed, "zstd"), **dict.fromkeys(names & {"crc"}, "none")},
-        "compression_level": dict.fromkeys(packed, 1),
-        "use_dictionary": sorted(names - _RISING - _RANDOM),
-        "column_encoding": dict.fromkeys(sorted(names & _RISING), "DELTA_BINARY_PACKED"),
-        "write_statistics": sorted(names & _ASKED_FOR),
-        "write_batch_size": _ROWS_AT_ONCE,
-    }
+        options = encoding.options(self._schema.names)
+        return parquet.ParquetWriter(self._file, self._schema, **options)

@@ -17,7 +17,7 @@ from logtool.disk.node_dir import NodeDir
 from logtool.errors import LogtoolError
 from logtool.formats import compression
 from logtool.gaps.run import GapOptions, Gaps
-from logtool.pipeline import storage
+from logtool.pipeline import encoding
 from logtool.stat.run import Survey
 from logtool.txns.run import Audit
 from logtool.verify import Verification
@@ -98,7 +98,7 @@ def _written_again(path: Path) -> tuple[int, float]:
     source, took = parquet.ParquetFile(path), 0.0
     with Path(os.devnull).open("wb") as sink:
         writer = parquet.ParquetWriter(
-            sink, source.schema_arrow, **storage.options(source.schema_arrow.names)
+            sink, source.schema_arrow, **encoding.options(source.schema_arrow.names)
         )
         for group in range(source.num_row_groups):
             rows = source.read_row_group(group)
