@@ -4,6 +4,7 @@ The columns are those of `logtool.schemas`, made of blocks by the code that make
 pipeline. Files and damage are no rows: damage goes to stderr and makes the exit status 1.
 """
 
+import base64
 import contextlib
 import json
 import os
@@ -15,17 +16,18 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from logtool.commands import output
+from logtool.commands.printing.row_group import RowGroup, packed
 from logtool.commands.printing.writers import Object
 from logtool.dump.blocks import Block
 from logtool.formats.names import PartitionDirectory, parse_directory
-from logtool.pipeline import storage, tables
-from logtool.pipeline.rows import batch_columns, record_columns
+from logtool.pipeline import arrays, encoding, tables
+from logtool.pipeline.rows import batch_columns
 from logtool.schemas.columns import Way
 
-ROW_GROUP_ROWS = 128 * 1024
-ROW_GROUP_SIZE = 16 * 1024 * 1024
-"""Bytes in memory after which a row group is written, whatever its rows: what is held is twice
-that, beside 80 MB that Python and Arrow take."""
+ROW_GROUP_ROWS = 64 * 1024
+ROW_GROUP_SIZE = 8 * 1024 * 1024
+"""Bytes of records, or of rows in memory, after which a row group is written, whatever its rows:
+what is held is some times that, beside 90 MB that Python and Arrow take."""
 
 BATCHES = tables.schema("batches", way=Way.PARQUET)
 RECORDS = tables.schema("records", way=Way.PARQUET)
@@ -57,9 +59,11 @@ class ParquetFile:
     def __init__(self, target: Path, *, records: bool) -> None:
         self._target = target
         self._kind = "record" if records else "batch"
-        self._schema = RECORDS if records else BATCHES
+        self._read_as = RECORDS if records else BATCHES
+        self._schema = packed(RECORDS) if records else BATCHES
         self._rows: list[dict[str, Any]] = []
-        self._ready: list[pa.RecordBatch] = []
+        self._group = RowGroup(self._schema) if records else None
+        self._ready: list[pa.Table] = []
         self._ready_rows = self._ready_bytes = 0
 
     @contextlib.contextmanager
@@ -82,6 +86,7 @@ class ParquetFile:
                 self._writer = writer
                 yield
                 self._flush()
+                writer.add_key_value_metadata(_told(self._read_as))
                 writer.close()
                 file.flush()
                 os.fsync(file.fileno())
@@ -94,7 +99,8 @@ class ParquetFile:
         os.close(folder)
 
     def _format(self, file: BinaryIO) -> Any:
-        return parquet.ParquetWriter(file, self._schema, **storage.options(self._schema.names))
+        options = encoding.options(self._schema.names)
+        return parquet.ParquetWriter(file, self._schema, store_schema=False, **options)
 
     def item(self, obj: Object) -> None:
         """Take an object: only batches, or records, are rows; damage is told on stderr."""
@@ -108,42 +114,68 @@ class ParquetFile:
     def block(self, block: Block) -> Iterable[memoryview]:
         """Take a block; there is nothing to print."""
         self._take_rows()
+        if self._group and block.records:
+            self._group.add(block, block.records)
+        else:
+            self._take_batches(block)
+        self._flush_when_full()
+        return ()
+
+    def _take_batches(self, block: Block) -> None:
         origin = block.origin
         common = {
             "path": str(origin.path),
             "topic": origin.topic,
             "partition": origin.partition,
             "segment": origin.segment,
+            "crc_valid": True,
         }
-        if block.records:
-            nothing = dict.fromkeys(("control_record", "control_error"))
-            for rows in record_columns(
-                common | nothing, block.batches, block.records, self._schema
-            ):
-                self._add(rows)
-        else:
-            valid = {"crc_valid": True}
-            self._add(batch_columns(common | valid, block.batches, self._schema))
-        return ()
+        rows = batch_columns(common, block.batches, self._schema)
+        self._add(pa.Table.from_batches([rows]), rows.nbytes)
 
     def _take_rows(self) -> None:
         if self._rows:
             rows, self._rows = self._rows, []
-            self._add(pa.RecordBatch.from_pylist(rows, self._schema))
+            self._take_group()
+            columns = [
+                arrays.objects([row.get(field.name) for row in rows], field.type)
+                for field in self._schema
+            ]
+            made = pa.Table.from_arrays(columns, schema=self._schema)
+            self._add(made, made.nbytes)
+            self._flush_when_full()
 
-    def _add(self, batch: Any) -> None:
-        self._ready.append(batch)
-        self._ready_rows += batch.num_rows
-        self._ready_bytes += batch.nbytes
-        if self._ready_rows >= ROW_GROUP_ROWS or self._ready_bytes >= ROW_GROUP_SIZE:
+    def _take_group(self) -> None:
+        if self._group and self._group.rows:
+            size = self._group.size
+            self._add(self._group.take(), size)
+
+    def _add(self, rows: Any, size: int) -> None:
+        self._ready.append(rows)
+        self._ready_rows += rows.num_rows
+        self._ready_bytes += size
+
+    def _flush_when_full(self) -> None:
+        rows, size = self._ready_rows, self._ready_bytes
+        if self._group:
+            rows, size = rows + self._group.rows, size + self._group.size
+        if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_SIZE:
             self._flush()
 
     def _flush(self) -> None:
         self._take_rows()
+        self._take_group()
         if self._ready:
             ready, self._ready = self._ready, []
             self._ready_rows = self._ready_bytes = 0
-            self._writer.write_table(pa.Table.from_batches(ready, self._schema))
+            # The encoder takes indices as they are where there is one list of words.
+            self._writer.write_table(pa.concat_tables(ready).unify_dictionaries())
+
+
+def _told(schema: Any) -> dict[str, str]:
+    """Return what a file says of its columns to Arrow: text, not numbers of words."""
+    told = {key.decode(): value.decode() for key, value in schema.metadata.items()}
+    return told | {"ARROW:schema": base64.b64encode(schema.serialize()).decode()}
 
 
 def _row(obj: Object) -> dict[str, Any]:

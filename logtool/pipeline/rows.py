@@ -1,8 +1,8 @@
 """Batches and records as Arrow columns: what one pass over a segment gives for the tables.
 
-No Python object is made for a row: NumPy columns are narrowed, and keys and values are gathered
-out of the bytes of a block by Arrow itself. The exceptions are messages of magic 0 and 1, and the
-CRC-32C of keys and values, one call each. Only the columns that are asked for are made.
+No Python object is made for a row: NumPy columns are narrowed, and keys, values and headers are
+gathered out of the bytes of a block by a kernel. The exceptions are messages of magic 0 and 1, and
+the CRC-32C of keys and values, one call each. Only the columns that are asked for are made.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from logtool.dump import control
 from logtool.dump.blocks import Records
-from logtool.formats import compression, control_record, record
+from logtool.formats import compression, control_record, kernels
 from logtool.formats.crc import crc32c
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import (
@@ -25,7 +25,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
-from logtool.pipeline import tables
+from logtool.pipeline import arrays, tables
 from logtool.pipeline.decoding import decoded
 from logtool.pipeline.hiding import hidden
 from logtool.pipeline.tables import Payload
@@ -114,18 +114,7 @@ def record_rows(
             records = hidden(batches, records)
         for rows, some in _record_columns(common, batches, records, schema, recipe):
             mask = span.of_records(some.cut(records.offset), some.cut(records.timestamp))
-            yield rows if mask is None else rows.filter(pa.array(mask))
-
-
-def record_columns(
-    common: Mapping[str, Any], batches: BatchTable, records: Records, schema: Any
-) -> Iterator[Any]:
-    """Yield `pyarrow.RecordBatch`es of `schema`, of records that were decoded with their batches.
-
-    `common` has what is the same in each row.
-    """
-    for rows, _ in _record_columns(common, batches, records, schema, RECORDS):
-        yield rows
+            yield rows if mask is None else rows.filter(arrays.bits(mask))
 
 
 def _record_columns(
@@ -144,17 +133,18 @@ def _record_columns(
 def constant(value: Any, kind: Any, count: int) -> Any:
     """Return an Arrow array of `count` times the same value, None included."""
     if count > _KEPT_ROWS:
-        return _repeated(value, kind, count)
+        return _kept_longer(value, kind, 1 << (count - 1).bit_length()).slice(0, count)
     return _kept(value, kind).slice(0, count)
 
 
 @lru_cache(maxsize=64)
 def _kept(value: Any, kind: Any) -> Any:
-    return _repeated(value, kind, _KEPT_ROWS)
+    return arrays.repeated(value, kind, _KEPT_ROWS)
 
 
-def _repeated(value: Any, kind: Any, count: int) -> Any:
-    return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
+@lru_cache(maxsize=16)
+def _kept_longer(value: Any, kind: Any, count: int) -> Any:
+    return arrays.repeated(value, kind, count)
 
 
 def _common(place: Place, segment: int) -> dict[str, Any]:
@@ -176,19 +166,12 @@ def _chosen(table: str, names: Sequence[str] | None) -> Any:
     return _whole_schema(table) if names is None else _schema_of(table, tuple(names))
 
 
-def _narrow(column: Column, kind: Any) -> Any:
-    """Return a column of another type; always a copy, which keeps no more alive than itself."""
-    return pa.array(column.astype(kind))
-
-
 def _nullable(column: Column, kind: Any, missing: Column | None = None) -> Any:
     """Return a column of another type, null where it is -1 (or where it is `missing`)."""
     missing = column == -1 if missing is None else missing
-    if not missing.any():
-        return _narrow(column, kind)
-    if missing.all():
+    if len(column) and missing.all():
         return pa.nulls(len(column), pa.from_numpy_dtype(kind))
-    return pa.array(column.astype(kind), mask=missing)
+    return arrays.numbers(column, kind, missing)
 
 
 def as_times(column: Column, missing: Column | None = None) -> Any:
@@ -200,18 +183,18 @@ def as_times(column: Column, missing: Column | None = None) -> Any:
 
 def _words(codes: Column, words: Sequence[str], missing: Column | None = None) -> Any:
     """Return a column of `words` by their numbers, null where it is `missing`."""
-    if missing is not None and missing.any():
-        return pa.array(words).take(pa.array(codes, mask=missing))
-    if len(codes) and (codes == codes[0]).all():
-        return constant(words[int(codes[0])], pa.string(), len(codes))
-    return pa.array(words).take(pa.array(codes))
+    if missing is None or not missing.any():
+        if len(codes) and (codes == codes[0]).all():
+            return constant(words[int(codes[0])], pa.string(), len(codes))
+        missing = None
+    return arrays.objects(words, pa.string()).take(arrays.numbers(codes, np.int64, missing))
 
 
 def _batch_types(table: BatchTable) -> Any:
     """Return the names of the types that batches of Redpanda have, null of Kafka's."""
     numbers, rows = np.unique(table.batch_type, return_inverse=True)
     words = [None if number < 0 else type_name(number) for number in numbers.tolist()]
-    return pa.array(words, pa.string()).take(pa.array(rows))
+    return arrays.objects(words, pa.string()).take(arrays.numbers(rows, np.int64))
 
 
 def _timestamp_type(table: BatchTable) -> Any:
@@ -222,7 +205,7 @@ def _control_types(table: BatchTable) -> Any:
     types = table.control_type
     if (types == -1).all():
         return pa.nulls(len(types), pa.string())
-    return pa.array(
+    return arrays.objects(
         [None if one == -1 else control_record.name(one) for one in types.tolist()], pa.string()
     )
 
@@ -233,11 +216,11 @@ def _no_base(table: BatchTable) -> Column:
 
 
 _OF_BATCHES: Final[Mapping[str, Callable[[BatchTable], Any]]] = {
-    "position": lambda table: _narrow(table.position, np.int64),
-    "size": lambda table: _narrow(table.size, np.int64),
-    "magic": lambda table: _narrow(table.magic, np.int8),
-    "base_offset": lambda table: _narrow(table.base_offset, np.int64),
-    "last_offset": lambda table: _narrow(table.last_offset, np.int64),
+    "position": lambda table: arrays.numbers(table.position, np.int64),
+    "size": lambda table: arrays.numbers(table.size, np.int64),
+    "magic": lambda table: arrays.numbers(table.magic, np.int8),
+    "base_offset": lambda table: arrays.numbers(table.base_offset, np.int64),
+    "last_offset": lambda table: arrays.numbers(table.last_offset, np.int64),
     "record_count": lambda table: _nullable(table.record_count, np.int32, table.magic < MAGIC),
     "codec": lambda table: _words(table.codec, _CODECS),
     "timestamp_type": _timestamp_type,
@@ -254,12 +237,12 @@ _OF_BATCHES: Final[Mapping[str, Callable[[BatchTable], Any]]] = {
     "producer_epoch": lambda table: _nullable(table.producer_epoch, np.int16),
     "base_sequence": lambda table: _nullable(table.base_sequence, np.int32),
     "last_sequence": lambda table: _nullable(table.last_sequence, np.int32),
-    "transactional": lambda table: pa.array(table.is_transactional),
-    "control": lambda table: pa.array(table.is_control),
+    "transactional": lambda table: arrays.bits(table.is_transactional),
+    "control": lambda table: arrays.bits(table.is_control),
     "control_type": _control_types,
     "coordinator_epoch": lambda table: _nullable(table.coordinator_epoch, np.int32),
-    "attributes": lambda table: _narrow(table.attributes, np.int16),
-    "crc": lambda table: _narrow(table.crc, np.uint32),
+    "attributes": lambda table: arrays.numbers(table.attributes, np.int16),
+    "crc": lambda table: arrays.numbers(table.crc, np.uint32),
     "term": lambda table: _nullable(table.leader_epoch, np.int64, table.batch_type < 0),
     "batch_type": _batch_types,
 }  # fmt: skip
@@ -285,11 +268,33 @@ class Slice:
         return column[self.row]
 
 
-def _slices(batches: BatchTable, records: Records) -> Iterator[Slice]:
+def whole(batches: BatchTable, records: Records) -> Slice:
+    """Return all records of some batches as one slice."""
     row = np.repeat(np.arange(len(batches)), records.counts)
-    for start in range(0, len(row), MOST_ROWS):
-        stop = min(start + MOST_ROWS, len(row))
-        yield Slice(batches=batches, records=records, row=row[start:stop], start=start, stop=stop)
+    return Slice(batches=batches, records=records, row=row, start=0, stop=len(row))
+
+
+def _slices(batches: BatchTable, records: Records) -> Iterator[Slice]:
+    every = whole(batches, records)
+    for start in range(0, every.stop, MOST_ROWS):
+        stop = min(start + MOST_ROWS, every.stop)
+        yield replace(every, row=every.row[start:stop], start=start, stop=stop)
+
+
+def _of_batches(some: Slice, column: Column, kind: Any) -> Any:
+    """Return for each record what a column has for its batch, null where it is -1."""
+    first = int(column[0]) if len(column) else -1
+    if (column == first).all():
+        value = None if first == -1 else first
+        return constant(value, pa.from_numpy_dtype(kind), some.stop - some.start)
+    return _nullable(some.of_batch(column), kind)
+
+
+def _flag(some: Slice, column: Column) -> Any:
+    """Return the same of a column of bools."""
+    if not column.any() or column.all():
+        return constant(bool(column.any()), pa.bool_(), some.stop - some.start)
+    return arrays.bits(some.of_batch(column))
 
 
 def _size(name: str) -> Callable[[Slice], Any]:
@@ -321,30 +326,9 @@ def _hash(name: str) -> Callable[[Slice], Any]:
 
 def _bytes(name: str) -> Callable[[Slice], Any]:
     def column(some: Slice) -> Any:
-        return _gathered(some.records.data, *_spans(some, name))
+        return arrays.pieces(some.records.data, *_spans(some, name))
 
     return column
-
-
-def _gathered(data: memoryview, at: Column, size: Column) -> Any:
-    """Return the bytes of `data` at rising positions `at` as a binary array, null below size 0.
-
-    They and what lies between them are one binary array over `data` as it is, of which every
-    second element is taken.
-    """
-    missing = size < 0
-    if missing.all():
-        return pa.nulls(len(at), pa.binary())
-    first = int(at[0])
-    edges = np.empty(2 * len(at), np.int32)
-    edges[::2] = at - first
-    edges[1::2] = at - first + np.maximum(size, 0)
-    window = pa.py_buffer(data[first : first + int(edges[-1])])
-    everything = pa.Array.from_buffers(
-        pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), window]
-    )
-    wanted = np.arange(0, 2 * len(at), 2)
-    return everything.take(pa.array(wanted, mask=missing if missing.any() else None))
 
 
 def _record_headers(some: Slice) -> Any:
@@ -353,18 +337,11 @@ def _record_headers(some: Slice) -> Any:
     if not counts.any():
         return constant((), kind, len(counts))
     data, at = some.records.data, some.cut(some.records.table.header_position)
-    return pa.array(
-        [
-            [
-                {"key": key, "value": value}
-                for key, value in record.parse_headers(data, first, count)
-            ]
-            if count
-            else []
-            for first, count in zip(at.tolist(), counts.tolist(), strict=True)
-        ],
-        kind,
-    )
+    found = np.empty((int(counts.sum()), kernels.HEADER_COLUMNS), np.int64)
+    kernels.decode_headers(data, at, counts, found)
+    key, key_size, value, value_size = found.T
+    fields = arrays.pieces(data, key, key_size), arrays.pieces(data, value, value_size)
+    return arrays.lists(kind, counts, fields)
 
 
 def _record_control_types(some: Slice) -> Any:
@@ -373,7 +350,7 @@ def _record_control_types(some: Slice) -> Any:
     if not is_control.any():
         return pa.nulls(len(is_control), pa.string())
     keys, values = (_bytes(name)(some).to_pylist() for name in ("key", "value"))
-    return pa.array(
+    return arrays.objects(
         [
             control.name_of(key, value) if is_one else None
             for is_one, key, value in zip(is_control.tolist(), keys, values, strict=True)
@@ -386,29 +363,29 @@ def _record_crc(some: Slice) -> Any:
     crc = some.records.crc
     if crc is None:
         return pa.nulls(some.stop - some.start, pa.uint32())
-    return _narrow(some.cut(crc), np.uint32)
+    return arrays.numbers(some.cut(crc), np.uint32)
 
 
 RECORD_COLUMNS: Final[Mapping[str, Callable[[Slice], Any]]] = {
-    "batch_position": lambda some: _narrow(some.of_batch(some.batches.position), np.int64),
-    "offset": lambda some: _narrow(some.cut(some.records.offset), np.int64),
+    "batch_position": lambda some: arrays.numbers(some.of_batch(some.batches.position), np.int64),
+    "offset": lambda some: arrays.numbers(some.cut(some.records.offset), np.int64),
     "timestamp_type": lambda some: _words(
         some.of_batch(some.batches.is_log_append_time).astype(np.int64), _TIMESTAMP_TYPES,
         some.of_batch(some.batches.magic == 0),
     ),
     "timestamp_ms": lambda some: _nullable(some.cut(some.records.timestamp), np.int64),
     "timestamp": lambda some: as_times(some.cut(some.records.timestamp)),
-    "leader_epoch": lambda some: _nullable(some.of_batch(some.batches.leader_epoch), np.int32),
-    "producer_id": lambda some: _nullable(some.of_batch(some.batches.producer_id), np.int64),
-    "producer_epoch": lambda some: _nullable(
-        some.of_batch(some.batches.producer_epoch), np.int16
-    ),
+    "leader_epoch": lambda some: _of_batches(some, some.batches.leader_epoch, np.int32),
+    "producer_id": lambda some: _of_batches(some, some.batches.producer_id, np.int64),
+    "producer_epoch": lambda some: _of_batches(some, some.batches.producer_epoch, np.int16),
     "sequence": lambda some: _nullable(some.cut(some.records.sequence), np.int32),
-    "transactional": lambda some: pa.array(some.of_batch(some.batches.is_transactional)),
-    "control": lambda some: pa.array(some.of_batch(some.batches.is_control)),
+    "transactional": lambda some: _flag(some, some.batches.is_transactional),
+    "control": lambda some: _flag(some, some.batches.is_control),
     "control_type": _record_control_types,
     "crc": _record_crc,
-    "header_count": lambda some: _narrow(some.cut(some.records.table.header_count), np.int32),
+    "header_count": lambda some: arrays.numbers(
+        some.cut(some.records.table.header_count), np.int32
+    ),
     "key_size": _size("key"),
     "value_size": _size("value"),
     "key_hash": _hash("key"),

@@ -3,6 +3,8 @@
 import base64
 import datetime
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -27,6 +29,8 @@ def table(run, tmp_path):
         found = parquet.read_table(target)
         kind = dump_parquet.RECORDS if "--records" in arguments else dump_parquet.BATCHES
         assert found.schema.equals(kind)
+        assert found.schema.metadata == kind.metadata
+        assert [field.metadata for field in found.schema] == [field.metadata for field in kind]
         return found.to_pylist()
 
     return written
@@ -75,6 +79,63 @@ def test_odd_batches_are_rows_too(run, table, log, make_batch, name):
     log.write_bytes(make_batch(0, records) + make_batch(2, records, **ODD[name]))
     result = run("dump", "-f", "ndjson", "--records", "--values", "base64", log)
     assert table("--records", log) == [as_parquet(obj) for obj in result.of_type("record")]
+
+
+def test_blocks_of_many_files_and_single_objects_keep_their_order(
+    run, table, partition, log, make_batch
+):
+    alone = partition.parent / "alone"
+    files = []
+    for number, name in enumerate(("0" * 20, f"{50:020d}", f"{90:020d}")):
+        for home in (partition, alone):
+            home.mkdir(exist_ok=True)
+            files.append(home / f"{name}.log")
+            base = int(name)
+            content = [
+                make_batch(base, [Record(0, 1, b"\xff\0", b"v" * number)], leader_epoch=number),
+                make_batch(
+                    base + 1,
+                    [Record(0, 1, None, b"x", [(b"h", None), (b"h", b"\xfe")]), Record(1, 2)],
+                    producer_id=number,
+                    producer_epoch=3,
+                    base_sequence=number,
+                ),
+                # A time that no calendar has makes a batch one of single objects.
+                make_batch(base + 3, [Record(0, 0, b"odd")], base_timestamp=2**62),
+                make_batch(base + 4, [Record(0, 5, b"", b"end")], attributes=0x18, max_timestamp=9),
+            ]
+            files[-1].write_bytes(b"".join(content))
+    result = run("dump", "-f", "ndjson", "--records", "--values", "base64", *files)
+    expected = [as_parquet(obj) for obj in result.of_type("record")]
+    assert len({row["path"] for row in expected}) == 6
+    assert {row["topic"] for row in expected} >= {None}
+    assert table("--records", *files) == expected
+
+
+def test_names_that_are_more_than_a_dictionary_holds_are_all_there(table, tmp_path, make_batch):
+    homes = tmp_path / "data" / ("d" * 200)
+    for number in range(64):
+        home = homes / f"{'t' * 200}-{number}"
+        home.mkdir(parents=True)
+        (home / f"{0:020d}.log").write_bytes(make_batch(0, [Record(0, 0, b"%d" % number)]))
+    rows = table("--records", homes)
+    assert sorted(int(row["key"]) for row in rows) == list(range(64))
+    assert all(row["path"] == f"{homes}/{'t' * 200}-{int(row['key'])}/{0:020d}.log" for row in rows)
+
+
+def test_pandas_is_not_imported_though_it_is_installed(tmp_path, log):
+    (tmp_path / "installed").mkdir()
+    imported = tmp_path / "imported"
+    (tmp_path / "installed" / "pandas.py").write_text(f"open({str(imported)!r}, 'w')")
+    command = [sys.executable, "-m", "logtool", "dump", "-f", "parquet", "--records", log]
+    ways = {"blocks": [], "objects": ["--limit", "9"], "some": ["--offset", "2..4"]}
+    for name, more in ways.items():
+        subprocess.run(
+            [*command, *more, "--output", tmp_path / name], check=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        )  # fmt: skip
+        assert parquet.read_metadata(tmp_path / name).num_rows > 0
+        assert not imported.exists(), name
 
 
 def test_filters_and_limits_choose_rows(table, log):
