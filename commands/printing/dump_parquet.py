@@ -25,7 +25,7 @@ from logtool.pipeline.rows import batch_columns
 from logtool.schemas.columns import Way
 
 ROW_GROUP_ROWS = 64 * 1024
-ROW_GROUP_SIZE = 8 * 1024 * 1024
+ROW_GROUP_SIZE = 10 * 1024 * 1024
 """Bytes of records, or of rows in memory, after which a row group is written, whatever its rows:
 what is held is some times that, beside 90 MB that Python and Arrow take."""
 
@@ -62,6 +62,7 @@ class ParquetFile:
         self._read_as = RECORDS if records else BATCHES
         self._schema = packed(RECORDS) if records else BATCHES
         self._rows: list[dict[str, Any]] = []
+        self._rows_bytes = 0
         self._group = RowGroup(self._schema) if records else None
         self._ready: list[pa.Table] = []
         self._ready_rows = self._ready_bytes = 0
@@ -108,7 +109,8 @@ class ParquetFile:
             output.error(output.describe_error(obj))
         elif obj["type"] == self._kind:
             self._rows.append(_row(obj))
-            if len(self._rows) >= 4096:
+            self._rows_bytes += sum(len(obj.get(name) or b"") for name in ("key", "value"))
+            if len(self._rows) >= 4096 or self._rows_bytes >= ROW_GROUP_SIZE:
                 self._take_rows()
 
     def block(self, block: Block) -> Iterable[memoryview]:
@@ -135,7 +137,7 @@ class ParquetFile:
 
     def _take_rows(self) -> None:
         if self._rows:
-            rows, self._rows = self._rows, []
+            rows, self._rows, self._rows_bytes = self._rows, [], 0
             self._take_group()
             columns = [
                 arrays.objects([row.get(field.name) for row in rows], field.type)

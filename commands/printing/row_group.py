@@ -19,6 +19,8 @@ _OF_FILES: Final = ("path", "topic", "partition", "segment")
 _NOTHING: Final = ("control_type", "control_record", "control_error", "crc")
 """Columns that are null for every record of a block."""
 _CONTENT: Final = ("key", "value", "headers")
+_HEADER_SIZE: Final = 64
+"""Bytes that a header takes besides while it is encoded: its levels, and where it begins."""
 _SIZES: Final = ("key_length", "value_length", "header_count")
 _TIMES: Final = ("CreateTime", "LogAppendTime")
 
@@ -54,10 +56,10 @@ class RowGroup:
         self._content: dict[str, list[Any]] = {name: [] for name in _CONTENT}
 
     def add(self, block: Block, records: Records) -> None:
-        """Take a block that has these records; `size` grows by the bytes that they have there."""
+        """Take a block that has these records; `size` grows by the bytes that they take."""
         table = records.table
         self.rows += len(table)
-        self.size += int(table.size.sum())
+        self.size += int(table.size.sum()) + _HEADER_SIZE * int(table.header_count.sum())
         self._origins.append(block.origin)
         self._batches.append(block.batches)
         self._counts.append(records.counts)
