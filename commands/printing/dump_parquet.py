@@ -25,7 +25,7 @@ from logtool.pipeline.rows import batch_columns
 from logtool.schemas.columns import Way
 
 ROW_GROUP_ROWS = 64 * 1024
-ROW_GROUP_SIZE = 10 * 1024 * 1024
+ROW_GROUP_SIZE = 8 * 1024 * 1024
 """Bytes of records, or of rows in memory, after which a row group is written, whatever its rows:
 what is held is some times that, beside 90 MB that Python and Arrow take."""
 
