@@ -4,6 +4,7 @@ What each code means stands in ``catalogue.toml`` beside this module; `explain` 
 finding takes its severity and the broker's behaviour from it.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -127,26 +128,50 @@ class Finding:
         }
 
 
-@cache
-def catalogue() -> dict[str, Rule]:
-    """Return every rule by its code, in the order of the catalogue file."""
-    # Here, because a run that finds nothing needs none of it and they take a while to load.
+class _Catalogue(Mapping[str, Rule]):
+    """Rules by code, each parsed when it is taken: all of them take as long as a format's imports.
+
+    A heading is a line of its own, and no text in the file has a line that looks like one.
+    """
+
+    def __init__(self, text: str) -> None:
+        _, *sections = text.split('\n["')
+        self._texts = {code: body for code, _, body in (one.partition('"]\n') for one in sections)}
+        self._rules: dict[str, Rule] = {}
+
+    def __getitem__(self, code: str) -> Rule:
+        if code not in self._rules:
+            self._rules[code] = _parsed(code, self._texts[code])
+        return self._rules[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _parsed(code: str, text: str) -> Rule:
+    # Here, because a run that finds nothing needs no TOML.
     import tomllib
 
-    text = Path(__file__).with_name("catalogue.toml").read_text("utf-8")
-    return {
-        code: Rule(
-            code=code,
-            severity=Severity(entry["severity"]),
-            broker=Broker(entry["broker"]),
-            title=entry["title"],
-            meaning=entry["meaning"].strip(),
-            broker_does=entry["broker-does"].strip(),
-            action=entry["action"].strip(),
-            redpanda=entry["redpanda"].strip() if "redpanda" in entry else None,
-        )
-        for code, entry in tomllib.loads(text).items()
-    }
+    entry = tomllib.loads(text)
+    return Rule(
+        code=code,
+        severity=Severity(entry["severity"]),
+        broker=Broker(entry["broker"]),
+        title=entry["title"],
+        meaning=entry["meaning"].strip(),
+        broker_does=entry["broker-does"].strip(),
+        action=entry["action"].strip(),
+        redpanda=entry["redpanda"].strip() if "redpanda" in entry else None,
+    )
+
+
+@cache
+def catalogue() -> Mapping[str, Rule]:
+    """Return every rule by its code, in the order of the catalogue file."""
+    return _Catalogue(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
 
 
 def rule(code: str) -> Rule:

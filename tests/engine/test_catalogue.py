@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -269,6 +270,16 @@ def test_a_code_that_is_not_there_is_refused() -> None:
 
     with pytest.raises(KeyError):
         _ = Finding("batch/none", "").severity
+
+
+def test_each_rule_is_what_toml_reads_from_the_whole_file() -> None:
+    whole = tomllib.loads((PACKAGE / "catalogue.toml").read_text("utf-8"))
+    assert list(catalogue()) == list(whole)
+    for code, entry in whole.items():
+        rule = catalogue()[code]
+        assert (rule.code, rule.severity, rule.broker) == (code, entry["severity"], entry["broker"])
+        said = ("title", "meaning", "broker-does", "action", "redpanda")
+        assert texts(rule) == tuple(entry[name].strip() for name in said if name in entry)
 
 
 def test_the_file_is_plain_text_of_limited_width() -> None:
