@@ -167,9 +167,15 @@ static void crc32_init(void)
     crc32c_accelerate();
 }
 
+/* The CRC of bytes whose CRC up to here is `value`. */
+static inline uint32_t crc32c_from(uint32_t value, const unsigned char *data, size_t size)
+{
+    return ~crc32c_update(~value, data, size);
+}
+
 static inline uint32_t crc32c_of(const unsigned char *data, size_t size)
 {
-    return ~crc32c_update(~0u, data, size);
+    return crc32c_from(0, data, size);
 }
 
 /* The CRC of `count` bytes and of the `size` behind them, which stand elsewhere. */

@@ -6,6 +6,9 @@ from libc.string cimport memcpy
 cdef extern from "_crc32.h":
     void crc32_init() noexcept nogil
     uint32_t crc32c_of(const unsigned char *data, size_t size) noexcept nogil
+    uint32_t crc32c_from(
+        uint32_t value, const unsigned char *data, size_t size
+    ) noexcept nogil
     uint32_t crc32c_joined(
         const unsigned char *before, size_t count, const unsigned char *data, size_t size
     ) noexcept nogil
@@ -24,6 +27,9 @@ cdef extern from "_loads.h":
 
 cdef inline uint32_t crc32c(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
     return crc32c_of(&data[0] + start, <size_t>(end - start))
+
+cdef inline uint32_t crc32c_on(uint32_t value, const unsigned char[::1] data) noexcept nogil:
+    return crc32c_from(value, &data[0], <size_t>data.shape[0])
 
 cdef inline uint32_t crc32(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
     return crc32_of(&data[0] + start, <size_t>(end - start))
@@ -77,6 +83,8 @@ cdef inline void kafka_header(
 
 cdef inline int64_t sum64(int64_t a, int64_t b) noexcept nogil:
     return <int64_t>(<uint64_t>a + <uint64_t>b)
+
+cpdef uint32_t checksum(const unsigned char[::1] data, uint32_t value) noexcept
 
 @cython.locals(
     position=Py_ssize_t, after=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t, size=int64_t,

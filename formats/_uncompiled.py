@@ -41,6 +41,11 @@ def crc32c(data: memoryview, start: int, end: int) -> int:
     return _crc32c.crc32c(data[start:end])
 
 
+def crc32c_on(value: int, data: bytes | bytearray | memoryview) -> int:
+    """Return the CRC-32C of `data`, going on from `value`."""
+    return _crc32c.crc32c(data, value)
+
+
 def crc32(data: memoryview, start: int, end: int) -> int:
     """Return the CRC-32 (IEEE) of ``data[start:end]``."""
     return zlib.crc32(data[start:end])

@@ -1,13 +1,8 @@
-"""CRC-32C of bytes, by the package crc32c.
+"""CRC-32C of bytes, by the kernel: compiled, or the package crc32c where nothing is compiled."""
 
-That imports `importlib.metadata`, which takes as long as all formats together: so it is imported
-when the first CRC is asked for, and a command that asks for none starts without it. The kernels of
-a scan have their own.
-"""
+from logtool.formats.kernels import checksum
 
 
 def crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
     """Return the CRC-32C of `data`, going on from that of what stands before it."""
-    import crc32c as package
-
-    return package.crc32c(data, value)
+    return checksum(data, value)

@@ -12,7 +12,6 @@ from logtool.disk.log_dir import Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats.crc import crc32c
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import (
@@ -160,7 +159,6 @@ class Sanity:
         if not listed.partitions:
             return
         threads = self._settings.threads
-        crc32c(b"")  # What it loads is no part of what is timed.
         once = partial(measuring.run, of_redpanda.start, listed.partitions, threads, self._pace)
         run = self._median(once, listed)
         by_path = {partition.path: partition for partition in listed.partitions}

@@ -359,6 +359,10 @@ def test_the_crc_of_the_kernel_is_that_of_the_crc32c_package(size):
     head = bytes(8) + (len(body) + 9).to_bytes(4, "big") + bytes(4) + b"\2"
     rows = np.zeros((compiled.BATCH_COLUMNS, 1), np.int64)
 
+    assert compiled.checksum(body[40:], 0) == crc32c(body[40:])
+    for cut in (0, 1, size // 2, size):
+        before = crc32c(body[40 : 40 + cut])
+        assert compiled.checksum(memoryview(body)[40 + cut :], before) == crc32c(body[40:])
     for crc, expected in ((crc32c(body), 1), (crc32c(body) ^ 1, 0)):
         data = head + crc.to_bytes(4, "big") + body
         found = compiled.walk_batches(memoryview(data), 0, len(data), 0, rows, 0)
