@@ -1,6 +1,6 @@
 """``logtool checkpoint``: the small text files beside the logs. Writes only with --apply."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ from logtool.commands.program.spread import Without, spread
 from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.checkpoints.view import Wanted

@@ -1,6 +1,5 @@
 """``logtool diff``: the same partitions on several brokers. Writes nothing but ``--digest``."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +8,7 @@ import typer
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report

@@ -1,12 +1,12 @@
 """``logtool dirs``: log dirs against what the metadata log says of them. Writes nothing."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import spread
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report

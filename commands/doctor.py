@@ -1,6 +1,6 @@
 """``logtool doctor``: the first command of an incident. Writes nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +10,7 @@ from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,7 @@ from logtool.commands.program.record_selectors import Selectors
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.exits import Exit
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report, View

@@ -1,6 +1,5 @@
 """``logtool gaps``: every missing offset and why. Writes nothing but --output."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from logtool.commands.program.broker_config import BrokerConfig
 from logtool.commands.program.spread import spread
 from logtool.disk import files
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report

@@ -1,7 +1,6 @@
 """``logtool metadata``: what the metadata log of a KRaft cluster says. Writes nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from logtool.commands.program import parsing
 from logtool.commands.program.lazy_group import help_text, new_app
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report

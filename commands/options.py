@@ -5,7 +5,6 @@ command; one that does not honour an option leaves it out with `Without`. What s
 type for a parameter.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +20,7 @@ from logtool.disk import files
 from logtool.disk.flavour import Flavour, force
 from logtool.errors import UsageError
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

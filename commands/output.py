@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
@@ -39,6 +39,7 @@ from logtool.errors import (
 )
 from logtool.exits import Exit
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import Summary
 
 if TYPE_CHECKING:

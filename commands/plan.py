@@ -1,6 +1,6 @@
 """``logtool plan``: what a broker does at its next start. Writes nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ from logtool.commands.program import limits as host
 from logtool.commands.program.spread import spread
 from logtool.commands.program.strategy import Strategy
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.actions import Action

@@ -1,7 +1,6 @@
 """``logtool quorum``: the controllers' copies of the metadata log. Writes only with --apply."""
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ from logtool.commands import options
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report

@@ -1,7 +1,7 @@
 """``logtool recover``: what a broker would do at its next start, done now; with --apply only."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from logtool.commands.program.strategy import Strategy
 from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_long
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report

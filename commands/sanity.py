@@ -1,7 +1,7 @@
 """``logtool sanity``: what index sanity checks cost at a start, and what they see."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.program import limits as host
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings

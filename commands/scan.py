@@ -1,7 +1,6 @@
 """``logtool scan``: log dirs as Parquet tables, by Spark. Writes only --output."""
 
 import secrets
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from logtool.commands import options
 from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report

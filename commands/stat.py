@@ -1,6 +1,5 @@
 """``logtool stat``: what logs add up to. Writes nothing."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,5 @@
 """``logtool watermark``: how far the replicas of each partition have come. Writes nothing."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ from logtool.commands import options
 from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report

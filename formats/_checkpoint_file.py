@@ -14,11 +14,11 @@ fields. Source: ``CheckpointFile`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats.java_text import SPACE, Line, parse_int, split, split_lines
 from logtool.formats.refusal import Refusal
+from logtool.lazy_dataclass import dataclass
 
 VERSION = 0
 

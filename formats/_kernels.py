@@ -9,13 +9,13 @@ in this package allocate before and judge after. An extension that does not buil
 note; there is no second implementation, and tests hold the builds against each other.
 
 The CRC of a compiled walk is computed inside it (``_crc32.h``), and not handed to the package
-crc32c, batch by batch, nor is any other: the package imports `importlib.metadata`, which takes as
-long as all formats together. Measured alone on one core of an EPYC it does 18 to 28 GB/s from 100 bytes to
-1 MiB, where a call of the package costs about 100 ns before the first byte, more than twice what a
-whole batch of 1 KiB takes here. It is 171 lines of C: three streams of the SSE4.2 instruction
-joined by carry-less multiplication, the CRC instruction of ARMv8, or tables. A test compares it
-with the crc32c package at every length up to 300 and around each boundary. Nobody has run the ARMv8
-branch.
+crc32c, batch by batch. Nor is any other: the package imports `importlib.metadata`, which takes as
+long as all formats together. Measured alone on one core of an EPYC it does 18 to 28 GB/s from 100
+bytes to 1 MiB, where a call of the package costs about 100 ns before the first byte, more than
+twice what a whole batch of 1 KiB takes here. It is 177 lines of C: three streams of the SSE4.2
+instruction joined by carry-less multiplication, the CRC instruction of ARMv8, or tables. A test
+compares it with the crc32c package at every length up to 300 and around each boundary. Nobody has
+run the ARMv8 branch.
 
 Big-endian loads stand in ``_loads.h``: from Cython's own indexing gcc makes a load of every single
 byte, which cost a quarter of a walk over batches of 200 bytes. A loop that copies a memoryview for

@@ -10,10 +10,10 @@ Source: ``CleanShutdownFileHandler`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats.java_text import json_long, parse_json_object
+from logtool.lazy_dataclass import dataclass
 
 MARKER = b'{"version":0,"brokerEpoch":-1}'
 """What a broker writes that knows no epoch of its own."""

@@ -14,13 +14,13 @@ An unknown type is a value, not damage: a broker ignores it. Source: ``ControlRe
 """
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import _kernels
 from logtool.formats.record_batch import HEADER_SIZE
+from logtool.lazy_dataclass import dataclass
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(
     7

@@ -18,8 +18,9 @@ Java also takes decimal digits of other scripts as digits; here only 0 to 9 are.
 import base64
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from logtool.lazy_dataclass import dataclass
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1

@@ -19,11 +19,11 @@ Source: ``Snapshots``, ``RecordsSnapshotWriter``, ``RecordsSnapshotReader``, ``B
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from logtool.findings import Finding
 from logtool.formats.java_text import parse_int, parse_long
+from logtool.lazy_dataclass import dataclass
 
 SUFFIX = ".checkpoint"
 SNAPSHOT_HEADER = 3

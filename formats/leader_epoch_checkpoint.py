@@ -15,13 +15,13 @@ have entries beyond the end of the log; an epoch without data is normal. Source:
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats import _checkpoint_file
 from logtool.formats._checkpoint_file import CheckpointFile, line_finding, split_fields
 from logtool.formats.java_text import Line, parse_int, parse_long
 from logtool.formats.refusal import Refusal
+from logtool.lazy_dataclass import dataclass
 
 AREA = "leader-epoch"
 _FIELDS = "leader epoch and start offset"

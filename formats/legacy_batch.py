@@ -17,7 +17,6 @@ only after decompression. Brokers write none of these since 4.0 and still read t
 import struct
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 
 _ENTRY = struct.Struct(">qi")
 _HEAD = struct.Struct(">IbB")

@@ -20,10 +20,10 @@ Source: ``MetaProperties``, ``MetaPropertiesVersion``, ``PropertiesUtils`` (Kafk
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats.java_text import Line, parse_int, parse_uuid, split_lines, uuid_bytes
+from logtool.lazy_dataclass import dataclass
 
 REQUIRED_KEYS = {
     0: (),

@@ -26,12 +26,12 @@ must be a partition and unknown files are ignored. Source: ``LocalLog.parseTopic
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from logtool.formats import kraft_snapshot
 from logtool.formats.java_text import NOT_SPACE, parse_int, parse_long, parse_uuid
 from logtool.formats.kraft_snapshot import SnapshotState
+from logtool.lazy_dataclass import dataclass
 
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 CLUSTER_METADATA = "__cluster_metadata"

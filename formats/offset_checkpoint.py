@@ -19,13 +19,13 @@ The entries have no order; of two for one partition the last counts. Source: ``C
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats import _checkpoint_file
 from logtool.formats._checkpoint_file import CheckpointFile, line_finding, split_fields
 from logtool.formats.java_text import Line, parse_int, parse_long
 from logtool.formats.refusal import Refusal
+from logtool.lazy_dataclass import dataclass
 
 AREA = "checkpoint"
 _FIELDS = "topic, partition and offset"

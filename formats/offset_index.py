@@ -15,7 +15,6 @@ offset of the batch. Source: ``OffsetIndex``, ``AbstractIndex``, ``LogSegment.ap
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy.typing as npt
 
 from logtool.findings import Finding
 from logtool.formats.columns import column, count_used, run_finding, runs, unordered
+from logtool.lazy_dataclass import dataclass
 
 ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize

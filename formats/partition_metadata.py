@@ -12,7 +12,6 @@ the colon is ignored up to 4.3, and so is what follows line 2. Source:
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats.java_text import (
@@ -25,6 +24,7 @@ from logtool.formats.java_text import (
     split_lines,
 )
 from logtool.formats.refusal import Refusal
+from logtool.lazy_dataclass import dataclass
 
 KEYS = ("version", "topic_id")
 LOWEST_VERSION = 0

@@ -25,13 +25,13 @@ over a longer file leaves a tail, which the CRC then covers. Source:
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from logtool.findings import Finding
 from logtool.formats.crc import crc32c
+from logtool.lazy_dataclass import dataclass
 
 VERSION = 1
 HEADER = struct.Struct(">hIi")

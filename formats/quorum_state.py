@@ -20,7 +20,6 @@ Every key of a version is mandatory. Source: ``FileQuorumStateStore``, ``QuorumS
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from logtool.findings import Finding
@@ -33,6 +32,7 @@ from logtool.formats.java_text import (
     split_lines,
 )
 from logtool.formats.refusal import Refusal
+from logtool.lazy_dataclass import dataclass
 
 VERSION_KEY = "data_version"
 

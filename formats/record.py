@@ -14,13 +14,13 @@ Source: ``org.apache.kafka.common.record.DefaultRecord`` (Kafka 3.9 and 4.x).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import _kernels
 from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
 
 Header = tuple[bytes, bytes | None]
 NULL = -1

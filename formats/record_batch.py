@@ -24,7 +24,7 @@ magic byte; they stand in the same table, see `logtool.formats.legacy_batch`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from logtool.formats import compression
 from logtool.formats.crc import crc32c
+from logtool.lazy_dataclass import dataclass
 
 HEADER = np.dtype(
     [

@@ -13,12 +13,12 @@ KAFKA-615, where the file has no name; ``OffsetCheckpointFile`` (0.8.1 and later
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from logtool.findings import Finding
 from logtool.formats._checkpoint_file import split_fields
 from logtool.formats.java_text import Line, parse_int, parse_long, split_lines
 from logtool.formats.offset_checkpoint import Row
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The kind decides what becomes of it: an I/O error takes the log dir offline, any
 ends the start or is swallowed, by whoever reads the file. What is wrong first in the file counts.
 """
 
-from dataclasses import dataclass
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ one that ends at timestamp 0. Source: ``TimeIndex``, ``AbstractIndex`` (Kafka 4.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from logtool.findings import Finding
 from logtool.formats.columns import column, count_used, run_finding, runs, unordered
+from logtool.lazy_dataclass import dataclass
 
 ENTRY = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize

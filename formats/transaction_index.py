@@ -20,13 +20,13 @@ follow are out of step. Source: ``TransactionIndex``, ``AbortedTxn`` (Kafka 4.0.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from logtool.findings import Broker, Finding
 from logtool.formats.columns import column, run_finding, runs, unordered
+from logtool.lazy_dataclass import dataclass
 
 ENTRY = np.dtype(
     [

@@ -5,10 +5,12 @@ a person is told: the change, or something that a broker would do without changi
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
+
+from logtool.lazy_dataclass import dataclass
 
 
 class Kind(StrEnum):

@@ -5,11 +5,13 @@ finding takes its severity and the broker's behaviour from it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from logtool.lazy_dataclass import dataclass
 
 
 class Severity(StrEnum):

@@ -1,8 +1,9 @@
 """Times: milliseconds since 1970 as text, and back."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from logtool.lazy_dataclass import dataclass
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999

@@ -1,7 +1,7 @@
 """Everything that can be checked about the given paths: a stream of findings and a summary."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
@@ -31,6 +31,7 @@ from logtool.formats import compression, names
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.releases import NEWEST
 from logtool.metadata.settings import Settings
 from logtool.running.progress import Progress

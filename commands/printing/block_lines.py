@@ -10,7 +10,6 @@ behind the other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -33,6 +32,7 @@ from logtool.dump.records import record_object
 from logtool.dump.values import Values
 from logtool.formats import rendering
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.running.beside import Beside
 
 _MARK = "\0"

@@ -8,7 +8,8 @@ their words.
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from logtool.lazy_dataclass import dataclass
 
 GAP = 2
 """Characters between two columns."""

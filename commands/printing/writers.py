@@ -6,10 +6,11 @@ Every text is made from the same object as the JSON.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from logtool.commands.printing import fitting, text
+from logtool.lazy_dataclass import dataclass
 
 Object = Mapping[str, Any]
 Emit = Callable[[str], None]

@@ -2,9 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

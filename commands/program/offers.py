@@ -1,8 +1,7 @@
 """What a shell can offer in the place of a value: words, topics of the directories given, files."""
 
-from dataclasses import dataclass
-
 from logtool.commands.program.command_tree import Command, Param
+from logtool.lazy_dataclass import dataclass
 
 _SHELLS = ("bash", "zsh", "fish")
 

@@ -1,9 +1,10 @@
 """The options that say which records are meant by what they hold."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.dump.selecting import Content

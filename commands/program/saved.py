@@ -1,12 +1,12 @@
 """What `salvage` and `undelete` share: where they write, and one run of either."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

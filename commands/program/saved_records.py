@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from logtool.dump.stream import Dump
 from logtool.dump.values import Values, show_record
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats import compression
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage.parts import Kind
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ Nothing is imported before there is a file or a variable.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 PREFIX = "LOGTOOL_"
 FILE_VARIABLE = "LOGTOOL_CONFIG"

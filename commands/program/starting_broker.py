@@ -1,12 +1,12 @@
 """The options about the broker that will start: its release, and how it writes indexes."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.broker_config import BrokerConfig
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.rebuild import Indexing

@@ -1,12 +1,13 @@
 """How a log is recovered: options of `recover`, and of `plan`, which foretells what it does."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.startup.assumed import Assumed

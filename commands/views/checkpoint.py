@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
 
 if TYPE_CHECKING:

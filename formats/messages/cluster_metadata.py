@@ -7,13 +7,13 @@ to 4.3).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.lazy_dataclass import dataclass
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 """Resource types of a ConfigRecord."""

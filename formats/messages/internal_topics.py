@@ -8,13 +8,13 @@ version 1, type, version) and the message. Source: ``CoordinatorRecordSerde``,
 """
 
 import struct
-from dataclasses import dataclass
 
 from logtool.errors import FormatError
 from logtool.formats.messages import codec, schema
 from logtool.formats.messages.codec import Value
 from logtool.formats.messages.schema import Message
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.lazy_dataclass import dataclass
 
 COORDINATOR_TABLES = {
     "__consumer_offsets": "consumer_offsets",

@@ -25,9 +25,11 @@ a test compares them with the jars of 3.9 and 4.x.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
+
+from logtool.lazy_dataclass import dataclass
 
 ANY = 2**15 - 1
 """The last version where a range is open."""

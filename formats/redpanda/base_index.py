@@ -46,7 +46,6 @@ offset of 0 and offsets modulo 2^32: `offsets` undoes that. Source: ``storage/in
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -63,6 +62,7 @@ from logtool.formats.redpanda._reader import (
     TooShortError,
 )
 from logtool.formats.redpanda._xxhash64 import xxhash64
+from logtool.lazy_dataclass import dataclass
 
 VERSION, OLDEST_VERSION, LEGACY_VERSION = 9, 4, 3
 TIME_OFFSET = 2**31

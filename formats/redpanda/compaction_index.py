@@ -24,13 +24,13 @@ The entries have no order, and a key may come more than once. Source: ``storage/
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntFlag
 
 from logtool.formats import _kernels
 from logtool.formats.crc import crc32c
 from logtool.formats.record import encode_varint
 from logtool.formats.redpanda._reader import INT8, UINT16
+from logtool.lazy_dataclass import dataclass
 
 KEY, TRUNCATION = 1, 2
 LONGEST_KEY = 65515

@@ -25,10 +25,10 @@ Source: ``kafka/server/group_metadata.h``, ``kafka/server/group_recovery_consume
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from logtool.errors import FormatError
 from logtool.formats.redpanda._reader import INT8, INT32, Reader, TooShortError
+from logtool.lazy_dataclass import dataclass
 
 VERSION = 0
 _PRODUCER = struct.Struct("<qhq")

@@ -37,7 +37,6 @@ Names are an int32 size and bytes, a partition an int32. Source: ``storage/kvsto
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from logtool.errors import FormatError
@@ -51,6 +50,7 @@ from logtool.formats.redpanda._reader import (
     TooShortError,
 )
 from logtool.formats.redpanda.record_batch import HEADER_SIZE, Batch, BatchType, Header
+from logtool.lazy_dataclass import dataclass
 
 _SNAPSHOT_TAIL = struct.Struct("<qb")
 _RECORD = struct.Struct("<Ibqi")

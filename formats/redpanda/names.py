@@ -33,8 +33,9 @@ character before ``log``, and no version but ``v1``. In tiered storage a segment
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from logtool.lazy_dataclass import dataclass
 
 DATA_DIR_MARKER = ".redpanda_data_dir"
 LOCK = "pid.lock"

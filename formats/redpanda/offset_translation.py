@@ -25,11 +25,11 @@ The length of the first element is not added: the delta behind it is the start d
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from logtool.formats.redpanda._reader import Reader, TooShortError
 from logtool.formats.redpanda.record_batch import BatchType
+from logtool.lazy_dataclass import dataclass
 
 FILTERED = frozenset(
     {

@@ -32,11 +32,12 @@ is the end. Source: ``storage/parser.cc``, ``model/record.h``, ``model/record_ut
 """
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 from logtool.formats import record_batch as kafka_batch
 from logtool.formats.crc import crc32c
+from logtool.lazy_dataclass import dataclass
 
 HEADER = struct.Struct("<IiqbIhiqqqhii")
 HEADER_SIZE = HEADER.size

@@ -23,9 +23,9 @@ Source: ``storage/snapshot.h``, ``raft/types.cc`` (Redpanda 1c6cff34ea, 2024-12-
 """
 
 import struct
-from dataclasses import dataclass
 
 from logtool.formats.crc import crc32c
+from logtool.lazy_dataclass import dataclass
 
 VERSION = 1
 FIRST_RAFT_VERSION = 64

@@ -6,7 +6,6 @@ that kind needs and nothing else.
 """
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from logtool.apply.steps import Look, Step
 from logtool.disk.redpanda_dir import LEVELS
 from logtool.formats.crc import crc32c
 from logtool.formats.redpanda.names import parse_partition_directory
+from logtool.lazy_dataclass import dataclass
 
 SCHEMA = "logtool.journal/1"
 _INT64 = 1 << 63

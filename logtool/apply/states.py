@@ -8,7 +8,6 @@ first was carried out, and as after the first one from then on.
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +17,7 @@ from logtool.apply.held import ZEROS, HeldDir, OpenFile
 from logtool.apply.steps import Look, Step
 from logtool.errors import RefusedError
 from logtool.formats.crc import crc32c
+from logtool.lazy_dataclass import dataclass
 
 
 class Content(Enum):

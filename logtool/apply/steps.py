@@ -5,11 +5,11 @@ disk after a kill can be told apart by looking at that file alone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from logtool.actions import Blocks, Change, Kind, Stamp
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

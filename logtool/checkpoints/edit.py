@@ -1,7 +1,6 @@
 """One change to one checkpoint file, and the change of a single row by hand."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 
 REMOVABLE = (*OFFSET_CHECKPOINTS, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.CLEAN_SHUTDOWN)
 """Files that a broker does without."""

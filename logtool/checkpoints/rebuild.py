@@ -6,7 +6,7 @@ always safe: it stands for the start of the log.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool.checkpoints import rules
@@ -22,6 +22,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary

@@ -6,10 +6,10 @@ cannot be judged stays. Source: ``LeaderEpochFileCache``, ``LogLoader``, ``LogMa
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from logtool.checks.chain import Run
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 
 Epoch = tuple[int, int]
 """(leader epoch, start offset)."""

@@ -1,10 +1,9 @@
 """What a log holds that is not known to be flushed: from its recovery point to its end."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from logtool.disk.partition import Partition
+from logtool.lazy_dataclass import dataclass
 from logtool.segment import walk
 from logtool.segment.damage import Damage, Reason
 

@@ -1,7 +1,6 @@
 """The checkpoints of a log dir side by side, as plain dicts: one for each partition or epoch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from logtool.findings import Finding
 from logtool.formats import names, recovery_journal, wording
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.recovery_journal import RecoveryJournal
+from logtool.lazy_dataclass import dataclass
 from logtool.times import rfc3339
 
 Object = dict[str, Any]

@@ -1,7 +1,7 @@
 """Rules for the batches of one ``.log``: framing and CRC (from the scan), and every header."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk
 

@@ -13,13 +13,14 @@ until a later start drops it.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.policies import Past
 from logtool.metadata.settings import Settings
 

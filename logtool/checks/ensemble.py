@@ -9,7 +9,7 @@ ask here. Source: ``MetaPropertiesEnsemble``, ``KafkaRaftServer.initializeLogDir
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from logtool.formats.names import (
     PartitionDirectory,
     TopicPartition,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image as metadata_image
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage

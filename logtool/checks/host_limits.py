@@ -20,13 +20,13 @@ failed".
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk.partition import Partition
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot, wording
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 
 BROKER_FILES = 150
 BROKER_MAPS = 400

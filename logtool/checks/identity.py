@@ -4,7 +4,6 @@ Source: ``MetaPropertiesEnsemble`` (Kafka 3.7 to 4.3), ``BrokerMetadataCheckpoin
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from logtool.findings import Finding
 from logtool.formats import partition_metadata
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.lazy_dataclass import dataclass
 
 _READ_VERSIONS = (0, 1)
 """Of meta.properties, by every release up to 4.3."""

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.settings import Settings
 from logtool.segment.producer_state import ProducerState
 

@@ -10,7 +10,7 @@ are cut; `check_piece` is a function of plain data to plain data.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
@@ -31,6 +31,7 @@ from logtool.findings import Finding
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE, NO_TIMESTAMP, concat
+from logtool.lazy_dataclass import dataclass
 from logtool.segment import walk
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
 

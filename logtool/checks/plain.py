@@ -12,7 +12,7 @@ tests know.
 import os
 import struct
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +32,7 @@ from logtool.formats import (
 )
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import SEQUENCES
+from logtool.lazy_dataclass import dataclass
 
 LARGEST = 256 * 1024
 """Bytes of the largest file that is looked at: beyond it the bytes cost more than the file."""

@@ -1,6 +1,6 @@
 """What is asked of one segment, and what the answer is: plain data."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from logtool.disk.partition import Segment
@@ -8,6 +8,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, offset_index
 from logtool.formats.record_batch import BatchTable, empty_table
+from logtool.lazy_dataclass import dataclass
 
 
 class Level(StrEnum):

@@ -1,7 +1,6 @@
 """Rules for the small files of one format each: parse, check, and say where."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from logtool.disk import files, shell
@@ -22,6 +21,7 @@ from logtool.formats import (
 from logtool.formats.kraft_snapshot import BodyBatch
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import HEADER_SIZE
+from logtool.lazy_dataclass import dataclass
 from logtool.segment import walk
 from logtool.segment.walk import Chunk
 

@@ -15,7 +15,6 @@ Source: ``LogValidator.validateTimestamp``, ``ServerLogConfigs`` (Kafka 3.9.2 an
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from logtool.checks.batches import with_next
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import Plain
 from logtool.times import rfc3339
 

@@ -1,12 +1,13 @@
 """One new log: where it goes, its bytes, and what is counted while they are written."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from logtool.disk.flavour import Flavour
 from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
 
 LEFT_OUT = "left-out"
 """The directory with what Kafka has no place for."""

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from logtool.formats.record_batch import HEADER_SIZE, MAGIC
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.base_index_building import Builder, table_of
 from logtool.segment.walk import scan
 

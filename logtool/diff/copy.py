@@ -5,7 +5,7 @@ compared in another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, BatchTable, Column, records_of_each
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Reason
 from logtool.segment.walk import Chunk, scan
 

@@ -18,7 +18,7 @@ import os
 import struct
 import zipfile
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -29,6 +29,7 @@ from logtool.apply import outside
 from logtool.diff.copy import COLUMNS, Batches, Copy, DamagedRange
 from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
+from logtool.lazy_dataclass import dataclass
 
 SCHEMA = "logtool.digest/1"
 _HEADER = "header.json"

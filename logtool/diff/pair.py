@@ -7,7 +7,6 @@ its CRC does not show: that is divergence.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +21,7 @@ from logtool.formats.record_batch import (
     TRANSACTIONAL,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 
 _KEPT = ("last_offset", "leader_epoch", "magic", "producer_id", "producer_epoch", "base_sequence")
 _KEPT_ATTRIBUTES = TIMESTAMP_TYPE | TRANSACTIONAL | CONTROL

@@ -6,7 +6,7 @@ threads.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image
 from logtool.metadata.state import MetadataImage
 from logtool.running.run import Run

@@ -1,7 +1,7 @@
 """All copies of a partition: which is a superset, which are behind, who can fill the damage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from logtool.diff.copy import Copy, DamagedRange
 from logtool.diff.pair import Lacks, Pair, Status, compare
+from logtool.lazy_dataclass import dataclass
 
 _ORDER = list(Status)
 

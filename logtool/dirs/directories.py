@@ -5,7 +5,7 @@ Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAban
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from logtool.disk.node_dir import NodeDir
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats.java_text import uuid_bytes
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run

@@ -1,7 +1,7 @@
 """How the transactions of a copy ended, batch by batch: its own markers decide."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 import numpy as np
@@ -10,6 +10,7 @@ from logtool.diff.copy import Batches, Copy
 from logtool.diff.run import ListedCopy
 from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 from logtool.segment.walk import scan

@@ -8,7 +8,7 @@ compaction rewrote is another batch: of what no copy holds, `replaced` looks at 
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import Any
 
@@ -24,6 +24,7 @@ from logtool.errors import UnreadableError
 from logtool.formats.columns import runs
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 

@@ -10,7 +10,6 @@ Source: ``Cleaner``, ``CleanedTransactionMetadata`` (Kafka 3.9 and 4.3).
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -36,6 +35,7 @@ from logtool.formats.record_batch import (
     MAGIC,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
 from logtool.segment.walk import scan
 

@@ -5,13 +5,13 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import LOCK as REDPANDA_LOCK
+from logtool.lazy_dataclass import dataclass
 
 # struct flock of Linux on 64-bit machines: type, whence, start, length, pid.
 _FLOCK = struct.Struct("hhqqi4x")

@@ -1,11 +1,11 @@
 """A log that is put together from pieces of other files, read like one file."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 
 _BLOCK = 1024 * 1024
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +20,7 @@ from logtool.formats.names import (
     PartitionDirectory,
     Reception,
 )
+from logtool.lazy_dataclass import dataclass
 
 OFFSET_CHECKPOINTS = (
     FileKind.RECOVERY_POINT_CHECKPOINT,

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files
+from logtool.lazy_dataclass import dataclass
 
 _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
 

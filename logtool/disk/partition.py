@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.disk import files, redpanda_dir
@@ -19,6 +19,7 @@ from logtool.formats.names import (
     PartitionDirectory,
     Reception,
 )
+from logtool.lazy_dataclass import dataclass
 
 _LISTINGS = 32
 """Directories behind URLs that are listed at once."""

@@ -6,7 +6,6 @@ is listed as one of Kafka.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files
@@ -15,6 +14,7 @@ from logtool.formats import names as kafka_names
 from logtool.formats.names import DirectoryKind, FileState, PartitionDirectory, Reception
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind, FileName
+from logtool.lazy_dataclass import dataclass
 
 READ_KINDS = (
     FileKind.SEGMENT,

@@ -14,13 +14,13 @@ import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import total_ordering
 from pathlib import Path
 from typing import Any, cast
 
 from logtool.errors import UnreadableError, UsageError
+from logtool.lazy_dataclass import dataclass
 
 READ_AHEAD = 8 * 1024 * 1024
 """Most bytes of one request where reads go on, each from where the last one ended."""

@@ -1,12 +1,12 @@
 """What `doctor` answers, as plain data: one object for each question, with how grave it is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from logtool.disk.in_use import Holder
+from logtool.lazy_dataclass import dataclass
 from logtool.startup.duration import Duration
 from logtool.startup.partition import PartitionForecast
 

@@ -7,7 +7,7 @@ action one of `Forecast`.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action
@@ -16,6 +16,7 @@ from logtool.disk import files, in_use
 from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.lazy_dataclass import dataclass
 from logtool.running.progress import Progress
 from logtool.running.run import Run
 from logtool.running.schedule import Budget

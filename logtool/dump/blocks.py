@@ -6,7 +6,6 @@ and `records`), which alone define the fields: a block only gives their values f
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import Chunk
 from logtool.times import LAST_TIME
 

@@ -1,7 +1,6 @@
 """Records as columns, and their keys as numbers: for who looks at the records of whole logs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from logtool.errors import FormatError
 from logtool.formats import compression, control_record, legacy_batch, record
 from logtool.formats.offset_commits import fill_table, intern_keys
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import Chunk
 
 NONE = -1

@@ -1,13 +1,13 @@
 """How many records of each partition a dump would print, without printing one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.dump.blocks import Block
 from logtool.dump.records import Object
 from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 
 Place = tuple[Path, str | None, int | None]
 """A partition dir with its topic and partition, or a file that lies in none."""

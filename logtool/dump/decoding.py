@@ -5,7 +5,6 @@ Source: ``DumpLogSegments`` (its five decoders), ``RecordRedactor``, ``BrokerSec
 """
 
 import base64
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from logtool.errors import FormatError
@@ -13,6 +12,7 @@ from logtool.formats.messages import codec, internal_topics, schema, secrets
 from logtool.formats.messages.codec import Value
 from logtool.formats.messages.internal_topics import FRAMED_TABLES, TABLES, Decoded
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.lazy_dataclass import dataclass
 
 _CONFIG, _STAR = "ConfigRecord", b"*"
 

@@ -1,7 +1,6 @@
 """Which files a dump is about: the paths given, with directories spelled out in order."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files, log_dir, partition, redpanda_dir
@@ -19,6 +18,7 @@ from logtool.formats.names import (
     Reception,
 )
 from logtool.formats.redpanda import names as redpanda_names
+from logtool.lazy_dataclass import dataclass
 
 LOG_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
 REDPANDA_KINDS = (FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX)

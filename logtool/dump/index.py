@@ -5,7 +5,7 @@ The log of a segment is read once, whatever the number of its indexes, and only 
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool.checks.batches import BatchRules
@@ -21,6 +21,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment.walk import scan

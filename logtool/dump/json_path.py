@@ -7,10 +7,10 @@ first is 0.
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 
 _STEP = re.compile(
     r"\.(?P<name>[^\W\d][\w-]*)|(?P<every>\.\*|\[\*\])|\[(?P<index>0|-?[1-9][0-9]{0,17})\]"

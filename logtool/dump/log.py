@@ -4,7 +4,6 @@ What is no sound batch is an ``error`` in its place, and the dump goes on behind
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk
 from logtool.times import rfc3339

@@ -5,7 +5,6 @@ is no sound batch is an ``error`` in its place, and the dump goes on behind it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.dump.log import Filter
@@ -18,6 +17,7 @@ from logtool.formats.record_batch import CODEC_MASK, CONTROL, TIMESTAMP_TYPE, TR
 from logtool.formats.redpanda import base_index, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex, Unreadable
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.base_index_building import header_of
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.kafka_offsets import KafkaOffsets

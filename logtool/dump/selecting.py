@@ -7,7 +7,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from logtool.errors import UsageError
 from logtool.formats import record
 from logtool.formats.record import Header, RecordTable
 from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
 
 Mask = npt.NDArray[np.bool_]
 _FORMS = "text, hex:.., base64:.., utf8:.. or null:"

@@ -1,12 +1,12 @@
 """What the small files of a data directory come to: entries, and what is wrong with them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.dump.records import Object, error_object
 from logtool.findings import Finding, Severity, catalogue
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 
 KIND_NAMES = {
     FileKind.LOG: "log",

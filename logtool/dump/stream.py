@@ -8,7 +8,7 @@ text. Where the caller can take them, blocks of columns stand for batches and th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment.damage import Damage, Reason

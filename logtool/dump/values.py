@@ -3,11 +3,11 @@
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 from logtool.times import EXPECTED, parse_moment, rfc3339
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")

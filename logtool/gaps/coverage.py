@@ -6,7 +6,7 @@ magic 0 or 1, and a batch that the log start, or an overlap, cuts in two.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from logtool.formats.record_batch import (
 from logtool.gaps import table as gap_table
 from logtool.gaps.decoding import counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
+from logtool.lazy_dataclass import dataclass
 from logtool.segment import kafka_start, producer_state
 from logtool.segment.damage import Reason
 from logtool.segment.walk import Chunk, scan

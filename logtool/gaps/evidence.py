@@ -5,13 +5,13 @@ what shows of a single gap that its records were there.
 """
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 import numpy as np
 
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Traces
 from logtool.formats.record_batch import Column
 from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ So does Redpanda's Raft: without ghosts everything behind a gap gets lower offse
 has, with them it gets the same. A Kafka follower takes the leader's offsets and needs no ghosts.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from logtool.gaps.ghosts import Ghosts
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ epochs are those that leader-epoch-checkpoint tells of the offsets in a gap, whi
 they change; that needs a file that agrees with the batches on both sides.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +16,7 @@ from logtool.formats.record_batch import HEADER_SIZE, Column
 from logtool.gaps.evidence import Facts, exact_epoch
 from logtool.gaps.ledger import Ledger
 from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.lazy_dataclass import dataclass
 
 MOST_OFFSETS = 2**31 - 1
 """Of one ghost: one more, and the number of its offsets would not fit in 32 bits."""

@@ -1,7 +1,6 @@
 """The segments of one partition put together: every missing offset with its reason."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage
 from logtool.gaps.evidence import Facts, Verdict, decide
 from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Reason as DamageReason
 from logtool.segment.producer_state import ProducerState
 

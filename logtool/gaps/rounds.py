@@ -9,7 +9,7 @@ A round reads as many whole batches as its bytes allow, and one that is larger a
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from logtool.errors import RefusedError
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import scan
 
 

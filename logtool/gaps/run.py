@@ -1,7 +1,7 @@
 """The gaps of log dirs, partition dirs and single logs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from logtool.gaps.coverage import Coverage, Look, look
 from logtool.gaps.kafka_view import KafkaView
 from logtool.gaps.ledger import Ledger, build
 from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
+from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError
 

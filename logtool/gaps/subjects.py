@@ -1,7 +1,7 @@
 """What is known of a partition before its batches are read."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.checks import compaction, redpanda, settings, small_files
@@ -17,6 +17,7 @@ from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
 from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.metadata.settings import Settings
 from logtool.segment import given_up

@@ -1,13 +1,14 @@
 """The gaps of a log as columns of one length: there may be as many of them as batches."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum, StrEnum
 from typing import Self
 
 import numpy as np
 
 from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
 
 
 class Kind(IntEnum):

@@ -8,13 +8,14 @@ Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (Kaf
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logtool.dump.columns import NONE, Keys, lengthened
+from logtool.lazy_dataclass import dataclass
 
 Column = NDArray[Any]
 _DTYPES = {

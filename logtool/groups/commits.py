@@ -5,7 +5,7 @@ A commit is a record of key type 1, or 0 before Kafka 0.9; its value has the ver
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from logtool.formats.offset_commits import (
     decode_commits,
 )
 from logtool.groups.columns import NUMBERS, Column, CommitRows, Slots, concat
+from logtool.lazy_dataclass import dataclass
 
 COMMIT_TYPES = (0, 1)
 _KEY_HEAD = 2

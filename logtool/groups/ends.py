@@ -6,7 +6,7 @@ newest producer snapshot stands for what is before it, as it does when a broker 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import root, small_files
@@ -18,6 +18,7 @@ from logtool.dump.columns import NONE
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import decode
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage

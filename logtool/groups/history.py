@@ -1,7 +1,6 @@
 """What happened to one group, record by record in the order of the log."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from logtool.groups import redpanda
 from logtool.groups.commits import COMMIT_TYPES, decode
 from logtool.groups.loading import is_torn
 from logtool.groups.membership import Memberships
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import scan
 
 

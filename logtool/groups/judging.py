@@ -8,7 +8,6 @@ a retention after their commit. A commit of value version 1 may have its own tim
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import Loaded
 from logtool.groups.membership import CLASSIC, CONSUMER_PROTOCOL, Member, Membership
 from logtool.groups.sharing import ShareOffset
+from logtool.lazy_dataclass import dataclass
 
 RETENTION_MS = 7 * 86_400_000
 """Default of ``offsets.retention.minutes``."""

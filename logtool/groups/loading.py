@@ -5,7 +5,7 @@ Here such a record is told, and the rest is loaded. Source: ``CoordinatorLoaderI
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool.disk.partition import Partition
@@ -15,6 +15,7 @@ from logtool.groups import redpanda
 from logtool.groups.columns import Pending, Slots
 from logtool.groups.commits import Taken, take
 from logtool.groups.membership import Memberships
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk, scan
 

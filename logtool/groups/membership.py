@@ -8,13 +8,14 @@ derive them (Kafka 3.9 and 4.3): a rebalance that was under way leaves no record
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from logtool.dump.columns import NONE
 from logtool.errors import FormatError
 from logtool.formats.messages import codec, schema
 from logtool.formats.messages.codec import Value
+from logtool.lazy_dataclass import dataclass
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CONSUMER_PROTOCOL = "consumer"

@@ -6,11 +6,11 @@ offset, which ``--group`` makes those of that group. It needs a group without me
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from logtool.disk import shell
 from logtool.groups.judging import CommittedOffset, GroupState
 from logtool.groups.membership import SHARE, STREAMS
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

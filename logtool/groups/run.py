@@ -6,7 +6,7 @@ far and is not damaged is taken instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from logtool.groups.judging import RETENTION_MS, GroupState, judge
 from logtool.groups.loading import Loaded, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.sharing import Shares
+from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError

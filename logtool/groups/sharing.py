@@ -7,7 +7,7 @@ snapshots and updates), ``GroupCoordinatorService`` (lag of share groups; Kafka 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from logtool.checks import committed_offsets
 from logtool.disk import shell
@@ -19,6 +19,7 @@ from logtool.formats import compression
 from logtool.formats.messages import internal_topics
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import is_torn
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import Chunk, scan
 
 TOPIC = "__share_group_state"

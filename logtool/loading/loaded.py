@@ -1,11 +1,12 @@
 """What loading a log needs to be told, and what comes of it: plain data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from logtool.disk.joined import Joined
 from logtool.formats import wording
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.producers import expiration_ms
 from logtool.loading.recovery import Lost

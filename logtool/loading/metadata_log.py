@@ -7,7 +7,6 @@ marker say, and a broker does not start without it. Source: ``KafkaMetadataLog``
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files, partition
@@ -17,6 +16,7 @@ from logtool.formats import compression, quorum_state, record
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.record_batch import CODEC_MASK, CONTROL, HEADER_SIZE, MAGIC
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.reading import Header, StartFailsError, headers

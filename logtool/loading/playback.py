@@ -10,12 +10,13 @@ front of that place counts, whatever was flushed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from logtool.disk.partition import Partition
 from logtool.formats import producer_snapshot, time_index
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Playback, Start
 from logtool.loading.producers import decode
 from logtool.loading.segments import LoadedSegment

@@ -7,13 +7,13 @@ but a size field that no batch can have. The rules are those of ``FileLogInputSt
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import legacy_batch, offset_index, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.segment import walk
 from logtool.segment.control_rows import fill_control

@@ -6,7 +6,7 @@ the time stamps beside it; the log ends where the first batch is unsound.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from logtool.formats import transaction_index as txn_index
 from logtool.formats.crc import crc32c
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE, Indexes, InvalidOffsetError
 from logtool.loading.reading import StartFailsError

@@ -6,7 +6,7 @@ what turns the one into the other.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Change, Kind, Stamp
@@ -16,6 +16,7 @@ from logtool.disk.joined import Joined
 from logtool.disk.partition import File
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
+from logtool.lazy_dataclass import dataclass
 
 _SNAPSHOT = ".snapshot"
 _MARGIN = 64

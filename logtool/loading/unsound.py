@@ -6,11 +6,11 @@ batches around it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from logtool.formats.record_batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import Chunk

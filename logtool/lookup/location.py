@@ -1,7 +1,7 @@
 """The place of a record in a log: segment, batch, and number in the batch."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from logtool.disk.partition import Segment
 from logtool.errors import BatchTooLargeError, FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record, wording
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import Chunk
 
 Matcher = Callable[[Column, Column], Column]

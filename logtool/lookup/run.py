@@ -7,7 +7,6 @@ before that, and from there on the first record that is late enough.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.formats.time_index import TimeIndex
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.lookup import by_base_index

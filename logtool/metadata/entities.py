@@ -6,7 +6,7 @@ Secrets are left out unless they are asked for. Source of the names for numbers:
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from logtool.formats.messages import secrets
@@ -22,6 +22,7 @@ from logtool.formats.messages.cluster_metadata import (
     TopicRecord,
 )
 from logtool.formats.messages.codec import Value
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import releases
 from logtool.metadata.replay import entity_of
 from logtool.metadata.state import METADATA_VERSION, MetadataImage

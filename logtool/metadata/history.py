@@ -1,7 +1,7 @@
 """What each record of the metadata log changed, told while the log is applied."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from logtool.formats.messages.cluster_metadata import (
     TopicRecord,
     Transaction,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.entities import Change, Entity, Key, View, changes, of_record
 from logtool.metadata.reading import Control, Entry
 from logtool.metadata.state import MetadataImage

@@ -7,7 +7,6 @@ starts first fetches what it missed: the image is what it knew, not what it will
 Source: ``MetadataLoader``, ``MetadataBatchLoader``, ``RecordsSnapshotReader`` (Kafka 3.9 and 4.x).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files, log_dir, partition
@@ -16,6 +15,7 @@ from logtool.disk.partition import File, Partition
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, kraft_snapshot, wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import reading
 from logtool.metadata.reading import Control, Entry
 from logtool.metadata.replay import Replay, Watcher

@@ -6,7 +6,7 @@ where the log can be applied from. A broker's own file may have said other than 
 in the metadata log.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from logtool.formats.messages.cluster_metadata import (
     ConfigRecord,
     PartitionRecord,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image as metadata_image
 from logtool.metadata.reading import Entry
 from logtool.metadata.state import MetadataImage
@@ -82,7 +83,7 @@ class _Watcher:
             self.compacted[topic_id] = offset
 
 
-@dataclass
+@dataclass()
 class PastPolicies:
     """The policies that topics had, read when they are first asked for."""
 

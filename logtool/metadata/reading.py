@@ -1,7 +1,6 @@
 """The records of a metadata log or snapshot, one after the other, with where each stands."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from logtool.formats.messages import cluster_metadata, codec, schema
 from logtool.formats.messages.cluster_metadata import Record
 from logtool.formats.messages.codec import Value
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Reason
 from logtool.segment.walk import Chunk, scan
 

@@ -5,17 +5,18 @@ broker's own file sets. Source: ``LogConfig.fromProps``, ``DynamicBrokerConfig``
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 from logtool.formats import offset_index
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.policies import Past, PastPolicies
 
 
-@dataclass
+@dataclass()
 class Settings:
     """What topics are set to, as far as is known."""
 

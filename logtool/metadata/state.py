@@ -5,7 +5,7 @@ Source: ``MetadataImage``, ``ClusterImage``, ``TopicsImage``, ``ConfigurationsIm
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from logtool.formats.java_text import parse_int, parse_long
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.lazy_dataclass import dataclass
 
 METADATA_VERSION = "metadata.version"
 QuotaEntity = tuple[tuple[str, str | None], ...]

@@ -6,7 +6,6 @@ together in one task. It is the same function, and a task holds one partition at
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from pyarrow import parquet
 
 from logtool.formats.record_batch import Column
 from logtool.gaps.evidence import Facts
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.manifest import Part
 from logtool.pipeline.questions import answering
 from logtool.pipeline.questions.facts import FACTS, facts_in, facts_of

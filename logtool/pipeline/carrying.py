@@ -7,7 +7,6 @@ them. So each run has all of its files, and the earlier one may go.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from logtool.errors import RefusedError
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import manifest, store
 from logtool.pipeline.earlier import REPORTS, TABLE, Earlier, SegmentKey
 from logtool.pipeline.manifest import Manifest, Part

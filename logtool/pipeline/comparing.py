@@ -6,12 +6,12 @@ numbers. Of replicas those are told that are further behind than before, or dive
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from logtool.errors import UsageError
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import history, manifest
 from logtool.pipeline.manifest import Manifest
 

@@ -12,7 +12,7 @@ A byte that rotted in place changes none of these: only a full run reads it.
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from logtool.disk.partition import File
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding
 from logtool.formats.record_batch import MAGIC, BatchTable
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.homes import text_of
 
 TABLE: Final = "_reports"

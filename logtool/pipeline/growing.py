@@ -12,7 +12,7 @@ retention or a truncation took it. That is told, by an error or a warning.
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from logtool.disk.partition import Partition, Segment
 from logtool.errors import LogtoolError, UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import reading
 from logtool.pipeline.homes import place_of_dir, text_of
 from logtool.pipeline.pieces import Piece

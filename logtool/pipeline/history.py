@@ -5,13 +5,14 @@ Every run has the table ``_history``, whatever tables it was asked for.
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import manifest, store, tables
 from logtool.pipeline.manifest import Manifest
 from logtool.schemas.columns import Way

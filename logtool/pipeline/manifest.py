@@ -18,10 +18,11 @@ from them.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
 from logtool.errors import RefusedError
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import store
 from logtool.pipeline.store import Store
 

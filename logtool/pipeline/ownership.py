@@ -14,13 +14,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 import psutil
 
 from logtool.errors import LogtoolError
+from logtool.lazy_dataclass import dataclass
 
 BEAT_SECONDS: Final = 30
 SILENT_SECONDS: Final = 900

@@ -1,11 +1,11 @@
 """A piece of a log: what one task of the data source is told to read. Plain data, which travels."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.rows import Place
 from logtool.pipeline.wanted import WHOLE, Span
 

@@ -19,7 +19,7 @@ where so much looks like batches that a scan gives up (`walk.SEARCH_BUDGET`) do 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import compress, pairwise
 from math import inf
@@ -37,6 +37,7 @@ from logtool.errors import LimitError, UnreadableError, UsageError
 from logtool.formats import compression, names
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import kafka_view, tables
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.pieces import Piece

@@ -6,7 +6,7 @@ the CRC-32C of keys and values, one call each. Only the columns that are asked f
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +25,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import arrays, tables
 from logtool.pipeline.decoding import decoded
 from logtool.pipeline.hiding import hidden

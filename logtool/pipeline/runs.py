@@ -19,11 +19,12 @@ renaming).
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from logtool.errors import RefusedError, UnwritableError, UsageError
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import manifest, ownership, store, tables
 from logtool.pipeline.manifest import Manifest, Part
 from logtool.pipeline.ownership import Heart, Owner

@@ -7,7 +7,7 @@ sees them. The driver writes what is one row for a segment or for a finding.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from logtool.disk.log_dir import Inputs, PathKind, Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import tables
 from logtool.pipeline.answers import answer
 from logtool.pipeline.carrying import carry, earlier_run, load

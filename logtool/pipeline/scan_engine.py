@@ -6,7 +6,7 @@ is written by the driver, from what comes back of each unit.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import tables
 from logtool.pipeline.earlier import Earlier, KeptSegment, Tail, key_of, rows_of
 from logtool.pipeline.engine import SparkEngine, SparkRunner, TaskWork

@@ -6,7 +6,6 @@ taken for a wish that was fulfilled, it would make rows look complete that are n
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from logtool.disk import remote
 from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
 from logtool.formats import compression
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.reading import TABLES
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import Wanted, parse_offsets

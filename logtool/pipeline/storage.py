@@ -7,12 +7,12 @@ Only files that the driver was told of by a task that ended come into the manife
 import contextlib
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline import encoding, manifest, tables
 from logtool.pipeline.manifest import Part
 from logtool.pipeline.store import store_at, translated

@@ -8,7 +8,7 @@ is answered from these; batches are looked at again only where the digests of co
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from logtool.formats import compression
 from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.gap_rows import EDGES, GapRows
 from logtool.pipeline.producer_rows import ProducerRows, Producers, Transactions
 from logtool.pipeline.range_rows import RangeRows, Ranges

@@ -6,7 +6,7 @@ count where its segment is read once more.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from logtool.checks.pieces import PieceReport, check_piece
 from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.formats.record_batch import BatchTable, Column, concat
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.earlier import Tail
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.manifest import Part

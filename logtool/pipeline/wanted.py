@@ -6,7 +6,6 @@ of it, whether or not names and indexes told so beforehand.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from logtool.errors import UsageError
 from logtool.formats import names
 from logtool.formats.names import PartitionDirectory
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 
 EARLIEST: Final = -2
 LATEST: Final = -1

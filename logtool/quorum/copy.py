@@ -1,7 +1,7 @@
 """One copy of the metadata log: how far it goes, who votes by it, and what stands beside it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.quorum_state import QuorumState
 from logtool.formats.record_batch import CONTROL, HEADER_SIZE
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import DIRECTORY
 from logtool.quorum import voters
 from logtool.quorum.voters import Voter

@@ -11,7 +11,7 @@ quorum-state is written, which then knows the same voters. Source: ``QuorumState
 
 import json
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from logtool.formats import control_record, leader_epoch_checkpoint, record, rec
 from logtool.formats.java_text import ZERO_UUID
 from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
 from logtool.formats.record_batch import CONTROL
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.quorum.copy import MetadataCopy

@@ -1,7 +1,7 @@
 """One run of ``logtool quorum``: the copies, the verdict, and what other voters take."""
 
 from collections.abc import Generator, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool import apply
@@ -11,6 +11,7 @@ from logtool.disk import in_use
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats.names import TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy, read
 from logtool.quorum.rewrite import Rewrite, plan
 from logtool.quorum.verdict import Quorum, judge

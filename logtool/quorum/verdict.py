@@ -7,7 +7,6 @@ any disk. The end of a snapshot was committed, for controllers write them of not
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from logtool.diff.pair import Pair, compare
 from logtool.formats import wording
+from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.voters import Voter
 

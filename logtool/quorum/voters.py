@@ -6,13 +6,13 @@ Source: ``VotersRecord.json``, ``KRaftVersionRecord.json``, ``VoterSet``, ``Quor
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from logtool.errors import FormatError, UsageError
 from logtool.formats import control_record, record
 from logtool.formats.java_text import ZERO_UUID, parse_uuid
 from logtool.formats.messages import codec, schema
+from logtool.lazy_dataclass import dataclass
 
 _TABLE = "control_records"
 _MESSAGES = {

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
@@ -10,6 +10,7 @@ from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.loading import producers as snapshots
 from logtool.loading.indexing import InvalidOffsetError
 from logtool.loading.reading import StartFailsError

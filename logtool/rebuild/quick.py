@@ -6,7 +6,6 @@ recovery is asked. Whatever it does not answer for goes the long way (`logtool.r
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
@@ -19,6 +18,7 @@ from logtool.disk import flavour
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import BadDirectory, DirectoryKind, FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import encode
 from logtool.rebuild import targets
 from logtool.rebuild.scope import PartitionSettings

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from logtool.disk import log_dir as log_dirs
 from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.releases import NEWEST
 from logtool.rebuild import building, quick, redpanda
 from logtool.rebuild import scope as scopes

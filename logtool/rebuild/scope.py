@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.disk import log_dir, partition, redpanda_dir
@@ -18,6 +18,7 @@ from logtool.formats.names import (
     PartitionDirectory,
     Reception,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.rebuild import states
 from logtool.rebuild.targets import FileKey

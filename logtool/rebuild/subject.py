@@ -1,7 +1,7 @@
 """One partition: from what `verify` found in it to the actions that mend its indexes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from logtool.actions import Action
 from logtool.checks import compaction
@@ -13,6 +13,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.rebuild import building, frequent, states, targets
 from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
 from logtool.rebuild.scope import PartitionSettings

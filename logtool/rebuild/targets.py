@@ -1,7 +1,7 @@
 """What has to be built anew in one partition: what `verify` finds bad, or everything."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool.checks.partition import Item
@@ -10,6 +10,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding, Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 
 FileKey = tuple[FileKind, int]
 """A file by its kind and the offset in its name."""

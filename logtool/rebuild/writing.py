@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Kind
 from logtool.apply import Journal, PendingJournal, disk, outside
 from logtool.apply.held import HeldDir
 from logtool.errors import RefusedError
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

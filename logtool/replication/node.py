@@ -1,8 +1,9 @@
 """The log of one replica in the `state_machine`, and what its leader knows of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.replication.truncation import LogState
 

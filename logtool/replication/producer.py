@@ -10,9 +10,9 @@ Source: ``Partition.appendRecordsToLeader``, ``Partition.checkEnoughReplicasReac
 ``ReplicaManager.delayedProduceRequestRequired`` (Kafka 3.9 and 4.x).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from logtool.lazy_dataclass import dataclass
 from logtool.replication.node import Record
 
 

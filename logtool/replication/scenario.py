@@ -33,12 +33,12 @@ Only ``replicas``, ``leader`` and ``events`` must be there.
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from logtool.errors import UsageError
+from logtool.lazy_dataclass import dataclass
 from logtool.replication import consumer
 from logtool.replication.node import Node, Record
 from logtool.replication.producer import Acks, Request

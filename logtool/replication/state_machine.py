@@ -13,9 +13,9 @@ before 0.11 as a choice:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from logtool.lazy_dataclass import dataclass
 from logtool.replication.consumer import open_transactions
 from logtool.replication.node import Node, Record, Remote
 from logtool.replication.producer import Acks, Answer, Request

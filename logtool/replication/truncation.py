@@ -6,7 +6,8 @@ Source: ``LeaderEpochFileCache.endOffsetFor``, ``AbstractFetcherThread.getOffset
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from logtool.lazy_dataclass import dataclass
 
 Epochs = Sequence[tuple[int, int]]
 """(leader epoch, start offset), both rising, as ``leader-epoch-checkpoint`` holds them."""

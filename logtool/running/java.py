@@ -5,8 +5,9 @@ import re
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from logtool.lazy_dataclass import dataclass
 
 _A_WHILE = 30
 """Seconds after which a Java that does not tell its version is left alone."""

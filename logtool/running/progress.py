@@ -1,8 +1,9 @@
 """How far a run is, told to whoever shows it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)

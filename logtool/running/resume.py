@@ -13,7 +13,7 @@ import json
 import math
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from logtool.disk.partition import File
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 
 SCHEMA = "logtool.resume/1"
 Seen = tuple[int, int, float]

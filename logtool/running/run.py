@@ -1,9 +1,10 @@
 """One run over many logs: what it may take of the machine, its threads, and how far it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from logtool.lazy_dataclass import dataclass
 from logtool.running.progress import Progress
 from logtool.running.schedule import WORTH_A_POOL, Budget, Schedule
 from logtool.running.workers import OnBytes, Workers

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from logtool.checks.pieces import PieceReport, check_tasks, cut, join
 from logtool.checks.report import SegmentReport, Task
 from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 from logtool.running.resume import Memory
 from logtool.running.workers import OnBytes, OutOfTimeError, Pace, Workers
 

@@ -2,12 +2,13 @@
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
+from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.checks.partition import PartitionFacts

@@ -8,7 +8,6 @@ asked: a batch of the same size and CRC in the place where ours belongs is ours,
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from logtool.disk.files import LogFile
 from logtool.disk.partition import Partition
 from logtool.formats import record_batch
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage import parts as made
 from logtool.salvage.filling import Rows
 from logtool.salvage.parts import Extent, Kind, Part, Reject

@@ -18,7 +18,7 @@ epoch, CRC and size), they are the same up to there.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +29,7 @@ from logtool.disk import partition
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage import acknowledged
 from logtool.salvage import parts as made
 from logtool.salvage.parts import FILLABLE, Edge, Extent, Part, Reject

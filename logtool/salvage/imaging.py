@@ -14,12 +14,12 @@ import mmap
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage.patient import Patient
 
 IMAGE, MAP = ".image", ".map"

@@ -12,7 +12,6 @@ there. Names of segments tell the terms, in place of a ``leader-epoch-checkpoint
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
 from logtool.segment import given_up

@@ -1,7 +1,7 @@
 """What a log is made of when it is salvaged: stretches of sound batches, and what stays behind."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.formats.redpanda import names as redpanda_names
+from logtool.lazy_dataclass import dataclass
 
 
 class Edge(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from logtool.errors import UnreadableError
 from logtool.formats import record_batch, wording
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage import ordering, parts
 from logtool.salvage.imaging import Image, Refined
 from logtool.salvage.parts import Extent, Kind, Part, Reject

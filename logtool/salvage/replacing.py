@@ -18,7 +18,7 @@ broker does not read it again, and where it is read, it would be cut.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.disk import joined as made
@@ -27,6 +27,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.salvage import acknowledged, altered, filling, reading
 from logtool.salvage.filling import Hole, Stretch

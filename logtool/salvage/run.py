@@ -4,7 +4,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from logtool.errors import (
 )
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary

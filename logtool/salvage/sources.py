@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.checks import small_files
@@ -20,6 +19,7 @@ from logtool.formats.names import (
     PartitionDirectory,
     TopicPartition,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.loading import epochs, zombies
 from logtool.loading.loaded import Zombie
 from logtool.loading.reading import OfflineError, StartFailsError

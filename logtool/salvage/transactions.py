@@ -1,13 +1,14 @@
 """Transactions of a log that has lost a part of what it held."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
 from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take

@@ -12,7 +12,6 @@ their errors stand in ``tests/broker/reports/loads.md``; ``make loads`` repeats 
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from logtool.disk import files
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.running.workers import Pace
 from logtool.sanity import measuring
 from logtool.sanity.indexes import Cost, Item

@@ -1,7 +1,7 @@
 """What Kafka's checks pass over: the rules of `verify --level quick` for what they found sound."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding, rule
 from logtool.formats import transaction_index
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.sanity import screening
 from logtool.sanity.indexes import Item
 

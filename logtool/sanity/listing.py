@@ -1,7 +1,6 @@
 """The log dirs and partition dirs given, listed before anything is timed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.checks import host_limits
@@ -12,6 +11,7 @@ from logtool.disk.partition import Partition
 from logtool.disk.redpanda_dir import data_dir_of
 from logtool.errors import UnreadableError
 from logtool.formats.names import INDEX_KINDS, FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
 from logtool.sanity.results import Directory

@@ -9,7 +9,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from logtool.disk import files
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.sanity.indexes import Cost, Item
 

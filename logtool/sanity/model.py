@@ -9,7 +9,7 @@ said with it.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logtool.formats import wording
+from logtool.lazy_dataclass import dataclass
 from logtool.sanity import broker_load
 from logtool.sanity.measuring import Run
 from logtool.sanity.results import Mode

@@ -1,11 +1,11 @@
 """The results for one log dir, as plain data."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.sanity.measuring import Cache, Run
 
 

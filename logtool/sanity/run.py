@@ -1,7 +1,7 @@
 """The checks of all given paths: iterate over the results, then read `summary`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -12,6 +12,7 @@ from logtool.disk.log_dir import Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import (

@@ -6,7 +6,7 @@ bad: a preallocated index of the active segment, or one of another age, is for t
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 
 Place = tuple[Partition, Segment]
 

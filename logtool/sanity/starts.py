@@ -8,11 +8,11 @@ offset index is there. Transaction indexes it reads and checks at every start, t
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from logtool.disk.partition import Partition
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS, Cost, Item, Opener
 from logtool.sanity.measuring import Readers, Run, Stopwatch

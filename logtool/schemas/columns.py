@@ -5,9 +5,10 @@ has the columns of every table, `entries` those of what `dump` prints of small f
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from logtool.lazy_dataclass import dataclass
 
 
 class Kind(StrEnum):

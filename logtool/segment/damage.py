@@ -1,10 +1,10 @@
 """Ranges of a log that are no sound batch: what is wrong with them, and how that is said."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from logtool.formats import kernels, wording
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MIN_ENTRY_SIZE
+from logtool.lazy_dataclass import dataclass
 
 LONGEST_STUB = 20
 """Bytes that no walk looks at: less than a size, a magic and a CRC field."""

@@ -8,13 +8,13 @@ written, as those of a mapping, it leaves Redpanda's, and `Form.batch` gives one
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from logtool.formats import kernels, record_batch
 from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.segment import damage
 from logtool.segment.candidates import Offsets
 from logtool.segment.damage import LONGEST_STUB, Reason

@@ -9,7 +9,6 @@ batches that are there, at least one of them, and where no other such map contra
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from logtool.formats.redpanda import offset_translation, snapshot
 from logtool.formats.redpanda.kvstore import Keyspace
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.formats.redpanda.offset_translation import FILTERED, OffsetMap, Translation
+from logtool.lazy_dataclass import dataclass
 from logtool.segment import kvstore_state
 from logtool.segment.walk import scan
 

@@ -1,7 +1,7 @@
 """What the kvstores of a data directory of Redpanda hold: what its cores remember of the logs."""
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool.disk import partition, redpanda_dir
@@ -12,6 +12,7 @@ from logtool.formats.redpanda import kvstore, snapshot
 from logtool.formats.redpanda.kvstore import State
 from logtool.formats.redpanda.names import FileKind
 from logtool.formats.redpanda.record_batch import Batch, BatchType
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.base_index_building import header_of
 from logtool.segment.walk import Chunk, scan
 

@@ -6,7 +6,7 @@ data (Kafka 3.9 and 4.x). Both run per segment, so that segments can be scanned 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from logtool.formats.record_batch import (
     concat,
     empty_table,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.walk import Plain
 
 NONE = -1

@@ -15,7 +15,6 @@ Kafka's logs (`logtool.segment.resync`):
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import HEADER, HEADER_SIZE, Header
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.candidates import Offsets
 from logtool.segment.redpanda_damage import entry_size
 from logtool.segment.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Source

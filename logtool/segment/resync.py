@@ -31,7 +31,7 @@ of the log:
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Protocol
 
 import numpy as np
@@ -46,6 +46,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.candidates import (
     LENGTHS,
     MIN_SIZES,

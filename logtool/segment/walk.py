@@ -6,7 +6,7 @@ much would be lost.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.candidates import Offsets
 from logtool.segment.control_rows import fill_control
 from logtool.segment.damage import Damage, Reason, reason_of

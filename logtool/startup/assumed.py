@@ -1,10 +1,11 @@
 """What is assumed of the broker that will start: options of `plan`, `recover` and others."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from logtool.formats.names import TopicPartition
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

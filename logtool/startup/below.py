@@ -1,10 +1,10 @@
 """What lies below the recovery points: no start reads it, so that damage there stays unseen."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.disk import shell
+from logtool.lazy_dataclass import dataclass
 from logtool.startup.partition import PartitionForecast
 
 

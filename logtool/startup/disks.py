@@ -8,13 +8,13 @@ as few bytes past the page cache (O_DIRECT), which tell what the disk gives once
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 from logtool.startup import timing
 
 MIB = 1024 * 1024

@@ -4,12 +4,12 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
 from logtool.formats import wording
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Why
 from logtool.startup.disks import Disk
 from logtool.startup.partition import PartitionForecast

@@ -5,7 +5,7 @@ written. The order of the output is that of the paths, whatever was done first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
@@ -21,6 +21,7 @@ from logtool.formats.names import (
     PartitionDirectory,
     TopicPartition,
 )
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError

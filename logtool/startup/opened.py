@@ -1,7 +1,7 @@
 """Paths that were given, and the log dirs that they lead to; each is looked up once."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.disk import log_dir as log_dirs
@@ -9,6 +9,7 @@ from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.redpanda_dir import data_dir_of
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.indexing import INDEX_INTERVAL
 from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start

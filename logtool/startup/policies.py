@@ -6,11 +6,12 @@ reads anything.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from logtool.lazy_dataclass import dataclass
 from logtool.startup.duration import duration
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.rates import BROKER_BYTES_PER_SECOND, Rates

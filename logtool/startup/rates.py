@@ -17,12 +17,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
 from logtool.startup import timing
 from logtool.startup.disks import MIB, Disk, Disks
 

@@ -7,7 +7,7 @@ undone.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool import apply
@@ -27,6 +27,7 @@ from logtool.errors import (
 )
 from logtool.formats import clean_shutdown, offset_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
 from logtool.running.run import Run
 from logtool.startup.assumed import Assumed

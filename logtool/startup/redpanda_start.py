@@ -23,7 +23,7 @@ names: ``replay_stop_reason`` of 2026). No start of a real broker was there to h
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from logtool.formats.redpanda import base_index, names, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.base_index_building import Builder
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.walk import scan

@@ -13,13 +13,13 @@ Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopi
 ``LogManager.isStrayKraftReplica`` (3.7, 3.9), ``LogManager.isStrayReplica`` (4.3).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from logtool.checks.ensemble import WITH_STRAYS, Ensemble
 from logtool.checks.identity import topic_id_of
 from logtool.disk.log_dir import OF_TODAY
 from logtool.formats.names import DirectoryKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

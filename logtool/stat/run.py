@@ -1,7 +1,6 @@
 """The statistics of log dirs, partition dirs and logs: segment by segment, in several threads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from logtool.disk.partition import Partition, Segment
 from logtool.errors import BatchTooLargeError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError

@@ -7,7 +7,7 @@ takes up less than its size.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.formats.names import INDEX_KINDS, DirectoryKind, FileKind, FileState
+from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 

@@ -5,7 +5,7 @@ segment can be measured anywhere, in pieces, and topics and log dirs are sums of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
@@ -18,6 +18,7 @@ from logtool.errors import FormatError, LimitError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Reason
 from logtool.segment.walk import Chunk, Plain, scan
 

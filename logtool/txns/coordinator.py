@@ -8,7 +8,7 @@ Source: ``TransactionLog``, ``TransactionMetadata``, ``TransactionState``,
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.damage import Reason
 from logtool.segment.producer_state import NONE
 from logtool.segment.walk import scan

@@ -15,7 +15,7 @@ Source: ``ProducerAppendInfo.checkProducerEpoch`` (4.0.0 through 4.3.1),
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from logtool.checks import transaction_state
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import control_record
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image
 from logtool.segment.producer_state import NONE, Marker, Producer
 from logtool.times import rfc3339

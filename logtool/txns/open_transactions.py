@@ -5,7 +5,7 @@ retention is the newest sound snapshot believed, as a broker does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats.record_batch import BatchTable, concat
+from logtool.lazy_dataclass import dataclass
 from logtool.segment.producer_state import (
     NONE,
     CommittedTransaction,

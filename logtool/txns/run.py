@@ -5,7 +5,7 @@ holds partitions of ``__transaction_state``, open transactions are joined with t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.checks import compaction, lost_end
@@ -17,6 +17,7 @@ from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import DirectoryKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary

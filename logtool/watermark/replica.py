@@ -5,7 +5,7 @@ below it, so it is not committed, not written, not stable.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Loaded, Outcome
 from logtool.loading.loader import load
 from logtool.loading.producers import decode

@@ -1,12 +1,12 @@
 """The replicas of one partition together: who may lead, and what the others would then cut."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
+from logtool.lazy_dataclass import dataclass
 from logtool.replication.truncation import LogState, by_high_watermark, by_leader_epoch
 from logtool.watermark.replica import Replica
 

@@ -7,7 +7,7 @@ would load it, so its log end is that after recovery; nothing is written.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from logtool.formats import clean_shutdown
 from logtool.formats.java_text import parse_int
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.running.run import Run

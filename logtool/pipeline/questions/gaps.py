@@ -11,7 +11,6 @@ apart in a partition where nothing else is compacted and no policy is known.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from logtool.gaps.coverage import Coverage, Edge
 from logtool.gaps.evidence import Facts, Verdict, decide
 from logtool.gaps.subjects import PartitionToRead, indexed
 from logtool.gaps.table import GapTable, Kind
+from logtool.lazy_dataclass import dataclass
 
 Stretch = tuple[Mapping[str, Any], Column]
 """What `gap_rows` tells of a stretch: its edges by the names of `gap_rows.EDGES`, and the gaps

@@ -16,7 +16,7 @@ copies of one batch, some of them compacted, it tells those apart that differ be
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from itertools import combinations
 from operator import or_
@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from logtool.formats.record_batch import MAGIC, Column
+from logtool.lazy_dataclass import dataclass
 from logtool.pipeline.range_rows import SPAN_BITS, Ranges
 
 MOST_COPIES: Final = 62

@@ -1,0 +1,125 @@
+"""`dataclass` as the standard library has it, with methods that are compiled when they are called.
+
+The standard library compiles up to six methods of each class while its module is imported, a third
+of a millisecond for a frozen one. A command imports 60 to 180 such classes: that took a fifth of a
+short run, which makes objects of half of them and compares few. Here a class gets its fields and
+slots at once. Its initializer is compiled for the first object, and what compares, hashes and shows
+objects, which is the standard library's own, when it is first called. Nothing is compiled to refuse
+a change of a frozen object: one function does so for all.
+
+Type checkers see the standard library's decorator. Only its arguments below are taken.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+_MISSING = dataclasses.MISSING
+_STANDARD = ("__repr__", "__eq__", "__hash__")
+
+
+def _dataclass(
+    *, frozen: bool = False, slots: bool = False, eq: bool = True, kw_only: bool = False
+) -> Callable[[type], type]:
+    """Return what makes a dataclass of a class, with methods that are not yet compiled."""
+
+    def decorated(plain: type) -> type:
+        own = vars(plain).keys()
+        cls: Any = dataclasses.dataclass(
+            init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+        )(plain)
+        if "__init__" not in own:
+            cls.__init__ = _initializer(cls, frozen)
+        for name in _STANDARD if eq else _STANDARD[:1]:
+            if name not in own:
+                setattr(cls, name, _standard(cls, name, frozen))
+        if eq and not frozen:
+            cls.__hash__ = None
+        if frozen:
+            cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
+        if frozen and slots:
+            cls.__getstate__, cls.__setstate__ = _state, _set_state
+        return cls  # type: ignore[no-any-return]
+
+    return decorated
+
+
+def _initializer(cls: Any, frozen: bool) -> Callable[..., None]:
+    """Return an initializer that puts the compiled one in its place."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        compiled = _compiled(cls, frozen)
+        cls.__init__ = compiled
+        compiled(self, *args, **kwargs)
+
+    return __init__
+
+
+def _compiled(cls: Any, frozen: bool) -> Callable[..., None]:
+    """Return the initializer: each field from its argument, its default or its factory."""
+    names: dict[str, Any] = {"_missing": _MISSING, "_set": object.__setattr__}
+    taken: list[str] = []
+    named: list[str] = []
+    body: list[str] = []
+    for field in dataclasses.fields(cls):
+        name = parameter = value = field.name
+        without: str | None = None
+        if field.default is not _MISSING:
+            names[f"_default_{name}"] = field.default
+            without = f"_default_{name}"
+            parameter = f"{name}={without}"
+        elif field.default_factory is not _MISSING:
+            names[f"_new_{name}"] = field.default_factory
+            without = f"_new_{name}()"
+            parameter, value = f"{name}=_missing", f"{without} if {name} is _missing else {name}"
+        if field.init:
+            (named if field.kw_only else taken).append(parameter)
+        elif without is None:
+            continue  # whoever makes the object sets it
+        else:
+            value = without
+        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    parameters = ", ".join(["self", *taken, *(["*", *named] if named else [])])
+    text = "\n    ".join([f"def __init__({parameters}):", *body, "pass"])
+    exec(text, names)
+    compiled: Callable[..., None] = names["__init__"]
+    compiled.__qualname__ = f"{cls.__qualname__}.__init__"
+    return compiled
+
+
+def _standard(cls: Any, name: str, frozen: bool) -> Callable[..., Any]:
+    """Return a method that puts the standard library's in its place."""
+
+    def method(self: Any, *args: Any) -> Any:
+        fields = [(one.name, one.type, one) for one in dataclasses.fields(cls)]
+        made = dataclasses.make_dataclass(cls.__name__, fields, init=False, frozen=frozen)
+        setattr(cls, name, getattr(made, name))
+        return getattr(cls, name)(self, *args)
+
+    return method
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    """Return what is pickled of a frozen object with slots, as the standard library does."""
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+    dataclass = _dataclass
