@@ -216,7 +216,6 @@ def gaps(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import gaps
-    from logtool.gaps import fill
     from logtool.gaps.run import Gaps
     from logtool.running.summary import ActionSummary
 
@@ -225,9 +224,16 @@ def gaps(
     wanted, run = shown.wanted(inputs.broker), running.run(report.show)
     job = Gaps(given.paths, wanted, selection=given.selection, run=run)
     if shown.output:
-        fill.check_target(shown.output, of_redpanda=given.flavour is not None)
+        _check_target(shown.output, of_redpanda=given.flavour is not None)
     _list(report, summary, job, shown)
     raise typer.Exit(report.exit_status())
+
+
+def _check_target(target: Path, *, of_redpanda: bool) -> None:
+    # Not with the other imports: it brings along all that writes.
+    from logtool.gaps import fill
+
+    fill.check_target(target, of_redpanda=of_redpanda)
 
 
 def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown) -> None:

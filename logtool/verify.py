@@ -17,7 +17,8 @@ from logtool.checks import (
     small_files,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
-from logtool.checks.partition import CheckRequest, Item, PartitionFacts, check_partition, plan
+from logtool.checks.facts import PartitionFacts
+from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.plain import PlainPartitions
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file

@@ -13,7 +13,8 @@ from logtool.checkpoints import rules
 from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
 from logtool.checkpoints.rules import Extent
 from logtool.checks import chain, root
-from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
+from logtool.checks.facts import PartitionFacts
+from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.segment import Level, SegmentReport
 from logtool.disk import log_dir as log_dirs
 from logtool.disk import partition

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from logtool.checks import small_files
-from logtool.checks.partition import PartitionFacts
+from logtool.checks.facts import PartitionFacts
 from logtool.disk import files, in_use
 from logtool.disk.log_dir import DataDir
 from logtool.disk.partition import File, Partition

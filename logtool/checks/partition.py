@@ -14,6 +14,7 @@ from logtool.checks import (
     small_files,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
+from logtool.checks.facts import PartitionFacts
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
 from logtool.disk.partition import File, Partition, Segment
@@ -26,24 +27,6 @@ from logtool.metadata.settings import Settings
 from logtool.segment.producer_state import ProducerState
 
 Item = Finding | UnreadableError
-
-
-@dataclass(slots=True)
-class PartitionFacts:
-    """What a log dir's own files are held against."""
-
-    segments: int = 0
-    batches: int = 0
-    records: int = 0
-    bytes: int = 0
-    first_base_offset: int | None = None
-    log_end_offset: int | None = None
-    """Known once the active segment was read; a torn tail does not count."""
-    newest_log_mtime_ns: int = 0
-    newest_log: File | None = None
-    made_ns: int = 0
-    """When partition.metadata was written, which is when the partition was made; 0 without it."""
-    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from logtool.checks import timestamps
-from logtool.checks.partition import PartitionFacts
+from logtool.checks.facts import PartitionFacts
 from logtool.disk import files
 from logtool.disk.partition import File
 from logtool.formats import (

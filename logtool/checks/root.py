@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from logtool.checks import lost_end
-from logtool.checks.partition import PartitionFacts
+from logtool.checks.facts import PartitionFacts
 from logtool.disk import files, in_use, shell
 from logtool.disk.log_dir import OF_TODAY, DataDir
 from logtool.findings import Finding

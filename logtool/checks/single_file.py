@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import chain, compaction, producers, settings, small_files
+from logtool.checks.facts import PartitionFacts
 from logtool.checks.identity import topic_id_of
-from logtool.checks.partition import CheckRequest, Item, PartitionFacts, judge
+from logtool.checks.partition import CheckRequest, Item, judge
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import files, partition, redpanda_dir

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.checks import root
+from logtool.checks.facts import PartitionFacts
 from logtool.checks.indexes import missing_text
-from logtool.checks.partition import PartitionFacts
 from logtool.checks.plain import DueIndexes, OtherFile, PlainPartitions
 from logtool.checks.report import SegmentReport
 from logtool.disk import flavour

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
-from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
+from logtool.checks.facts import PartitionFacts
+from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.segment import check_segment
 from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.flavour import Flavour, forced

@@ -6,7 +6,8 @@ from dataclasses import field, replace
 from logtool.actions import Action
 from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
-from logtool.checks.partition import CheckRequest, PartitionFacts
+from logtool.checks.facts import PartitionFacts
+from logtool.checks.partition import CheckRequest
 from logtool.checks.report import SegmentReport, Task
 from logtool.disk import shell
 from logtool.disk.partition import Partition

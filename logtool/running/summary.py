@@ -11,7 +11,7 @@ from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from logtool.checks.partition import PartitionFacts
+    from logtool.checks.facts import PartitionFacts
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ assumed    what is assumed of the broker that will start
 opened     the log dirs that paths lead to, and which of their partitions are meant
 home       one log dir as a broker finds it
 strays     what a broker does with a log that its metadata log does not know
+request    what is asked of the load of one partition
 partition  what the next start does to one partition
 redpanda_start, redpanda_forecast  the same for a partition of Redpanda
 forecast   the same over paths, and what becomes of the log dirs as wholes

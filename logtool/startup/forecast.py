@@ -25,12 +25,12 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
-from logtool.startup import redpanda_forecast
 from logtool.startup.assumed import Assumed
 from logtool.startup.disks import Cold, Disks, Samples, cold
 from logtool.startup.home import Home, Points
 from logtool.startup.opened import Opened, open_each
-from logtool.startup.partition import LoadRequest, PartitionForecast, forecast_partition
+from logtool.startup.partition import PartitionForecast, forecast_partition
+from logtool.startup.request import LoadRequest
 
 _MOST_HELD = 16_384
 """Segments whose listing is held until a worker takes it; each takes about 2 KB."""
@@ -293,6 +293,9 @@ class _Load:
         """Load it; what was listed is needed no more then."""
         listed, self.listed = self.listed, None
         if self.request.redpanda:
+            # Here, because Kafka's logs have no need of it.
+            from logtool.startup import redpanda_forecast
+
             return redpanda_forecast.forecast(self.request, self.request.redpanda, on_bytes, listed)
         found = forecast_partition(self.request, on_bytes, listed)
         return found if isinstance(found, UnreadableError) else replace(found, cold=self.cold)

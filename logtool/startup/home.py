@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logtool.actions import Action
 from logtool.checks import inventory, root, small_files
@@ -23,13 +24,13 @@ from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.loaded import Start
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
-from logtool.segment import kvstore_state
-from logtool.segment.kvstore_state import Kvstores
 from logtool.startup import strays
 from logtool.startup.assumed import Assumed
-from logtool.startup.partition import LoadRequest
-from logtool.startup.redpanda_start import RedpandaStart
+from logtool.startup.request import LoadRequest
 from logtool.startup.strays import Fate
+
+if TYPE_CHECKING:
+    from logtool.segment.kvstore_state import Kvstores
 
 Points = Callable[[TopicPartition, int | None], int]
 """From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
@@ -125,6 +126,9 @@ class Home:
 
     def _of_redpanda(self, path: Path, directory: PartitionDirectory) -> LoadRequest:
         """Return the same of a partition of Redpanda, with what its kvstores know of it."""
+        # Here and below, because a log dir of Kafka needs none of the formats behind it.
+        from logtool.startup.redpanda_start import RedpandaStart
+
         namespace, known = path.absolute().parent.parent.name, self._kvstores
         start = RedpandaStart(
             data_dir=self.root.path,
@@ -142,8 +146,10 @@ class Home:
         )
 
     @cached_property
-    def _kvstores(self) -> Kvstores:
+    def _kvstores(self) -> "Kvstores":
         """What the cores of a broker of Redpanda remember."""
+        from logtool.segment import kvstore_state
+
         return kvstore_state.read(self.root.path)
 
     def index_interval(self, topic: str, chosen: int | None) -> int:

@@ -18,42 +18,14 @@ from logtool.loading.actions import actions
 from logtool.loading.indexing import INDEX_INTERVAL
 from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
 from logtool.loading.loader import load
-from logtool.loading.supplement import supplement
-from logtool.loading.trusting import trust
 from logtool.startup.assumed import Assumed
 from logtool.startup.disks import Cold
 from logtool.startup.rates import Stopwatch
-from logtool.startup.redpanda_start import RedpandaStart
-from logtool.startup.strays import Fate
+from logtool.startup.request import LoadRequest
 
 if TYPE_CHECKING:
     from logtool.salvage.parts import Reject
     from logtool.salvage.replacing import Replaced
-
-
-@dataclass(frozen=True, slots=True)
-class LoadRequest:
-    """One partition to be loaded: plain data for a worker."""
-
-    path: Path
-    start: Start
-    topic: str | None = None
-    partition: int | None = None
-    high_watermark: int | None = None
-    flushed: int | None = None
-    """Its row of recovery-point-offset-checkpoint."""
-    fate: Fate | None = None
-    """What a broker does with the directory once it is loaded, and its metadata log does not know
-    it."""
-    assumed: Assumed = field(default_factory=Assumed)
-    """What is assumed of the broker, and how much of the answer is wanted."""
-    redpanda: RedpandaStart | None = None
-    """What the data directory says, where Redpanda wrote the log."""
-
-    @property
-    def log_dir(self) -> Path:
-        """Return the log dir that it lies in."""
-        return self.redpanda.data_dir if self.redpanda else self.path.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +179,12 @@ def forecast_partition(
     try:
         listed = partition.read(request.path) if listed is None else listed
         assumed = request.assumed
-        strategy = trust if assumed.trust else supplement if assumed.supplement else load
         if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
             new = _replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
             done = [_told(one) for one in new.told]
         else:
-            loaded, done = strategy(listed, request.start, stopwatch), []
+            loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)
         unread: list[partition.Segment] = []
         if loaded.outcome is Outcome.LOADS:
@@ -259,6 +230,20 @@ def forecast_partition(
         actions=tuple(_placed(action, request) for action in done),
         other_end=other_end,
     )
+
+
+def _loader(assumed: Assumed) -> Callable[[partition.Partition, Start, Stopwatch], Loaded]:
+    """Return what loads a log as is wanted: as a broker does, or with less work than that."""
+    # Here, because few ask for these, and every start is foretold without their modules.
+    if assumed.trust:
+        from logtool.loading.trusting import trust
+
+        return trust
+    if assumed.supplement:
+        from logtool.loading.supplement import supplement
+
+        return supplement
+    return load
 
 
 def _replaced(

@@ -15,8 +15,9 @@ from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind
 from logtool.loading.loaded import Outcome
 from logtool.startup import redpanda_start
-from logtool.startup.partition import LoadRequest, PartitionForecast
+from logtool.startup.partition import PartitionForecast
 from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
+from logtool.startup.request import LoadRequest
 
 
 def forecast(

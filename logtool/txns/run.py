@@ -9,7 +9,8 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.checks import compaction, lost_end
-from logtool.checks.partition import CheckRequest, PartitionFacts, check_partition, plan
+from logtool.checks.facts import PartitionFacts
+from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import SegmentReport
 from logtool.disk import files, log_dir, partition
 from logtool.disk.log_dir import DataDir, PathKind, Selection

@@ -18,8 +18,8 @@ from logtool.segment import producer_state
 from logtool.segment.producer_state import ProducerState
 from logtool.segment.walk import scan
 from logtool.startup import redpanda_forecast, redpanda_start
-from logtool.startup.partition import LoadRequest
 from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
+from logtool.startup.request import LoadRequest
 from logtool.watermark.replica import SOUND, Replica, tail_of
 from logtool.watermark.replica_group import Group, agreed_ends, furthest_of, truncations_of
 

@@ -26,7 +26,7 @@ from logtool.loading.producers import decode
 from logtool.replication.truncation import LogState
 from logtool.segment import producer_state, walk
 from logtool.segment.producer_state import ProducerState
-from logtool.startup.partition import LoadRequest
+from logtool.startup.request import LoadRequest
 
 SOUND = "sound"
 STRAY = "stray"

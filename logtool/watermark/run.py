@@ -13,7 +13,7 @@ from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import root, small_files
-from logtool.checks.partition import PartitionFacts
+from logtool.checks.facts import PartitionFacts
 from logtool.disk import files, log_dir, partition, redpanda_dir
 from logtool.disk.log_dir import DataDir, PathKind, Selection
 from logtool.disk.node_dir import NodeDir
@@ -31,8 +31,7 @@ from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
-from logtool.startup.partition import LoadRequest
-from logtool.watermark import of_redpanda
+from logtool.startup.request import LoadRequest
 from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica, measure
 from logtool.watermark.replica_group import Choice, Group, group_replicas
@@ -202,11 +201,13 @@ class Watermarks:
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
-        group = (
-            of_redpanda.group(replicas, self._leader)
-            if replicas[0].is_redpanda
-            else group_replicas(replicas, *self._known(replicas[0]), self._leader)
-        )
+        if not replicas[0].is_redpanda:
+            group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
+        else:
+            # Here and below, because Kafka's replicas have no need of it.
+            from logtool.watermark import of_redpanda
+
+            group = of_redpanda.group(replicas, self._leader)
         if group:
             # Of one replica alone nobody asks whether it may lead, unless --leader does.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
@@ -278,6 +279,8 @@ def least_in_sync(
 
 def _measure(work: _ReplicaRequest, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
     if work.request.redpanda:
+        from logtool.watermark import of_redpanda
+
         return of_redpanda.measure(work.request, work.request.redpanda, work.broker.node, on_bytes)
     point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
     return measure(work.request, work.broker.node, point, on_bytes)

@@ -12,8 +12,9 @@ from logtool.loading.loaded import Outcome, Start
 from logtool.startup import disks, rates, timing
 from logtool.startup.disks import Cold, Disk
 from logtool.startup.duration import MOST_NAMED, duration
-from logtool.startup.partition import LoadRequest, PartitionForecast, forecast_partition
+from logtool.startup.partition import PartitionForecast, forecast_partition
 from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, Rates, Stopwatch
+from logtool.startup.request import LoadRequest
 
 
 def load(name: str, size: int = 0, batches: int = 0, *timed: float) -> PartitionForecast:
