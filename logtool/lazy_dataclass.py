@@ -39,7 +39,8 @@ def _dataclass(
             cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
         if frozen and slots:
             cls.__getstate__, cls.__setstate__ = _state, _set_state
-        return cls  # type: ignore[no-any-return]
+        made: type = cls
+        return made
 
     return decorated
 
