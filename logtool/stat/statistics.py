@@ -6,7 +6,6 @@ segment can be measured anywhere, in pieces, and topics and log dirs are sums of
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -207,7 +206,16 @@ def of_plain(table: BatchTable, plain: Plain) -> Statistics | None:
 
 
 def _producers(ids: Column) -> Column:
-    return np.unique(ids[ids > NO_PRODUCER_ID])
+    return _distinct(ids[ids > NO_PRODUCER_ID])
+
+
+def _distinct(ids: Column) -> Column:
+    """Return every id once, in order.
+
+    `np.unique` would import masked arrays first, which takes a tenth of a short run.
+    """
+    ids = np.sort(ids)
+    return ids[np.flatnonzero(np.diff(ids, prepend=NO_PRODUCER_ID))]
 
 
 _SUMS = (
@@ -228,7 +236,7 @@ def merged(parts: Sequence[Statistics]) -> Statistics:
         **values,
         codecs=_added([p.codecs for p in parts]),
         sizes=_added([p.sizes for p in parts]),
-        producers=reduce(np.union1d, (p.producers for p in parts), _nothing()),
+        producers=_distinct(np.concatenate([_nothing(), *(p.producers for p in parts)])),
         over_time=_joined([p.over_time for p in parts]),
         too_large=tuple(position for part in parts for position in part.too_large),
         odd=tuple(finding for part in parts for finding in part.odd),

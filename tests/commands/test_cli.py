@@ -64,6 +64,7 @@ NOT_NEEDED = {
     ),
     "dump-index {index}": ("logtool.formats.messages", "logtool.metadata", *OF_A_START),
     "verify {partition}": ("logtool.apply", *OF_REDPANDA, *OF_A_START),
+    "stat --json {partition}": ("numpy.ma", "logtool.apply", *OF_REDPANDA, *OF_A_START),
     "lookup {partition} --offset 1": ("logtool.apply", "logtool.startup.partition", *OF_LESS_WORK),
     "gaps {partition}": (
         "logtool.apply", "logtool.gaps.fill", "logtool.startup.partition", *OF_LESS_WORK,
