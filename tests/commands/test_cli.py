@@ -106,6 +106,21 @@ def test_a_command_imports_nothing_that_its_input_has_no_use_for(child_environme
     } == set()
 
 
+def test_no_garbage_is_looked_for_once_a_command_is_done(child_environment):
+    code = (
+        "import atexit, gc, sys; from logtool import cli;"
+        "told = lambda: print(len(gc.get_objects()), gc.get_freeze_count(), file=sys.stderr);"
+        "atexit.register(told); cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"],
+        capture_output=True, text=True, check=True, env=child_environment(),
+    )  # fmt: skip
+    looked_at, left_alone = map(int, done.stderr.split())
+    assert done.stdout == f"logtool {__version__}\n"
+    assert looked_at < 1000 < 10_000 < left_alone
+
+
 def loaded(line: list[str], child_environment: Any) -> "subprocess.CompletedProcess[str]":
     """Run a command line, and print on stderr the modules that it has imported, and no more."""
     code = (

@@ -282,6 +282,18 @@ def test_each_rule_is_what_toml_reads_from_the_whole_file() -> None:
         assert texts(rule) == tuple(entry[name].strip() for name in said if name in entry)
 
 
+def test_a_rule_is_parsed_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    loads = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(text) or loads(text))
+    fresh = catalogue.__wrapped__()
+    for _ in range(2):
+        assert fresh["batch/crc"] == catalogue()["batch/crc"]
+        assert "batch/none" not in fresh and fresh.get("batch/none") is None
+    assert [text for text in parsed if "CRC" in text] == parsed
+    assert sum(len(text) for text in parsed) < 5000
+
+
 def test_the_file_is_plain_text_of_limited_width() -> None:
     for number, line in enumerate((PACKAGE / "catalogue.toml").read_text("utf-8").splitlines(), 1):
         assert len(line) <= WIDTH, f"line {number}"
