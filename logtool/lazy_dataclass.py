@@ -14,7 +14,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-_MISSING = dataclasses.MISSING
 _STANDARD = ("__repr__", "__eq__", "__hash__")
 
 
@@ -46,60 +45,37 @@ def _dataclass(
 
 
 def _initializer(cls: Any, frozen: bool) -> Callable[..., None]:
-    """Return an initializer that puts the compiled one in its place."""
+    """Return an initializer that puts the standard library's in its place."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        compiled = _compiled(cls, frozen)
+        compiled = _made(cls, frozen, init=True).__init__
+        compiled.__qualname__ = f"{cls.__qualname__}.__init__"
         cls.__init__ = compiled
         compiled(self, *args, **kwargs)
 
     return __init__
 
 
-def _compiled(cls: Any, frozen: bool) -> Callable[..., None]:
-    """Return the initializer: each field from its argument, its default or its factory."""
-    names: dict[str, Any] = {"_missing": _MISSING, "_set": object.__setattr__}
-    taken: list[str] = []
-    named: list[str] = []
-    body: list[str] = []
-    for field in dataclasses.fields(cls):
-        name = parameter = value = field.name
-        without: str | None = None
-        if field.default is not _MISSING:
-            names[f"_default_{name}"] = field.default
-            without = f"_default_{name}"
-            parameter = f"{name}={without}"
-        elif field.default_factory is not _MISSING:
-            names[f"_new_{name}"] = field.default_factory
-            without = f"_new_{name}()"
-            parameter, value = f"{name}=_missing", f"{without} if {name} is _missing else {name}"
-        if field.init:
-            (named if field.kw_only else taken).append(parameter)
-        elif without is None:
-            continue  # whoever makes the object sets it
-        else:
-            value = without
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
-    parameters = ", ".join(["self", *taken, *(["*", *named] if named else [])])
-    text = "\n    ".join([f"def __init__({parameters}):", *body, "pass"])
-    exec(text, names)
-    compiled: Callable[..., None] = names["__init__"]
-    compiled.__qualname__ = f"{cls.__qualname__}.__init__"
-    return compiled
-
-
 def _standard(cls: Any, name: str, frozen: bool) -> Callable[..., Any]:
     """Return a method that puts the standard library's in its place."""
 
     def method(self: Any, *args: Any) -> Any:
-        fields = [(one.name, one.type, one) for one in dataclasses.fields(cls)]
-        made = dataclasses.make_dataclass(cls.__name__, fields, init=False, frozen=frozen)
-        setattr(cls, name, getattr(made, name))
+        setattr(cls, name, getattr(_made(cls, frozen, init=False), name))
         return getattr(cls, name)(self, *args)
 
     return method
+
+
+def _made(cls: Any, frozen: bool, *, init: bool) -> Any:
+    """Return a class of the standard library with the fields of `cls`, to take methods from.
+
+    It has an initializer, or what shows, compares and hashes.
+    """
+    fields = [(one.name, one.type, one) for one in dataclasses.fields(cls)]
+    own = {"__post_init__": None} if hasattr(cls, "__post_init__") else {}  # asked for, not called
+    return dataclasses.make_dataclass(
+        cls.__name__, fields, namespace=own, init=init, repr=not init, eq=not init, frozen=frozen
+    )
 
 
 def _refuse_to_set(self: Any, name: str, value: object) -> None:
