@@ -100,10 +100,7 @@ STRETCH = 64 * 1024
 
 def checksum(data: bytes | bytearray | memoryview, value: int) -> int:
     """Return the CRC-32C of `data`, going on from `value`, that of what stands before it."""
-    if len(data):
-        with cython.nogil:
-            value = crc32c_on(value, data)
-    return value
+    return crc32c_on(value, data) if len(data) else value
 
 
 def walk_batches(

@@ -286,9 +286,10 @@ class _Scanner:
             count, stop, why = self._form.walk(*span)
         self._count += count
         self._rows[-self._form.unwritten :, first : self._count] = -1
-        self._judge(first)
-        if count and not self._is_plain:
-            self._look_inside(first, data, position)
+        if count:
+            self._judge(first)
+            if not self._is_plain:
+                self._look_inside(first, data, position)
         if count and self._inspect:
             table = BatchTable(*self._rows[:, first : self._count])
             chunk = Chunk(table, data, position, None, [], suspects=suspects)
