@@ -47,13 +47,13 @@ def _dataclass(
 def _initializer(cls: Any, frozen: bool) -> Callable[..., None]:
     """Return an initializer that puts the standard library's in its place."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+    def first_call(self: Any, *args: Any, **kwargs: Any) -> None:
         compiled = _made(cls, frozen, init=True).__init__
         compiled.__qualname__ = f"{cls.__qualname__}.__init__"
         cls.__init__ = compiled
         compiled(self, *args, **kwargs)
 
-    return __init__
+    return first_call
 
 
 def _standard(cls: Any, name: str, frozen: bool) -> Callable[..., Any]:
