@@ -72,7 +72,9 @@ def _made(cls: Any, frozen: bool, *, init: bool) -> Any:
     It has an initializer, or what shows, compares and hashes.
     """
     fields = [(one.name, one.type, one) for one in dataclasses.fields(cls)]
-    own = {"__post_init__": None} if hasattr(cls, "__post_init__") else {}  # asked for, not called
+    own: dict[str, Any] = {"__doc__": "With one, no signature is put together for it."}
+    if hasattr(cls, "__post_init__"):
+        own["__post_init__"] = None  # asked for, not called
     return dataclasses.make_dataclass(
         cls.__name__, fields, namespace=own, init=init, repr=not init, eq=not init, frozen=frozen
     )
