@@ -108,7 +108,7 @@ def _batch(offset: int, attributes: int, key: bytes | None, value: bytes) -> byt
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 8200])
+@pytest.mark.parametrize("rows", [1, 2, 3, walk.MOST_ROWS])
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_start_fails_for_the_first_reason_in_the_log_however_much_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, clean: bool
