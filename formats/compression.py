@@ -14,9 +14,11 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import cramjam
 import numpy as np
+from numpy.typing import NDArray
 
 from logtool.errors import FormatError, LimitError
 
@@ -33,7 +35,9 @@ _LENGTH = struct.Struct(">i")
 _XERIAL_ONE = _XERIAL_HEADER.size + _LENGTH.size
 _SNAPPY_GROWS = 8
 """Few streams grow more; what does is measured before it is decompressed."""
-_snappy_into = cramjam.snappy.decompress_raw_into
+snappy_block_into: Callable[[memoryview, memoryview], int] = cramjam.snappy.decompress_raw_into
+"""Decompress one block and return how many bytes came out, or raise `DecompressionError`."""
+DecompressionError = cramjam.DecompressionError
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_FIRST, _GZIP_MOST = 1024, 64 * 1024
 _PIECE = 1024 * 1024
@@ -69,7 +73,7 @@ def decompress(
     lent = _scratch() if room is None else room
     try:
         out = _DECOMPRESSORS[codec](data, limit, lent)
-    except (cramjam.DecompressionError, zlib.error, struct.error) as error:
+    except (DecompressionError, zlib.error, struct.error) as error:
         raise FormatError(f"{name(codec)} stream cannot be decompressed: {error}") from error
     return memoryview(bytes(out)) if room is None and out.obj is lent.obj else out
 
@@ -137,8 +141,8 @@ def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
         done = 0
         try:
             for block in blocks:
-                done += _snappy_into(block, out[done:])
-        except cramjam.DecompressionError:
+                done += snappy_block_into(block, out[done:])
+        except DecompressionError:
             pass  # it has no room there, or is damaged, which is told below
         else:
             return out[:done]
@@ -149,7 +153,7 @@ def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
     out = room[:size] if size <= len(room) else _room(size)
     done = 0
     for block in blocks:
-        done += _snappy_into(block, out[done:])
+        done += snappy_block_into(block, out[done:])
     return out
 
 
@@ -179,11 +183,32 @@ def _snappy_blocks(data: memoryview) -> list[memoryview]:
     return blocks
 
 
+def lone_snappy_blocks(
+    data: memoryview, starts: NDArray[Any], ends: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Return where the one block of each of the streams ``data[starts:ends]`` begins, in bytes.
+
+    It is -1 for a stream that is to be left to `decompress`: of other blocks, or very short.
+    """
+    found = np.full(len(starts), -1, np.int64)
+    (rows,) = np.nonzero(ends - starts > _XERIAL_ONE)
+    if not len(rows):
+        return found
+    begin = starts[rows]
+    # Views of what begins at any byte, whatever its alignment.
+    magics = np.ndarray((len(data) - 7,), ">u8", data, strides=(1,))
+    lengths = np.ndarray((len(data) - 3,), ">i4", data, strides=(1,))
+    framed = magics[begin] == int.from_bytes(XERIAL_MAGIC)
+    only = lengths[begin + _XERIAL_HEADER.size] == ends[rows] - begin - _XERIAL_ONE
+    found[rows] = np.where(framed, np.where(only, begin + _XERIAL_ONE, -1), begin)
+    return found
+
+
 def _lz4(data: memoryview, limit: int, room: memoryview) -> memoryview:
     blocks, end = _lz4_frame(data)
     if data[: len(_LZ4_HEADER)] == _LZ4_HEADER and 2 * len(data) <= len(room):
         # The frame's own reader zeroes its buffers for each frame: three times the time.
-        with suppress(cramjam.DecompressionError, ValueError):
+        with suppress(DecompressionError, ValueError):
             return _lz4_blocks_into(data, blocks, room[:limit])
     return _growing(cramjam.lz4.decompress_into, data[:end], limit, room)
 
@@ -242,7 +267,7 @@ def _growing(
     while True:
         try:
             written = decompress_into(data, out)
-        except cramjam.DecompressionError as error:
+        except DecompressionError as error:
             if _FULL not in str(error):
                 raise
             written = len(out)

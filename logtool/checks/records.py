@@ -76,11 +76,26 @@ def _judge_packed(
         bounds[1:] = []
 
     used = last = 0
-    spans = zip(codecs.tolist(), (positions + HEADER_SIZE).tolist(), ends.tolist(), strict=True)
-    for number, (codec, start, end) in enumerate(spans):
+    starts = positions + HEADER_SIZE
+    blocks = np.full(len(rows), -1)
+    snappy = codecs == compression.SNAPPY
+    blocks[snappy] = compression.lone_snappy_blocks(data, starts[snappy], ends[snappy])
+    spans = zip(*(column.tolist() for column in (codecs, starts, blocks, ends)), strict=True)
+    for number, (codec, start, block, end) in enumerate(spans):
         if used + 2 * last > len(room):  # as far as one can tell, the next has none
             judge()
             used = 0
+        if block >= 0:
+            try:
+                last = compression.snappy_block_into(data[block:end], room[used:])
+            except compression.DecompressionError:
+                pass  # it has no room there, or is damaged, which is told below
+            else:
+                if last <= limit:
+                    used += last
+                    done.append(number)
+                    bounds.append(used)
+                continue
         try:
             payload = compression.decompress(codec, data[start:end], limit, room[used:])
         except FormatError:

@@ -4,6 +4,7 @@ import struct
 import tracemalloc
 
 import cramjam
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +117,38 @@ def test_snappy_streams_may_be_concatenated():
 def test_snappy_ends_where_fewer_bytes_than_a_length_are_left():
     for rest in (b"", b"\xff", b"\xff\xff\xff"):
         assert unpacked(SNAPPY, xerial(raw_snappy(TEXT)) + rest) == TEXT
+
+
+def test_the_one_block_of_a_snappy_stream_is_found_for_many_streams_at_once():
+    block, other = raw_snappy(TEXT), raw_snappy(TEXT[::-1])
+    one, header = xerial(block), len(xerial())
+    streams = {
+        one: header + 4,
+        xerial(block, versions="<ii"): header + 4,
+        block: 0,
+        xerial(block, other): -1,
+        one + xerial(other): -1,
+        one[:-1]: -1,
+        one + b"\0": -1,
+        one[: header + 4]: -1,
+        one[:header]: -1,
+        one[:5]: -1,
+        b"": -1,
+        one[1:]: 0,
+        one[:8] + b"\xff" * 30: -1,
+    }
+    data = b"odd" + b"".join(streams)
+    ends = 3 + np.cumsum([len(stream) for stream in streams])
+    starts = ends - [len(stream) for stream in streams]
+
+    found = compression.lone_snappy_blocks(memoryview(data), starts, ends)
+
+    told = np.where(found < 0, -1, found - starts)
+    assert told.tolist() == list(streams.values())
+    for stream, block_start in streams.items():
+        if block_start >= 0:
+            blocks = compression._snappy_blocks(memoryview(stream))
+            assert blocks == [stream[block_start:]]
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 1000, 2**31 - 1])

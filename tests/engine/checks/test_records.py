@@ -4,6 +4,7 @@ import random
 import struct
 from pathlib import Path
 
+import cramjam
 import numpy as np
 import pytest
 from crc32c import crc32c
@@ -11,7 +12,7 @@ from crc32c import crc32c
 from logtool.checks import records
 from logtool.disk.files import LogFile
 from logtool.formats import compression, record, record_batch
-from logtool.formats.record_batch import LOG_OVERHEAD, TIMESTAMP_TYPE
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, TIMESTAMP_TYPE
 from logtool.segment import walk
 
 LIMIT = 3_000_000
@@ -94,3 +95,51 @@ def test_only_what_looks_wrong_is_gone_through_alone(codec: int, monkeypatch) ->
     list(records.check_records(walk.Chunk(table, memoryview(data), 0, None, []), LIMIT))
 
     assert looked == [2]
+
+
+def one_block(payload: bytes) -> bytes:
+    return xerial(bytes(cramjam.snappy.compress_raw(payload)))
+
+
+def xerial(*blocks: bytes) -> bytes:
+    framed = b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+    return compression.XERIAL_MAGIC + struct.pack(">ii", 1, 1) + framed
+
+
+STREAMS = {
+    "one block": one_block,
+    "a raw block": lambda payload: bytes(cramjam.snappy.compress_raw(payload)),
+    "blocks of 32 KiB": lambda payload: bytes(compression.compress(compression.SNAPPY, payload)),
+    "two streams": lambda payload: one_block(payload[:9]) + one_block(payload[9:]),
+    "an empty block": lambda payload: xerial(b"", bytes(cramjam.snappy.compress_raw(payload))),
+    "a cut stream": lambda payload: one_block(payload)[:-1],
+    "a block with a cut end": lambda payload: xerial(one_block(payload)[20:-1]),
+    "a block that claims more": lambda payload: xerial(b"\xff\xff\x7f" + one_block(payload)[23:]),
+    "nothing": lambda payload: b"",
+    "a header alone": lambda payload: xerial(),
+}
+
+
+@pytest.mark.parametrize("limit", [100_000, LIMIT])
+def test_every_shape_of_a_snappy_stream_is_judged_as_it_is_alone(limit: int) -> None:
+    parts: list[bytes] = []
+    for pack in STREAMS.values():
+        for size in SIZES:
+            for fault in ("", "offset", "length"):
+                made = batch(2 * len(parts), size, compression.NONE, fault)
+                head, payload = bytearray(made[:HEADER_SIZE]), made[HEADER_SIZE:]
+                stream = pack(payload)
+                struct.pack_into(">i", head, 8, HEADER_SIZE + len(stream) - LOG_OVERHEAD)
+                struct.pack_into(">h", head, 21, compression.SNAPPY)
+                parts.append(bytes(head) + stream)
+    random.Random(3).shuffle(parts)
+    data = memoryview(b"".join(parts))
+    positions = np.cumsum([0] + [len(part) for part in parts])[:-1]
+    chunk = walk.Chunk(record_batch.parse(data, positions.tolist()), data, 0, None, [])
+
+    told = list(records.check_records(chunk, limit))
+
+    alone = [f for row in range(len(parts)) for f in records._check_batch(chunk, row, limit)]
+    assert told == alone
+    assert {finding.code for finding in told} >= {"batch/records", "batch/record-offsets"}
+    assert ("batch/too-large" in {finding.code for finding in told}) == (limit < max(SIZES))
