@@ -26,7 +26,7 @@ pass of `plain_facts` over the columns tells so, and what such a chunk comes to.
 counts then look at its edges alone, which takes a third of the time of their NumPy passes; every
 other chunk goes the long way, and a test compares the two ways.
 
-Every column is int64 and a chunk has 32,808 rows: with a power of two all columns want the same
+Every column is int64 and a chunk has 24,616 rows: with a power of two all columns want the same
 lines of the processor's cache, which cost 20 % of a walk.
 """
 
