@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
 MOST_ROWS = 24_616
-"""Batches in a chunk: 3.3 MB of columns. What Python does for a chunk, and handing the interpreter's
-lock from thread to thread, costs more than columns that leave the processor's own cache: with
-batches of 200 bytes two threads take an eighth less time than with chunks of 8,200. It is no power
-of two, so that the columns do not all want the same place in the cache."""
+"""Batches in a chunk: 3.3 MB of columns. What Python does for a chunk, and handing the
+interpreter's lock from thread to thread, costs more than columns that leave the processor's own
+cache: with batches of 200 bytes two threads take an eighth less time than with chunks of 8,200.
+It is no power of two, so that the columns do not all want the same place in the cache."""
 _FEW = 8
 """Batches that fill less than this part of a chunk are copied out of it."""
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
