@@ -72,6 +72,7 @@ class HeaderWalk:
         return count
 
     def _checked(self, rows: Column, count: int) -> BatchTable:
+        rows[-kernels.TYPE_COLUMNS :, :count] = -1  # room without a batch stays untouched
         table = BatchTable(*rows[:, :count])
         before = np.concatenate(([self._last], table.last_offset[:-1]))
         wrong = (
@@ -101,6 +102,4 @@ class HeaderWalk:
 
 
 def _fresh_rows() -> Column:
-    rows = np.empty((kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
-    rows[-kernels.TYPE_COLUMNS :] = -1
-    return rows
+    return np.empty((kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
