@@ -123,6 +123,22 @@ cpdef bint plain_facts(
 ) noexcept
 
 @cython.locals(
+    position=Py_ssize_t, after=Py_ssize_t, before=Py_ssize_t, row=Py_ssize_t, most=Py_ssize_t,
+    size=int64_t, reason=int, full=int, not_plain=int, records=int64_t, batches=int64_t,
+    largest=int64_t, producers=int, newest=int64_t, producer=int64_t, producer_epoch=int64_t,
+    oldest=int64_t, rising=int, entry=Py_ssize_t, time=Py_ssize_t, entries=Py_ssize_t,
+    stamps=Py_ssize_t, last=int64_t, highest=int64_t, epoch=int64_t, last_possible=int64_t,
+    least=int64_t, greatest=int64_t, until=int64_t, kept=bint, same=bint, first_offset=int64_t,
+    last_offset=int64_t, delta=int64_t, count=int64_t, batch_epoch=int64_t, attributes=int64_t, stamp=int64_t,
+    batch_producer=int64_t, batch_producer_epoch=int64_t
+)
+cpdef (Py_ssize_t, Py_ssize_t, int) walk_plain(
+    const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, int64_t base,
+    int64_t[:, ::1] rows, Py_ssize_t first, int64_t[::1] state, int64_t[:, ::1] offsets,
+    int64_t[:, ::1] times
+) noexcept
+
+@cython.locals(
     size=Py_ssize_t, count=Py_ssize_t, stop=Py_ssize_t, _=int, last=int64_t, newest=int64_t
 )
 cpdef bint plain_segment(
@@ -169,6 +185,11 @@ cpdef void turn_headers(
 @cython.locals(base_offset=int64_t)
 cdef void _write_redpanda_header(
     const unsigned char[::1] data, Py_ssize_t position, int64_t epoch, int64_t[:, ::1] rows,
+    Py_ssize_t row
+) noexcept nogil
+
+cdef inline void _write_row(
+    const unsigned char[::1] data, Py_ssize_t position, int64_t base, int64_t[:, ::1] rows,
     Py_ssize_t row
 ) noexcept nogil
 

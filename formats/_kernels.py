@@ -71,6 +71,8 @@ FULL = 4
 """There is no room for another row."""
 BAD_HEADER = 5
 """The CRC of a header of Redpanda does not hold."""
+NOT_PLAIN = 6
+"""`walk_plain` met a batch for another walk."""
 
 # Why decoding records stopped.
 DONE = 0
@@ -86,6 +88,8 @@ TYPE_COLUMNS = 3
 """Before these is the type of a batch of Redpanda, which Kafka's walks do not write."""
 FACTS = 6
 """How many facts `plain_facts` finds."""
+PLAIN_STATE = 16
+"""How many numbers `walk_plain` goes on from."""
 SEGMENT_FACTS = 9
 """How many facts `plain_segment` finds."""
 SMALLEST_RECORD = 7
@@ -316,6 +320,177 @@ def plain_facts(rows: Any, first: int, count: int, facts: Any) -> bool:
     return plain
 
 
+def walk_plain(
+    data: memoryview, start: int, end: int, base: int, rows: Any, first: int, state: Any,
+    offsets: Any, times: Any,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Find plain batches as `walk_batches` does, and keep a row for those at edges alone.
+
+    Goes on as long as batches are plain (`plain_facts`), each begins with the offset behind the
+    last one, and they keep within the bounds in `state`; another one is left alone, with
+    `NOT_PLAIN`. So is one whose offset or leader epoch the next one does not go on from, where
+    none before it tells what is right: no CRC covers them. A row is written for the first and the last batch of each call, and of each stretch
+    with one leader epoch, producer id and producer epoch. With `first` the rows before are those of
+    the call before.
+
+    `offsets` and `times` are the entries of the indexes, int64 and a column each: in row 0 the
+    position in the file, or the offset, in ascending order. Behind it is written what the batch
+    there has to say: its first and its last offset; for an offset index its first offset again and
+    the last offset before it; for a time index its largest timestamp and that of all before it. An
+    entry that no batch answers is left as it is.
+
+    `state` (int64, `PLAIN_STATE`) has the facts of `plain_facts`, then how many batches there are,
+    which a call with `first` goes on from. Then stand the next entry of each index; the last offset
+    and the largest timestamp so far; the leader epoch so far; and the bounds: the last offset that
+    there may be, and the timestamps between which those of batches stand, exclusive; at last the
+    offset before which the walk ends, with `FULL`, unless it begins there. Source: as for
+    `walk_batches`.
+    """
+    position = start
+    row = first
+    most = rows.shape[1]
+    reason = MORE
+    full, not_plain = FULL, NOT_PLAIN
+    records = batches = 0
+    largest = producers = 0
+    newest = producer = producer_epoch = -1
+    oldest = 0x7FFFFFFFFFFFFFFF
+    rising = 1
+    if first > 0:
+        records = state[0]
+        largest = state[1]
+        newest = state[2]
+        rising = state[3]
+        producers = state[4]
+        oldest = state[5]
+        batches = state[6]
+        producer = rows[10, first - 1]
+        producer_epoch = rows[11, first - 1]
+    entry = state[7]
+    time = state[8]
+    entries = offsets.shape[1]
+    stamps = times.shape[1]
+    last = state[9]
+    highest = state[10]
+    epoch = state[11]
+    last_possible = state[12]
+    least = state[13]
+    greatest = state[14]
+    until = state[15]
+    before = -1
+    kept = True
+    with cython.nogil:
+        while end - position > 20:
+            # A batch ends a stretch and begins another, and there is the last one.
+            if most - row < 3:
+                reason = full if row > 0 else not_plain
+                break
+            size = int32(data, position + 8)
+            if data[position + 16] != 2 or size < 49:
+                reason = not_plain
+                break
+            after = position + 12 + size
+            if after > end:
+                break
+            first_offset = int64(data, position)
+            if batches > 0 and first_offset >= until:
+                reason = full
+                break
+            delta = int32(data, position + 23)
+            last_offset = sum64(first_offset, delta)
+            count = int32(data, position + 57)
+            batch_epoch = int32(data, position + 12)
+            attributes = int16(data, position + 21)
+            stamp = int64(data, position + 35)
+            batch_producer = int64(data, position + 43)
+            batch_producer_epoch = int16(data, position + 51)
+            if not (
+                (first_offset == last + 1 or (batches == 0 and first_offset > last))
+                and 0 <= delta
+                and first_offset <= last_possible - delta
+                and count == delta + 1
+                and batch_epoch >= epoch
+                # A codec that exists and no other bit.
+                and 0 <= attributes <= 4
+                and int64(data, position + 27) >= -1
+                and least < stamp < greatest
+                and (batch_producer < 0 or int32(data, position + 53) >= 0)
+                and (
+                    (batches > 0 and batch_epoch == epoch)
+                    or (
+                        end - after > 20
+                        and int64(data, after) == last_offset + 1
+                        and int32(data, after + 12) >= batch_epoch
+                    )
+                )
+                and crc32c(data, position + 21, after) == uint32(data, position + 17)
+            ):
+                reason = not_plain
+                break
+            same = batch_producer == producer and batch_producer_epoch == producer_epoch
+            if batches == 0:
+                producers = 1 if batch_producer >= 0 else 0
+            elif not same:
+                producers = 2
+            if before < 0 or not same or batch_epoch != epoch:
+                if not kept:
+                    _write_row(data, before, base, rows, row)
+                    row += 1
+                _write_row(data, position, base, rows, row)
+                row += 1
+                kept = True
+                epoch = batch_epoch
+                producer = batch_producer
+                producer_epoch = batch_producer_epoch
+            else:
+                kept = False
+            while entry < entries and offsets[0, entry] <= base + position:
+                if offsets[0, entry] == base + position:
+                    offsets[1, entry] = first_offset
+                    offsets[2, entry] = last_offset
+                    offsets[3, entry] = first_offset
+                    offsets[4, entry] = last
+                entry += 1
+            while time < stamps and times[0, time] <= last_offset:
+                if times[0, time] >= first_offset:
+                    times[1, time] = first_offset
+                    times[2, time] = last_offset
+                    times[3, time] = stamp
+                    times[4, time] = highest
+                time += 1
+            if stamp < newest:
+                rising = 0
+            else:
+                newest = stamp
+            if stamp > highest:
+                highest = stamp
+            if stamp < oldest:
+                oldest = stamp
+            if 12 + size > largest:
+                largest = 12 + size
+            records += count
+            batches += 1
+            last = last_offset
+            before = position
+            position = after
+        if not kept:
+            _write_row(data, before, base, rows, row)
+            row += 1
+    state[0] = records
+    state[1] = largest
+    state[2] = newest
+    state[3] = rising
+    state[4] = producers
+    state[5] = oldest
+    state[6] = batches
+    state[7] = entry
+    state[8] = time
+    state[9] = last
+    state[10] = highest
+    state[11] = epoch
+    return row - first, position, reason
+
+
 def plain_segment(
     data: memoryview, index: memoryview, times: memoryview, base: int, rows: Any, facts: Any
 ) -> bool:
@@ -477,6 +652,13 @@ def _write_redpanda_header(
     rows[12, row] = int32le(data, position + 53)
     rows[13, row] = int32le(data, position + 57)
     rows[14, row] = data[position + 16]
+
+
+def _write_row(data: memoryview, position: int, base: int, rows: Any, row: int) -> None:
+    """Write all that `walk_batches` does of one batch of magic 2."""
+    rows[0, row] = base + position
+    rows[1, row] = 12 + int32(data, position + 8)
+    _write_header(data, position, rows, row)
 
 
 def _write_header(data: memoryview, position: int, rows: Any, row: int) -> None:

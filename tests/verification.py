@@ -5,11 +5,12 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from logtool.checks.plain import PlainPartitions
+from logtool.checks.report import SegmentReport
 from logtool.disk import files, partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
@@ -17,6 +18,7 @@ from logtool.formats import offset_checkpoint, record_batch
 from logtool.formats.names import FileKind, parse_partition_file, parse_root_file
 from logtool.formats.record_batch import BatchTable
 from logtool.running.summary import Summary
+from logtool.segment.producer_state import ProducerState
 from logtool.segment.walk import scan
 from logtool.verify import Level, Verification
 
@@ -174,3 +176,15 @@ def log_dirs(home: Path) -> list[Path]:
 
 def plain_files(directory: Path) -> Iterable[Path]:
     return (path for path in sorted(directory.rglob("*")) if path.is_file())
+
+
+def assert_same(report: SegmentReport, whole: SegmentReport) -> None:
+    """Both say the same, and their rows of producers lead to the same state."""
+    for field in fields(SegmentReport):
+        if field.name != "producer_rows":
+            assert getattr(report, field.name) == getattr(whole, field.name), field.name
+    outcomes = []
+    for one in (report, whole):
+        state = ProducerState()
+        outcomes.append((state.apply(one.producer_rows)[0], state))
+    assert outcomes[0] == outcomes[1]

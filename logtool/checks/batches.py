@@ -60,7 +60,8 @@ class BatchRules:
         self.first_offset: int | None = None
         self.last_offset: int | None = None
         """Largest last offset so far; None before the first batch."""
-        self._leader_epoch = -1
+        self.leader_epoch = -1
+        """Largest so far."""
         self.misplaced: Column | None = None
         """Which batches of the last chunk have foreign offsets; None for none."""
         self.foreign_epoch: Column | None = None
@@ -91,9 +92,9 @@ class BatchRules:
         for region in self._regions[-1:]:
             if region.before_offset is None:
                 region.before_offset = int(table.base_offset[0])
-            region.batches += len(table)
-            region.records += table.records
-            region.bytes += int(table.size.sum())
+            region.batches += chunk.batches
+            region.records += chunk.records
+            region.bytes += chunk.end_position - int(table.position[0])
         if not self._ordinary(chunk):
             yield from self._order(table)
             yield from self._header(table)
@@ -139,15 +140,17 @@ class BatchRules:
         if not (
             first > start
             and last - self._base_offset <= MAX_RELATIVE_OFFSET
-            and table.leader_epoch[0] >= self._leader_epoch
+            and table.leader_epoch[0] >= self.leader_epoch
         ):
             return False
         if self.first_offset is None:
             self.first_offset, start = first, first - 1
         if last - start != chunk.plain.records:
-            self._add_gaps(table, np.arange(len(table)), start)
+            # Where there are no rows but those at edges, it is in front of the first.
+            rows = 1 if chunk.at_edges else len(table)
+            self._add_gaps(table[:rows], np.arange(rows), start)
         self._behind_damage = False
-        self.last_offset, self._leader_epoch = last, int(table.leader_epoch[-1])
+        self.last_offset, self.leader_epoch = last, int(table.leader_epoch[-1])
         return True
 
     def _order(self, table: BatchTable) -> Iterator[Finding]:
@@ -275,7 +278,7 @@ class BatchRules:
         yield from self._epochs(table)
 
     def _epochs(self, table: BatchTable) -> Iterator[Finding]:
-        epochs, start = table.leader_epoch.astype(np.int64), self._leader_epoch
+        epochs, start = table.leader_epoch.astype(np.int64), self.leader_epoch
         negative = epochs < NO_EPOCH
         # Unlike offsets they may stay the same.
         ahead = _stands_out(epochs, epochs - 1, negative, start - 1)
@@ -293,7 +296,7 @@ class BatchRules:
         for first, last in runs((epochs < highest[:-1]) & (epochs > NO_EPOCH)):
             text = f"leader epoch {epochs[first]} follows {highest[first]}"
             yield _at(table, "batch/leader-epoch-order", text, first, last)
-        self._leader_epoch = int(highest[-1])
+        self.leader_epoch = int(highest[-1])
 
 
 def dump_command(path: Path, first: int, last: int) -> str:

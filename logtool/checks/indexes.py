@@ -43,7 +43,7 @@ class _IndexRules(Generic[_Index, _Join]):
     def __init__(self, segment: Segment, file: File, index: _Index, join: _Join) -> None:
         self._segment, self._file = segment, file
         self._index: _Index = index
-        self._join: _Join = join
+        self.join: _Join = join
         self._accepted = False
 
     @property
@@ -58,7 +58,7 @@ class _IndexRules(Generic[_Index, _Join]):
 
     def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
-        self._join.feed(chunk, misplaced)
+        self.join.feed(chunk, misplaced)
 
 
 class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
@@ -75,7 +75,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
 
     def accept(self, last_batch_position: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
-        self._accepted, self._join.last_batch_position = True, last_batch_position
+        self._accepted, self.join.last_batch_position = True, last_batch_position
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
         """Yield what the file and the log's size tell."""
@@ -103,7 +103,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         # an interval had passed before the last append: the next broker begins to count anew.
         went = time_entries - 1
         most = went * (interval + largest_batch) + interval
-        last = self._join.last_batch_position
+        last = self.join.last_batch_position
         long = last > most or (went > MOST_RESTARTS and last > interval)
         if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
             text = (
@@ -132,13 +132,13 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
     def _mismatches(self) -> Iterator[Finding]:
-        for verdict, first, last in () if self._accepted else _bad(self._join):
+        for verdict, first, last in () if self._accepted else _bad(self.join):
             entry = _offset_entry(self._index, self._segment.base_offset, first)
             text = (
                 f"{entry} points at no batch"
                 if verdict is Verdict.NO_BATCH
                 else f"{entry} points at the batch with "
-                f"{wording.offsets(self._join.batch_base[first], self._join.batch_last[first])}, "
+                f"{wording.offsets(self.join.batch_base[first], self.join.batch_last[first])}, "
                 "at which a lookup of that offset must not begin"
             )
             yield _entry_finding(
@@ -160,7 +160,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
 
     def accept(self, max_timestamp: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
-        self._accepted, self._join.max_timestamp = True, max_timestamp
+        self._accepted, self.join.max_timestamp = True, max_timestamp
 
     def alone(self) -> Iterator[Finding]:
         """Yield what the file tells."""
@@ -173,7 +173,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
         yield from _reconciled(
             list(self.alone()), list(self._mismatches(clean=clean)), time_index.ENTRY_SIZE
         )
-        highest = self._join.max_timestamp
+        highest = self.join.max_timestamp
         last_stamp = int(self._index.timestamps[-1]) if len(self._index) else -1
         if not self._segment.is_active and not damaged and last_stamp < highest:
             found = f"the last entry has {last_stamp}" if len(self._index) else "there is no entry"
@@ -181,7 +181,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
             yield _placed(Finding("time-index/incomplete", text), self._file)
 
     def _mismatches(self, *, clean: bool) -> Iterator[Finding]:
-        for verdict, first, last in () if self._accepted else _bad(self._join):
+        for verdict, first, last in () if self._accepted else _bad(self.join):
             code = _JOIN_CODES[verdict]
             if verdict is Verdict.NO_BATCH and self._segment.is_active and not clean:
                 code = "ahead"
@@ -189,7 +189,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
             text = {
                 Verdict.NO_BATCH: f"{entry}: no batch holds that offset",
                 Verdict.TIMESTAMP: f"{entry}: the batch that holds it has the largest timestamp "
-                f"{self._join.batch_timestamp[first]}",
+                f"{self.join.batch_timestamp[first]}",
                 Verdict.LATER: f"{entry}: an earlier batch has a later timestamp",
             }[verdict]
             yield _entry_finding(

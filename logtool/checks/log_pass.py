@@ -102,14 +102,10 @@ def _count(report: SegmentReport, chunk: Chunk) -> None:
     table, plain = chunk.table, chunk.plain
     if not len(table):
         return
-    report.batches += len(table)
-    report.end_position = int(table.position[-1] + table.size[-1])
-    if plain:
-        records, largest = plain.records, plain.largest_batch
-    else:
-        records = table.records
-        largest = int(table.size.max())
-    report.records += records
+    report.batches += chunk.batches
+    report.records += chunk.records
+    report.end_position = chunk.end_position
+    largest = plain.largest_batch if plain else int(table.size.max())
     report.largest_batch = max(report.largest_batch, largest)
 
 

@@ -16,6 +16,7 @@ from math import inf
 
 from logtool.checks.index_entries import Entries
 from logtool.checks.log_pass import LogPass
+from logtool.checks.plain_pass import plain_pass
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import (
     OnChunk,
@@ -180,6 +181,7 @@ def _is_ordinary(
         payload=task.payload,
         unpack_limit=task.limit,
         inspect=log_pass.inspect,
+        plain_walk=None if on_chunk else plain_pass(task, log_pass.rules, offsets, times),
     )
     for chunk in chunks:
         if chunk.damage or log_pass.feed(chunk) or log_pass.timestamps.has_odd:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from logtool.checks.batches import with_next
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
+from logtool.checks.plain_pass import plain_pass
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -134,6 +135,8 @@ def _read_log(
     segment = task.segment
     log_pass = LogPass(task, report)
     rules = log_pass.rules
+    offsets = indexes.offset.join if indexes.offset else None
+    times = indexes.time.join if indexes.time else None
     findings: list[Finding] = []
     with segment.log.open() as log:
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
@@ -146,6 +149,7 @@ def _read_log(
             payload=task.payload,
             unpack_limit=task.limit,
             inspect=log_pass.inspect,
+            plain_walk=None if on_chunk else plain_pass(task, rules, offsets, times),
         ):
             findings += log_pass.feed(chunk)
             for index in indexes if start == 0 else ():

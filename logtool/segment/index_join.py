@@ -18,6 +18,8 @@ from logtool.formats.time_index import TimeIndex
 from logtool.segment.walk import Chunk
 
 ABSENT = -1
+ENTRY_ROWS = 5
+"""Rows of the `columns` of a join: what it looks for, and what it found."""
 
 
 class Verdict(IntEnum):
@@ -46,14 +48,13 @@ class OffsetIndexJoin:
     def __init__(self, index: OffsetIndex, base_offset: int) -> None:
         count = len(index)
         # Lookups assume rising positions; where they do not rise, the format's own rules say so.
-        self._order, self._is_sorted = _order(index.positions)
-        self._positions = index.positions[self._order].astype(np.int64)
+        self._order, self.is_sorted = _order(index.positions)
         self._offsets = index.offsets(base_offset)
-        self.batch_base = np.full(count, ABSENT, np.int64)
-        self.batch_last = np.full(count, ABSENT, np.int64)
-        self._first = np.full(count, ABSENT, np.int64)
-        """The first offset in the batch, `ABSENT` where it is a wrapper, which does not tell."""
-        self._before = np.full(count, ABSENT, np.int64)
+        self.columns = np.full((ENTRY_ROWS, count), ABSENT, np.int64)
+        """One of each entry, which `kernels.walk_plain` fills, too, where the index `is_sorted`."""
+        self._positions, self.batch_base, self.batch_last, self._first, self._before = self.columns
+        # The first offset in the batch is `ABSENT` where it is a wrapper, which does not tell.
+        self._positions[:] = index.positions[self._order]
         self._in_damage = np.zeros(count, np.bool_)
         self._highest = ABSENT
         self._end = 0
@@ -63,6 +64,14 @@ class OffsetIndexJoin:
     def begin_behind(self, last_offset: int) -> None:
         """Take the log up to an offset for read, its highest until there: no entry points to it."""
         self._highest = last_offset
+
+    def first_at(self, position: int) -> int:
+        """Return the first entry, by position, that does not point before `position`."""
+        return int(self._positions.searchsorted(position))
+
+    def forget(self, first: int) -> None:
+        """Forget what was found for the entries from `first` on, where the index `is_sorted`."""
+        self.columns[1:, first:] = ABSENT
 
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
@@ -76,6 +85,9 @@ class OffsetIndexJoin:
             for row in np.flatnonzero(misplaced):
                 self._damage(int(table.position[row]), int(table.end_position[row]))
             table = table[~misplaced]
+        if chunk.at_edges:  # its entries are filled
+            self._highest = int(table.last_offset[-1])
+            return
         if not len(table) or not len(self._positions):
             return
         ends = [table.position[0], table.position[-1] + 1]
@@ -84,7 +96,7 @@ class OffsetIndexJoin:
         rows = table.position.searchsorted(wanted, "right") - 1
         hit = table.position.take(rows) == wanted
         # A slice of the columns takes less than half the time of an index array.
-        entries = slice(first, last) if self._is_sorted else self._order[first:last]
+        entries = slice(first, last) if self.is_sorted else self._order[first:last]
         if not hit.all():
             entries, rows = self._order[first:last][hit], rows[hit]
         base = table.base_offset.take(rows)
@@ -139,12 +151,13 @@ class TimeIndexJoin:
         count = len(index)
         self._timestamps = index.timestamps
         offsets = index.offsets(base_offset)
-        self._order, self._is_sorted = _order(offsets)
-        self._offsets = offsets[self._order]
-        self.batch_base = np.full(count, ABSENT, np.int64)
-        self.batch_last = np.full(count, ABSENT, np.int64)
-        self.batch_timestamp = np.full(count, NO_TIMESTAMP, np.int64)
-        self._before = np.full(count, NO_TIMESTAMP, np.int64)
+        self._order, self.is_sorted = _order(offsets)
+        self.columns = np.full((ENTRY_ROWS, count), ABSENT, np.int64)
+        """One of each entry, which `kernels.walk_plain` fills, too, where the index `is_sorted`.
+        Without a batch there is no timestamp, which is as much as `ABSENT`."""
+        self._offsets, self.batch_base, self.batch_last = self.columns[:3]
+        self.batch_timestamp, self._before = self.columns[3:]
+        self._offsets[:] = offsets[self._order]
         self._highest = base_offset - 1
         self.max_timestamp = NO_TIMESTAMP
         """Largest timestamp of any batch with records so far, ms."""
@@ -154,12 +167,24 @@ class TimeIndexJoin:
         """Take the log up to an offset for read, its highest; the largest timestamp is in ms."""
         self._highest, self.max_timestamp = last_offset, max_timestamp
 
+    def first_behind(self, offset: int) -> int:
+        """Return the first entry, by offset, that is behind `offset`."""
+        return int(self._offsets.searchsorted(offset, "right"))
+
+    def forget(self, first: int) -> None:
+        """Forget what was found for the entries from `first` on, where the index `is_sorted`."""
+        self.columns[1:, first:] = ABSENT
+
     def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
         """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
         if chunk.damage or misplaced is not None:
             self._damaged = True
         table = chunk.table if misplaced is None else chunk.table[~misplaced]
         if not len(table):
+            return
+        if chunk.plain and chunk.at_edges:  # its entries are filled
+            self._highest = int(table.last_offset[-1])
+            self.max_timestamp = max(self.max_timestamp, chunk.plain.max_timestamp)
             return
         offsets = table.last_offset
         if not _goes_on(chunk, self._highest):
@@ -173,7 +198,7 @@ class TimeIndexJoin:
         if chunk.plain is None:
             # Of a wrapper's first offset no more is known than that the batch before ends below.
             hit |= table.is_wrapper.take(rows)
-        entries = slice(first, last) if self._is_sorted else self._order[first:last]
+        entries = slice(first, last) if self.is_sorted else self._order[first:last]
         if not hit.all():
             entries, rows, base = self._order[first:last][hit], rows[hit], base[hit]
         self.batch_base[entries] = base

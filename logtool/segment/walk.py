@@ -46,6 +46,8 @@ cache: with batches of 200 bytes two threads take an eighth less time than with 
 It is no power of two, so that the columns do not all want the same place in the cache."""
 _FEW = 8
 """Batches that fill less than this part of a chunk are copied out of it."""
+_LONGEST_AT_EDGES = 64 * 1024 * 1024
+"""Bytes of a chunk with rows of batches at edges alone: few enough to tell of it on the way."""
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 """Bytes; a larger batch is checked without holding it in memory."""
 SEARCH_BUDGET = 256 * 1024 * 1024
@@ -85,6 +87,29 @@ class Plain(NamedTuple):
     """0 for none, 1 for one with one epoch, 2 for more."""
     min_timestamp: int
     """Of the largest timestamps of the batches, milliseconds."""
+    batches: int
+    """How many there are."""
+
+
+class PlainWalk(Protocol):
+    """A walk over plain batches that keeps a row for those at edges alone.
+
+    See `kernels.walk_plain`; `logtool.checks.plain_pass.PlainPass` is one.
+    """
+
+    def walk(
+        self, data: memoryview, position: int, rows: Column, first: int
+    ) -> tuple[int, int, int]:
+        """Add to `rows` from `first` on; returns how many, where in `data` and why it ended.
+
+        `position` is that of ``data[0]`` in the file.
+        """
+
+    def forget(self) -> None:
+        """Take back the last walk: the bytes were not those of the file."""
+
+    def facts(self) -> Plain:
+        """Return what the batches come to, since a walk with no row before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +133,19 @@ class Chunk:
     """What the `Inspect` of the scan told of the batches."""
     suspects: Column | None = None
     """For an `Inspect`: 0 for each batch whose records are known to keep every rule, else 1."""
+    at_edges: bool = False
+    """Whether `table` has the first and the last batch of each stretch with one leader epoch and
+    one producer alone; the offsets of all follow each other without a gap then."""
+
+    @property
+    def batches(self) -> int:
+        """Return how many batches there are, which `table` has all of, unless `at_edges`."""
+        return self.plain.batches if self.plain else len(self.table)
+
+    @property
+    def records(self) -> int:
+        """Return how many records the batches hold together."""
+        return self.plain.records if self.plain else self.table.records
 
     @property
     def end_position(self) -> int:
@@ -135,6 +173,7 @@ def scan(
     payload: bool = True,
     unpack_limit: int = compression.DEFAULT_LIMIT,
     inspect: Inspect | None = None,
+    plain_walk: PlainWalk | None = None,
 ) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
@@ -145,6 +184,10 @@ def scan(
 
     `inspect` is called for each stretch of batches with their bytes, also without `payload`. What
     it returns comes with the chunk; if the bytes were not those of the file, it is called again.
+
+    With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone, and
+    whoever takes the chunks is done with one before the next is asked for. It needs Kafka's form,
+    no payload and no `inspect`.
     """
     end = source.size if stop is None else min(stop, source.size)
     return _Scanner(
@@ -154,6 +197,7 @@ def scan(
         end=end,
         unpack_limit=unpack_limit,
         inspect=inspect,
+        plain_walk=plain_walk,
     ).run(start)
 
 
@@ -166,6 +210,7 @@ class _Scanner:
         end: int,
         unpack_limit: int,
         inspect: Inspect | None,
+        plain_walk: PlainWalk | None,
     ) -> None:
         self._source = source
         self._form = form_of(getattr(source, "term", None))
@@ -190,6 +235,11 @@ class _Scanner:
         self._facts = np.empty(kernels.FACTS, np.int64)
         self._is_plain = True
         """Whether all batches of the chunk so far are plain; then the facts are theirs."""
+        self._plain_walk = plain_walk
+        self._at_edges = False
+        """Whether the chunk so far has rows of batches at edges alone."""
+        self._goes_on = True
+        """Whether the next chunk may be of that kind: the last one was, or could have been."""
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
         # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
@@ -222,7 +272,7 @@ class _Scanner:
                 stop, why = self._walk(data, position)
                 seen = len(data)
             need = stub + 1
-            if self._count and (self._payload or why != kernels.MORE):
+            if self._count and (self._payload or why != kernels.MORE or self._is_long()):
                 yield self._chunk(data, position)
             position += stop
             unseen = seen - stop <= stub < self.end - position
@@ -279,6 +329,14 @@ class _Scanner:
     def _walk(self, data: memoryview, position: int) -> tuple[int, int]:
         """Add the sound batches of `data` to those of the chunk; returns where and why it ended."""
         first = self._count
+        if self._plain_walk and self._walks_edges():
+            count, stop, why = self._plain_walk.walk(data, position, self._rows, first)
+            self._rows[-self._form.unwritten :, first : first + count] = -1
+            self._count += count
+            self._at_edges |= count > 0
+            if why == kernels.NOT_PLAIN:
+                self._goes_on, why = False, kernels.FULL  # it goes on there, by the other walk
+            return stop, why
         span = data, 0, len(data), position, self._rows, first
         suspects = None
         if self._inspect and self._form.walk_records:
@@ -297,6 +355,15 @@ class _Scanner:
             chunk = Chunk(table, data, position, None, [], suspects=suspects)
             self._inspected += self._inspect(chunk)
         return stop, why
+
+    def _walks_edges(self) -> bool:
+        """Return whether the next batches may have rows at edges alone."""
+        return self._at_edges or (self._goes_on and not self._count)
+
+    def _is_long(self) -> bool:
+        """Return whether a chunk with rows at edges alone is long enough."""
+        begin, end = self._rows[0, 0], self._rows[0, self._count - 1]
+        return self._at_edges and bool(end - begin >= _LONGEST_AT_EDGES)
 
     def _judge(self, first: int) -> None:
         """Note whether the batches from row `first` on are plain, if those before them are."""
@@ -327,6 +394,7 @@ class _Scanner:
         mapped = self._mapped
         assert mapped
         first, errors, inspected = self._count, len(self._control_errors), len(self._inspected)
+        edges = self._plain_walk if self._walks_edges() else None
         data = mapped.data[position - mapped.position :]
         stop, why = self._walk(data, position)
         seen = len(data)
@@ -342,8 +410,12 @@ class _Scanner:
         self._unmap()
         self._map = None
         self._count = first
-        self._is_plain = True
-        self._judge(0)
+        if edges:
+            edges.forget()
+            self._at_edges = first > 0
+        else:
+            self._is_plain = True
+            self._judge(0)
         del self._control_errors[errors:], self._inspected[inspected:]
         return None
 
@@ -410,7 +482,13 @@ class _Scanner:
             rows = rows.copy()
         table = BatchTable(*rows)
         errors, inspected = self._control_errors, self._inspected
-        plain = Plain(*self._facts.tolist()) if self._is_plain else None
+        at_edges, self._at_edges = self._at_edges, False
+        if at_edges and self._plain_walk:
+            plain: Plain | None = self._plain_walk.facts()
+        else:
+            plain = Plain(*[*self._facts.tolist(), len(table)]) if self._is_plain else None
+            offsets = int(table.last_offset[-1]) - int(table.base_offset[0]) + 1
+            self._goes_on = plain is not None and plain.records == offsets
         self._rows, self._count = self._rows if few else self._fresh_rows(), 0
         self._control_errors, self._inspected = [], []
         self._lent |= self._payload
@@ -429,6 +507,7 @@ class _Scanner:
             control_errors=errors,
             plain=plain,
             inspected=inspected,
+            at_edges=at_edges,
         )
 
     def _fresh_rows(self) -> Column:

@@ -115,6 +115,42 @@ def test_they_agree_on_which_batches_are_plain(data, place, value):
     assert outcomes[0] == outcomes[1]
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(4, 6), st.integers(-1, 3)), max_size=8),
+       st.integers(0, 999), st.integers(0, 9), st.integers(3, 9), st.integers(8, 12))  # fmt: skip
+def test_they_agree_on_a_walk_over_plain_batches(kinds, flipped, cut, columns, until):
+    """In two calls, so that one goes on from the other, and at most one bit is wrong."""
+    parts, at = [], [0]
+    for number, (size, producer, stamp) in enumerate(kinds):
+        parts.append(record_batch.encode(
+            bytes(size), base_offset=7 + number, last_offset_delta=0, record_count=1,
+            leader_epoch=number // 4, base_timestamp=1, max_timestamp=stamp,
+            producer_id=producer, producer_epoch=1, base_sequence=number,
+        ))  # fmt: skip
+        at.append(at[-1] + len(parts[-1]))
+    data = bytearray(b"".join(parts))
+    if flipped < len(data):
+        data[flipped] ^= 1
+    edge = at[min(cut, len(kinds))]
+    walks = []
+    for kernels in (compiled, plain):
+        rows = np.zeros((kernels.BATCH_COLUMNS, columns), np.int64)
+        state = np.array([*[0] * 9, 6, -1, 0, 100, -2, 3, until], np.int64)
+        entries = np.zeros((5, 9), np.int64)
+        entries[0, : len(at)] = at
+        entries[0, len(at) :] = 10**6
+        times = np.zeros((5, 4), np.int64)
+        times[0] = [7, 9, 9, 30]
+        told = []
+        for begin, end in ((0, edge), (edge, len(data))):
+            first = sum(found for found, *_ in told)
+            span = memoryview(data), begin, end, 0, rows, first
+            told.append(tuple(kernels.walk_plain(*span, state, entries, times)))
+            if told[-1][1] != end:
+                break
+        walks.append((told, rows.tolist(), state.tolist(), entries.tolist(), times.tolist()))
+    assert walks[0] == walks[1]
+
+
 FLIPS = st.lists(st.tuples(st.integers(0, 999), st.integers(0, 7)), max_size=2)
 
 

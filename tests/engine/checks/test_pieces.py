@@ -1,20 +1,18 @@
 """Segments looked at in pieces: the same is said of them as if they had been looked at whole."""
 
 import random
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from bench.generate import Spec, generate
 from damage import append_to_file, copied, cut, damage_file, flip, overwrite, swap, zero
-from verification import ignored, logs, verify
+from verification import assert_same, ignored, logs, verify
 
 from logtool.checks import pieces
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import partition
 from logtool.running import schedule
-from logtool.segment.producer_state import ProducerState
 from logtool.verify import Budget
 
 BATCH, PIECE = 1024, 16 * 1024
@@ -38,17 +36,6 @@ def task_of(directory: Path, level: Level = Level.BATCHES) -> Task:
 
 def joined(task: Task) -> SegmentReport | None:
     return pieces.join(task, [pieces.check_piece(piece, ignored) for piece in pieces.cut(task)])
-
-
-def assert_same(report: SegmentReport, whole: SegmentReport) -> None:
-    for field in fields(SegmentReport):
-        if field.name != "producer_rows":
-            assert getattr(report, field.name) == getattr(whole, field.name), field.name
-    outcomes = []
-    for one in (report, whole):
-        state = ProducerState()
-        outcomes.append((state.apply(one.producer_rows)[0], state))
-    assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])

@@ -1,0 +1,100 @@
+"""A pass over plain batches that keeps no row for most of them, and joins indexes on the way.
+
+Of batches that are plain and follow each other without a gap, `BatchRules`, `TimestampRules` and
+the rules of producers ask for no more than what all come to and what stands at edges. The joins
+with the indexes ask for a batch per entry, which the kernel looks up while it has the header at
+hand. So the columns need not be written and read again, which with batches of 200 bytes costs as
+much as their CRCs. What is not of this kind is left to the other walk; a test holds the reports of
+both against each other.
+"""
+
+import numpy as np
+
+from logtool.checks import timestamps
+from logtool.checks.batches import BatchRules
+from logtool.checks.report import Level, Task
+from logtool.formats import kernels
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
+from logtool.formats.record_batch import Column
+from logtool.segment.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
+from logtool.segment.walk import Plain
+
+_NO_ENTRIES = np.empty((ENTRY_ROWS, 0), np.int64)
+_LARGEST = 2**63 - 1
+_OFFSET_ENTRY, _TIME_ENTRY, _LAST, _HIGHEST, _EPOCH = range(7, 12)
+"""Where the state of `kernels.walk_plain` has the next entries, and what came before them."""
+_BOUNDS, _UNTIL = slice(12, 15), 15
+
+
+class PlainPass:
+    """Walks over the plain batches of one log; a `logtool.segment.walk.PlainWalk`."""
+
+    def __init__(
+        self,
+        task: Task,
+        rules: BatchRules,
+        offsets: OffsetIndexJoin | None,
+        times: TimeIndexJoin | None,
+    ) -> None:
+        """Take the rules and the joins, which are fed with every chunk before the next one."""
+        self._rules, self._offsets, self._times = rules, offsets, times
+        base = self._base_offset = task.segment.base_offset
+        self._cuts = sorted(task.cuts)
+        self._state = np.zeros(kernels.PLAIN_STATE, np.int64)
+        self._before = self._state.copy()
+        """The state before the last walk."""
+        ordinary = timestamps.ordinary(task.segment.log.mtime_ns, task.ahead_ms)
+        bounds = ordinary or (-2, _LARGEST)  # what is not known forbids no timestamp
+        self._state[_BOUNDS] = min(base + MAX_RELATIVE_OFFSET, _LARGEST - 1), *bounds
+
+    def walk(
+        self, data: memoryview, position: int, rows: Column, first: int
+    ) -> tuple[int, int, int]:
+        """Add the batches at edges to `rows`; see `logtool.segment.walk.PlainWalk`."""
+        if not first:
+            self._begin(position)
+        self._before[:] = self._state
+        return kernels.walk_plain(
+            data, 0, len(data), position, rows, first, self._state, *self._entries
+        )
+
+    def forget(self) -> None:
+        """Take back the last walk."""
+        self._state[:] = self._before
+        if self._offsets:
+            self._offsets.forget(int(self._state[_OFFSET_ENTRY]))
+        if self._times:
+            self._times.forget(int(self._state[_TIME_ENTRY]))
+
+    def facts(self) -> Plain:
+        """Return what the batches of the chunk come to."""
+        return Plain(*self._state[:_OFFSET_ENTRY].tolist())
+
+    @property
+    def _entries(self) -> tuple[Column, Column]:
+        offsets = self._offsets.columns if self._offsets else _NO_ENTRIES
+        return offsets, self._times.columns if self._times else _NO_ENTRIES
+
+    def _begin(self, position: int) -> None:
+        """Take from rules and joins what came before a chunk, which begins at `position`."""
+        rules, offsets, times = self._rules, self._offsets, self._times
+        last = self._base_offset - 1 if rules.last_offset is None else rules.last_offset
+        state = self._state
+        state[_OFFSET_ENTRY] = offsets.first_at(position) if offsets else 0
+        state[_TIME_ENTRY] = times.first_behind(last) if times else 0
+        state[_LAST] = last
+        state[_HIGHEST] = times.max_timestamp if times else -1
+        state[_EPOCH] = rules.leader_epoch
+        state[_UNTIL] = next((cut for cut in self._cuts if cut > last), _LARGEST)
+
+
+def plain_pass(
+    task: Task, rules: BatchRules, offsets: OffsetIndexJoin | None, times: TimeIndexJoin | None
+) -> PlainPass | None:
+    """Return a pass over the plain batches of a log; None where all rows are asked for."""
+    sorted_ = all(join.is_sorted for join in (offsets, times) if join)
+    if task.level is not Level.BATCHES or task.payload or not sorted_:
+        return None
+    if task.segment.log.name.epoch is not None:  # of Redpanda
+        return None
+    return PlainPass(task, rules, offsets, times)
