@@ -328,10 +328,10 @@ def walk_plain(
 
     Goes on as long as batches are plain (`plain_facts`), each begins with the offset behind the
     last one, and they keep within the bounds in `state`; another one is left alone, with
-    `NOT_PLAIN`. So is one whose offset or leader epoch the next one does not go on from, where
-    none before it tells what is right: no CRC covers them. A row is written for the first and the last batch of each call, and of each stretch
-    with one leader epoch, producer id and producer epoch. With `first` the rows before are those of
-    the call before.
+    `NOT_PLAIN`. So is one whose offset or leader epoch nothing before it confirms, unless the next
+    one goes on from there: no CRC covers them. A row is written for the first and the last batch of
+    each call, and of each stretch with one leader epoch, producer id and producer epoch. With
+    `first` the rows before are those of the call before.
 
     `offsets` and `times` are the entries of the indexes, int64 and a column each: in row 0 the
     position in the file, or the offset, in ascending order. Behind it is written what the batch
@@ -406,7 +406,7 @@ def walk_plain(
             batch_producer_epoch = int16(data, position + 51)
             if not (
                 (first_offset == last + 1 or (batches == 0 and first_offset > last))
-                and 0 <= delta
+                and delta >= 0
                 and first_offset <= last_possible - delta
                 and count == delta + 1
                 and batch_epoch >= epoch

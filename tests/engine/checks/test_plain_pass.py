@@ -80,10 +80,11 @@ def logs(draw) -> tuple[bytes, bytes, bytes]:
     ):
         log[place % len(log)] ^= 1 << bit
     kept = draw(st.sets(st.integers(0, 11), max_size=8))
-    return bytes(log), *(
+    index, stamps = (
         np.array([entry for at, entry in enumerate(entries) if at in kept], dtype).tobytes()
         for entries, dtype in ((offsets, offset_index.ENTRY), (times, time_index.ENTRY))
     )
+    return bytes(log), index, stamps
 
 
 slips = st.sampled_from([*[0] * 20, 1, -1, -2])
@@ -213,12 +214,9 @@ def test_of_most_batches_of_a_sound_log_no_row_is_kept(tmp_path):
     """The rule that the pass is there for: it would be of no use if it never came to that."""
     directory = generate(tmp_path, Spec(200, 4 * 1024 * 1024, producers=1))
     task = task_of(directory)
-    offsets, times = (
-        join(formats.parse((next(directory.glob(f"*.{kind}"))).read_bytes()), 0)
-        for join, formats, kind in (
-            (OffsetIndexJoin, offset_index, "index"), (TimeIndexJoin, time_index, "timeindex"),
-        )
-    )  # fmt: skip
+    index, stamps = (next(directory.glob(f"*.{kind}")) for kind in ("index", "timeindex"))
+    offsets = OffsetIndexJoin(offset_index.parse(index.read_bytes()), 0)
+    times = TimeIndexJoin(time_index.parse(stamps.read_bytes()), 0)
     rules = BatchRules(0)
     with task.segment.log.open() as log:
         passed = plain_pass(task, rules, offsets, times)

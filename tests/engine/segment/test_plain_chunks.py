@@ -68,7 +68,7 @@ def facts_of(table: BatchTable) -> Plain | None:
     facts = np.zeros(_kernels.FACTS, np.int64)
     if not _kernels.plain_facts(rows, 0, len(table), facts):
         return None
-    return Plain(*facts.tolist(), len(table))
+    return Plain(*[*facts.tolist(), len(table)])
 
 
 def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
@@ -259,7 +259,7 @@ def test_facts_that_are_added_up_piece_by_piece_are_those_of_the_whole(table, da
     is_plain = _kernels.plain_facts(rows, 0, cut, facts)
     is_plain = is_plain and _kernels.plain_facts(rows, cut, len(table), facts)
 
-    assert (Plain(*facts.tolist(), len(table)) if is_plain else None) == facts_of(table)
+    assert (Plain(*[*facts.tolist(), len(table)]) if is_plain else None) == facts_of(table)
 
 
 WRITTEN_MS = 1_700_000_000_000
