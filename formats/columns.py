@@ -57,11 +57,13 @@ def unordered(
     both among the `possible`: an impossible value is another rule's finding and must not accuse
     its neighbours. Without `strictly`, equal values are in order.
     """
-    entries = np.flatnonzero(possible)
-    kept = values[entries]
+    entries = None if possible.all() else np.flatnonzero(possible)
+    kept = values if entries is None else values[entries]
     bad = kept[1:] <= kept[:-1] if strictly else kept[1:] < kept[:-1]
     for first, last in runs(bad):
-        yield int(entries[first]), int(entries[first + 1]), int(entries[last + 1])
+        rows = [first, first + 1, last + 1]
+        before, first, last = rows if entries is None else entries[rows].tolist()
+        yield before, first, last
 
 
 def run_finding(

@@ -1,7 +1,8 @@
 """Rules for the offset and the time index of a segment: by themselves, and against the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -40,11 +41,17 @@ _Join = TypeVar("_Join", OffsetIndexJoin, TimeIndexJoin)
 class _IndexRules(Generic[_Index, _Join]):
     """What the rules of both indexes share: the entries, held against the log as it goes by."""
 
-    def __init__(self, segment: Segment, file: File, index: _Index, join: _Join) -> None:
+    _joins: Callable[[_Index, int], _Join]
+    """Makes the join of an index, whose segment has a base offset."""
+
+    def __init__(self, segment: Segment, file: File, index: _Index) -> None:
         self._segment, self._file = segment, file
         self._index: _Index = index
-        self.join: _Join = join
-        self._accepted = False
+
+    @cached_property
+    def join(self) -> _Join:
+        """Return the join with the log, made when it is asked for: `accept` needs no columns."""
+        return self._joins(self._index, self._segment.base_offset)
 
     @property
     def entries(self) -> int:
@@ -64,9 +71,10 @@ class _IndexRules(Generic[_Index, _Join]):
 class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
     """The rules of one ``.index``."""
 
+    _joins = OffsetIndexJoin
+
     def __init__(self, segment: Segment, file: File) -> None:
-        index = offset_index.parse(files.read_small(file.path))
-        super().__init__(segment, file, index, OffsetIndexJoin(index, segment.base_offset))
+        super().__init__(segment, file, offset_index.parse(files.read_small(file.path)))
 
     @property
     def last_position(self) -> int:
@@ -75,7 +83,8 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
 
     def accept(self, last_batch_position: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
-        self._accepted, self.join.last_batch_position = True, last_batch_position
+        self.join = OffsetIndexJoin(offset_index.parse(b""), self._segment.base_offset)
+        self.join.last_batch_position = last_batch_position
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
         """Yield what the file and the log's size tell."""
@@ -132,7 +141,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
     def _mismatches(self) -> Iterator[Finding]:
-        for verdict, first, last in () if self._accepted else _bad(self.join):
+        for verdict, first, last in _bad(self.join):
             entry = _offset_entry(self._index, self._segment.base_offset, first)
             text = (
                 f"{entry} points at no batch"
@@ -154,13 +163,15 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
 class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
     """The rules of one ``.timeindex``."""
 
+    _joins = TimeIndexJoin
+
     def __init__(self, segment: Segment, file: File) -> None:
-        index = time_index.parse(files.read_small(file.path))
-        super().__init__(segment, file, index, TimeIndexJoin(index, segment.base_offset))
+        super().__init__(segment, file, time_index.parse(files.read_small(file.path)))
 
     def accept(self, max_timestamp: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
-        self._accepted, self.join.max_timestamp = True, max_timestamp
+        self.join = TimeIndexJoin(time_index.parse(b""), self._segment.base_offset)
+        self.join.max_timestamp = max_timestamp
 
     def alone(self) -> Iterator[Finding]:
         """Yield what the file tells."""
@@ -181,7 +192,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
             yield _placed(Finding("time-index/incomplete", text), self._file)
 
     def _mismatches(self, *, clean: bool) -> Iterator[Finding]:
-        for verdict, first, last in () if self._accepted else _bad(self.join):
+        for verdict, first, last in _bad(self.join):
             code = _JOIN_CODES[verdict]
             if verdict is Verdict.NO_BATCH and self._segment.is_active and not clean:
                 code = "ahead"
