@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 from contextlib import suppress
+from typing import ClassVar
 
 from logtool.formats import kernels
 
@@ -15,6 +16,9 @@ class MappedRange:
     `data` asks `whole` afterwards, and where that says no, reads the file itself.
     """
 
+    living: ClassVar[int] = 0
+    """How many there are that were not closed."""
+
     def __init__(self, fd: int, position: int, size: int) -> None:
         """Map ``size`` bytes from `position` on; OSError where that cannot be done."""
         self._fd = fd
@@ -24,6 +28,7 @@ class MappedRange:
         self._all = memoryview(self._map)
         self.data = self._all[position - first :]
         self._watched = kernels.watch(self._all)
+        MappedRange.living += 1
         if self._watched < 0:
             self.close()
             raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
@@ -39,6 +44,7 @@ class MappedRange:
         Where an error or an interrupt is on its way, its frames still hold views of it. The
         mapping goes with them then, and the error is not replaced by another.
         """
+        MappedRange.living -= 1
         if self._watched >= 0:
             kernels.unwatch(self._watched)
         with suppress(BufferError):

@@ -75,6 +75,25 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_MAPPED", 2 * PAGE)
 
 
+@needs_guard
+def test_threads_share_what_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_MAPPED", 6 * PAGE)
+    monkeypatch.setattr(files, "_LEAST_SHARE", 2 * PAGE)
+    path = tmp_path / "0.log"
+    path.write_bytes(bytes(10 * PAGE))
+    with LogFile(path) as file:
+        maps = [file.map_range(0, file.size) for _ in range(4)]
+        pages = [found.end // PAGE if found else 0 for found in maps]
+        assert pages == [6, 3, 2, 2]
+        for found in maps:
+            assert found
+            found.close()
+        again = file.map_range(PAGE, file.size - PAGE)
+        assert again
+        assert again.end == 7 * PAGE
+        again.close()
+
+
 Said = tuple[list[list[int]], list[Damage], list[tuple[int, str]]]
 Seen = list[tuple[int, bytes]]
 
