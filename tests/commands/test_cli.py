@@ -121,6 +121,19 @@ def test_no_garbage_is_looked_for_once_a_command_is_done(child_environment):
     assert looked_at < 1000 < 10_000 < left_alone
 
 
+def test_no_garbage_is_looked_for_in_a_short_run(child_environment):
+    code = (
+        "import atexit, gc, sys; from logtool.__main__ import main; looked = [];"
+        "gc.callbacks.append(lambda *_: looked.append(1));"
+        "atexit.register(lambda: print(len(looked), gc.isenabled(), file=sys.stderr)); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "explain", "batch/crc"],
+        capture_output=True, text=True, check=True, env=child_environment(),
+    )  # fmt: skip
+    assert done.stderr.split() == ["0", "True"]
+
+
 def loaded(line: list[str], child_environment: Any) -> "subprocess.CompletedProcess[str]":
     """Run a command line, and print on stderr the modules that it has imported, and no more."""
     code = (
