@@ -309,8 +309,8 @@ def rebuild(
     from logtool.commands.views.checkpoint import Job
     from logtool.disk.log_dir import Inputs
     from logtool.errors import UnreadableError
+    from logtool.running.budget import Budget
     from logtool.running.run import Run
-    from logtool.running.schedule import Budget
     from logtool.running.summary import ActionSummary
 
     settings = printing.settings()

@@ -119,7 +119,7 @@ def _examine(
     from logtool.doctor import telling
     from logtool.doctor.examination import Examination
     from logtool.errors import UnreadableError
-    from logtool.running.schedule import Budget
+    from logtool.running.budget import Budget
     from logtool.startup.assumed import Assumed
 
     given = inputs.resolved()

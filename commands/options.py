@@ -371,8 +371,8 @@ class Running:
 
     def run(self, on_progress: "Callable[[RunProgress], None]") -> "Run":
         """Return a run that begins now; UsageError for a rate or a time that is none."""
+        from logtool.running.budget import Budget
         from logtool.running.run import Run
-        from logtool.running.schedule import Budget
 
         return Run(on_progress=on_progress, budget=Budget(self.threads, self.pace()))
 

@@ -16,7 +16,7 @@ from logtool.findings import Severity
 if TYPE_CHECKING:
     from logtool.commands.output import Report
     from logtool.commands.views.findings import Printer
-    from logtool.running.schedule import Budget
+    from logtool.running.budget import Budget
     from logtool.verify import Verification
 
 
@@ -160,8 +160,8 @@ def _check_engine(
 
 
 def _budget(running: options.Running, resume: Path | None, *, drop_cache: bool) -> "Budget":
+    from logtool.running.budget import Budget
     from logtool.running.resume import load
-    from logtool.running.schedule import Budget
 
     return Budget(
         jobs=running.threads,

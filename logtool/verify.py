@@ -35,9 +35,10 @@ from logtool.formats.offset_checkpoint import Row
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.releases import NEWEST
 from logtool.metadata.settings import Settings
+from logtool.running.budget import Budget, Engine
 from logtool.running.progress import Progress
 from logtool.running.run import Run
-from logtool.running.schedule import Budget, Engine, Job
+from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 
 __all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]

@@ -17,9 +17,9 @@ from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
+from logtool.running.budget import Budget
 from logtool.running.progress import Progress
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 from logtool.running.summary import ActionSummary, Summary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import listing

@@ -46,7 +46,7 @@ def check_units(units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Reports]]:
 
 
 class SparkEngine:
-    """The `logtool.running.schedule.Engine` of a Spark session."""
+    """The `logtool.running.budget.Engine` of a Spark session."""
 
     window = WINDOW
 
@@ -89,7 +89,7 @@ class SparkEngine:
 
 
 class SparkRunner:
-    """The `logtool.running.schedule.Runner` of a Spark session."""
+    """The `logtool.running.budget.Runner` of a Spark session."""
 
     def __init__(
         self, context: "SparkContext", cores: int, work: TaskWork, on_bytes: OnBytes

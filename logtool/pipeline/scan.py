@@ -31,7 +31,7 @@ from logtool.pipeline.runs import Run, begin
 from logtool.pipeline.scan_engine import Buffer, ScanEngine, finding_row
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import STAGED, ScanWork
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.running.summary import Summary
 from logtool.verify import Level, Progress, Verification
 

@@ -24,7 +24,7 @@ from logtool.rebuild import targets
 from logtool.rebuild.scope import PartitionSettings
 from logtool.rebuild.subject import Build
 from logtool.rebuild.targets import FileChoice
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.segment.producer_state import ProducerState
 
 _SNAPSHOT = FileKind.PRODUCER_SNAPSHOT

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from logtool.lazy_dataclass import dataclass
+from logtool.running.budget import WORTH_A_POOL, Budget
 from logtool.running.progress import Progress
-from logtool.running.schedule import WORTH_A_POOL, Budget, Schedule
 from logtool.running.workers import OnBytes, Workers
+
+if TYPE_CHECKING:
+    from logtool.running.schedule import Schedule
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -32,8 +35,11 @@ class Run(Progress):
             function=function, jobs=jobs, pace=self.budget.pace, on_progress=self.advance
         )
 
-    def schedule(self) -> Schedule:
+    def schedule(self) -> "Schedule":
         """Return what runs the checks of segments in threads."""
+        # Whoever only loads logs checks none.
+        from logtool.running.schedule import Schedule
+
         return Schedule(self.budget, self.advance)
 
     def anew(self) -> "Run":

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from logtool.actions import Action, Kind, Loss
 from logtool.checks import host_limits
-from logtool.checks.segment import Level, Task, check_segment
 from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
@@ -190,7 +189,8 @@ def forecast_partition(
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
             unread = [one for one in listed.segments if one.base_offset not in recovered]
-            done += _unnoticed(unread, request)
+            if unread:
+                done += _unnoticed(unread, request)
             done += _lacking(loaded, request, done)
         other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:
@@ -342,6 +342,10 @@ def _placed(action: Action, request: LoadRequest) -> Action:
 
 def _unnoticed(segments: Sequence[partition.Segment], request: LoadRequest) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
+    # Of a log that is recovered from its first segment, none is asked for.
+    from logtool.checks.report import Level, Task
+    from logtool.checks.segment import check_segment
+
     level = Level.BATCHES if request.assumed.verify else Level.QUICK
     interval = max(request.start.index_interval, INDEX_INTERVAL)
     for segment in segments:

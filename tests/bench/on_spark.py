@@ -27,7 +27,7 @@ from logtool.pipeline.scan import Scan
 from logtool.pipeline.session import session
 from logtool.pipeline.stretch_rows import Inner, Stretch, as_rows
 from logtool.pipeline.tables import DEFAULT, Payload
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.verify import Verification
 
 SIZES = {"1 KiB": KIB, "16 KiB": 16 * KIB}

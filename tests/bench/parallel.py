@@ -12,7 +12,7 @@ from bench.generate import GIB, KIB, MIB, Spec
 from bench.measure import run, spread
 from bench.rows import SIZES, Bar, Bench, Row, four_segments, logtool_path, seconds
 
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.verify import Verification
 
 _LARGEST = 2 * GIB - MIB

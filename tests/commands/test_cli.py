@@ -71,7 +71,10 @@ NOT_NEEDED = {
         "logtool.startup.redpanda_start", "logtool.startup.redpanda_forecast",
     ),
     "plan {partition}": ("logtool.apply", "logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
-    "recover --full {partition}": ("logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
+    "recover --full {partition}": (
+        "logtool.checks.partition", "logtool.checks.report", "logtool.checks.segment",
+        "logtool.running.schedule", *OF_REDPANDA, *OF_LESS_WORK,
+    ),
     "watermark {partition}": (
         "logtool.apply", "logtool.watermark.of_redpanda", *OF_REDPANDA, *OF_LESS_WORK,
     ),

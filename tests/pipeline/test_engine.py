@@ -12,7 +12,7 @@ from verification import Outcome, logs, rewrite, small_log_dir, verify
 
 from logtool.checks import pieces
 from logtool.pipeline.engine import SparkEngine, _shared_out
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.verify import Level
 
 pytestmark = pytest.mark.spark

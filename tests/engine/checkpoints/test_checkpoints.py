@@ -19,8 +19,8 @@ from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, offset_checkpoint
 from logtool.formats.names import FileKind
 from logtool.loading.epochs import EpochCache
+from logtool.running.budget import Budget
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 
 EPOCHS = "leader-epoch-checkpoint"
 RECOVERY = "recovery-point-offset-checkpoint"

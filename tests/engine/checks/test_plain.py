@@ -11,7 +11,7 @@ from verification import entries_of, hold_quick_look, log_dirs, verify
 
 from logtool import verify as verifying
 from logtool.checks.plain import PlainPartitions
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.running.workers import Pace
 from logtool.verify import Level, Verification
 

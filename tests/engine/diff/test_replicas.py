@@ -21,8 +21,8 @@ from logtool.diff.verdict import Verdict, judge
 from logtool.disk import node_dir
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError, UsageError
+from logtool.running.budget import Budget
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 from logtool.running.workers import Pace
 
 VERSIONS = ("3.9.0", "3.9.2", "4.3.1")

@@ -31,7 +31,7 @@ from logtool.checks.pieces import check_tasks
 from logtool.disk import files, log_dir, partition, remote
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import record, record_batch
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.verify import Level
 
 MIB = 1024 * 1024

@@ -26,7 +26,7 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.running.schedule import Budget
+from logtool.running.budget import Budget
 from logtool.running.summary import Summary
 from logtool.running.workers import Pace
 from logtool.startup.assumed import Assumed

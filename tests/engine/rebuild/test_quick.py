@@ -13,8 +13,8 @@ from verification import log_dirs, small_log_dir
 from logtool.formats.names import FileKind
 from logtool.rebuild import FileChoice, Indexing, Rebuild, quick
 from logtool.rebuild.subject import PartitionToRebuild
+from logtool.running.budget import Budget
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 from logtool.running.workers import Pace
 
 BAD, ALL = FileChoice(), FileChoice(everything=True)

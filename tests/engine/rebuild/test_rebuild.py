@@ -20,8 +20,8 @@ from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
 from logtool.rebuild import Consent, FileChoice, Indexing, Rebuild
+from logtool.running.budget import Budget
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 from logtool.running.workers import Pace
 
 Scenario = Callable[[str], Path]

@@ -1,9 +1,9 @@
 from pathlib import Path
 
 from logtool.running import run
+from logtool.running.budget import Budget
 from logtool.running.progress import Progress
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 
 HERE, THERE = Path("here"), Path("there")
 

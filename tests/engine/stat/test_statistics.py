@@ -14,8 +14,8 @@ from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.formats import compression
 from logtool.formats.record_batch import BatchTable
+from logtool.running.budget import Budget
 from logtool.running.run import Run
-from logtool.running.schedule import Budget
 from logtool.running.workers import Pace
 from logtool.stat.run import Survey, as_json
 from logtool.stat.statistics import (
