@@ -68,31 +68,31 @@ class Indexes:
         self._max = self._last_time = int(stamps["timestamp"][-1]), last
         return self._last_indexed
 
-    def feed(self, table: BatchTable) -> None:
-        """Take the next batches; InvalidOffsetError where an entry would go backwards."""
+    def feed(self, table: BatchTable, *, rising: bool = False) -> None:
+        """Take the next batches, one at least; InvalidOffsetError for an entry that goes backwards.
+
+        With `rising` no time stamp among them is smaller than one before it.
+        """
         rows = self._due(table)
-        stamps = table.max_timestamp
-        running = np.maximum.accumulate(np.concatenate(([self._max[0]], stamps)))
-        rises = np.flatnonzero(stamps > running[:-1])
+        stamps = table.max_timestamp if rising else np.maximum.accumulate(table.max_timestamp)
+        # The first batch with the largest time stamp up to each entry, and up to the end.
+        owners = np.searchsorted(stamps, stamps[np.append(rows, -1)])
+        times, named = stamps[owners], table.last_offset[owners]
+        earlier = times <= self._max[0]
+        times[earlier], named[earlier] = self._max
         if len(rows):
             offsets = table.last_offset[rows]
             positions = table.position[rows]
-            # The row whose maximum is current at each entry; -1 for that of an earlier chunk.
-            at = np.searchsorted(rises, rows, side="right") - 1
-            owners = np.where(at >= 0, rises[at] if len(rises) else -1, -1)
-            named = np.where(owners >= 0, table.last_offset[owners], self._max[1])
-            times = running[rows + 1]
             # What is wrong with the first entries ends the recovery, whatever follows.
             faults = [
                 *self._offset_faults(offsets, positions),
-                *self._time_faults(times, named, positions),
+                *self._time_faults(times[:-1], named[:-1], positions),
             ]
             if faults:
                 raise min(faults, key=lambda fault: fault[0])[1]
             self._add_offsets(offsets, positions)
-            self._add_times(times, named)
-        if len(rises):
-            self._max = int(stamps[rises[-1]]), int(table.last_offset[rises[-1]])
+            self._add_times(times[:-1], named[:-1])
+        self._max = int(times[-1]), int(named[-1])
 
     def _due(self, table: BatchTable) -> Column:
         """Return the rows that get an entry."""
@@ -119,6 +119,9 @@ class Indexes:
 
         It looks for room whether or not there is something to write.
         """
+        falls = offsets[0] < self._last_time[1] or (offsets[1:] < offsets[:-1]).any()
+        if not falls and self._time_count + len(stamps) < self._most_times:
+            return  # as nearly always
         rises = self._rises(stamps)
         count = self._time_count + np.cumsum(rises) - rises
         for entry in np.flatnonzero(count >= self._most_times)[:1].tolist():

@@ -212,7 +212,8 @@ class Recovery:
         if not len(table):
             return rest
         try:
-            self._indexes.feed(table)
+            rising = self._plain is not None and self._plain.timestamps_rise == 1
+            self._indexes.feed(table, rising=rising)
         except InvalidOffsetError as error:
             self._settle(table[table.position < error.position])
             raise
