@@ -49,6 +49,7 @@ class Versions:
         return self.first <= version <= self.last
 
     @classmethod
+    @cache
     def parse(cls, text: str) -> "Versions":
         """Return what ``2``, ``0-4``, ``3+`` or ``none`` means; ValueError for anything else."""
         if text == "none":
