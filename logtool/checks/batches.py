@@ -313,17 +313,19 @@ def with_next(finding: Finding, path: Path) -> Finding:
 
 
 def _stands_out(base: Column, last: Column, outside: Column, start: int) -> Column:
-    """Return where a batch is ahead of its place: the next one goes on from the one before it.
+    """Return where a batch is ahead of its place: the next one goes on from those before it.
 
     A flipped bit in a base offset or a leader epoch does that, which no CRC covers. Without this
     the whole rest of the segment would seem out of order. `start` is what came last before.
     """
     ahead = np.zeros(len(base), np.bool_)
-    before = start
+    trusted = np.where(outside, start, last)
+    before, seen = start, 0
     # Only where the order is broken at all does anything need a closer look.
-    for row in np.flatnonzero((base[1:] < base[:-1]) & ~outside[:-1] & ~outside[1:]):
-        before = max(start, int(last[row - 1])) if row else start
+    for row in np.flatnonzero((base[1:] < base[:-1]) & ~outside[:-1] & ~outside[1:]).tolist():
+        before = int(trusted[seen:row].max(initial=before))
         ahead[row] = before < base[row + 1] and base[row] > before
+        seen = row + int(ahead[row])
     return ahead
 
 
