@@ -25,6 +25,10 @@ cdef extern from "_loads.h":
     ) noexcept nogil
     void store_kafka(unsigned char *at, const unsigned char *last, uint32_t epoch) noexcept nogil
 
+# Why decoding records stopped: constants of C, as names of the module are looked up at each use.
+cpdef enum:
+    DONE, RECORD_TRUNCATED, RECORD_LENGTH, RECORD_VARINT, RECORD_HEADERS
+
 cdef inline uint32_t crc32c(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
     return crc32c_of(&data[0] + start, <size_t>(end - start))
 
@@ -213,10 +217,11 @@ cpdef (int64_t, Py_ssize_t) decode_varint(
 cpdef (Py_ssize_t, Py_ssize_t, int) decode_records(
     const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count,
     int64_t[:, ::1] rows, Py_ssize_t first
-) noexcept
+) noexcept nogil
 
 @cython.locals(
-    total=Py_ssize_t, batch=Py_ssize_t, done=Py_ssize_t, position=Py_ssize_t, reason=int
+    total=Py_ssize_t, batches=Py_ssize_t, batch=Py_ssize_t, done=Py_ssize_t, position=Py_ssize_t,
+    reason=int
 )
 cpdef Py_ssize_t decode_batches(
     const unsigned char[::1] data, const int64_t[::1] starts, const int64_t[::1] ends,
@@ -232,11 +237,13 @@ cpdef bint place_records(
     int64_t latest, int64_t[:, ::1] rows
 ) noexcept
 
-@cython.locals(length=int64_t, column=Py_ssize_t, count=int64_t)
-cdef int _decode_record(
+@cython.locals(
+    stamp=int64_t, delta=int64_t, length=int64_t, column=Py_ssize_t, count=int64_t
+)
+cdef inline int _decode_record(
     const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int64_t[:, ::1] rows,
     Py_ssize_t row
-) noexcept
+) noexcept nogil
 
 @cython.locals(
     row=Py_ssize_t, record=Py_ssize_t, position=Py_ssize_t, left=int64_t, length=int64_t,

@@ -58,6 +58,9 @@ if not cython.compiled:
         zigzag,
     )
 
+    # Why decoding records stopped.
+    DONE, RECORD_TRUNCATED, RECORD_LENGTH, RECORD_VARINT, RECORD_HEADERS = range(5)
+
 crc32_init()
 COMPILED = bool(cython.compiled)
 
@@ -73,13 +76,6 @@ BAD_HEADER = 5
 """The CRC of a header of Redpanda does not hold."""
 NOT_PLAIN = 6
 """`walk_plain` met a batch for another walk."""
-
-# Why decoding records stopped.
-DONE = 0
-RECORD_TRUNCATED = 1
-RECORD_LENGTH = 2
-RECORD_VARINT = 3
-RECORD_HEADERS = 4
 
 BATCH_COLUMNS = 17
 CONTROL_COLUMNS = 2
@@ -760,14 +756,16 @@ def decode_batches(
     position, reason) to each row of `results` (int64). Returns the rows written.
     """
     total = 0
-    for batch in range(len(starts)):
-        done, position, reason = decode_records(
-            data, starts[batch], ends[batch], counts[batch], rows, total
-        )
-        results[batch, 0] = done
-        results[batch, 1] = position
-        results[batch, 2] = reason
-        total += done
+    batches = len(starts)
+    with cython.nogil:
+        for batch in range(batches):
+            done, position, reason = decode_records(
+                data, starts[batch], ends[batch], counts[batch], rows, total
+            )
+            results[batch, 0] = done
+            results[batch, 1] = position
+            results[batch, 2] = reason
+            total += done
     return total
 
 
@@ -895,13 +893,15 @@ def _decode_record(data: memoryview, position: int, stop: int, rows: Any, row: i
     if position >= stop:
         return RECORD_TRUNCATED
     rows[row, 2] = data[position]
-    rows[row, 3], position = decode_varint(data, position + 1, stop, 10)
+    stamp, position = decode_varint(data, position + 1, stop, 10)
     if position < 0:
         return RECORD_VARINT
-    rows[row, 4], position = decode_varint(data, position, stop, 5)
+    delta, position = decode_varint(data, position, stop, 5)
     if position < 0:
         return RECORD_VARINT
-    for column in (5, 7):
+    rows[row, 3] = stamp
+    rows[row, 4] = delta
+    for column in range(5, 9, 2):
         length, position = decode_varint(data, position, stop, 5)
         if position < 0:
             return RECORD_VARINT
@@ -936,7 +936,7 @@ def decode_headers(data: memoryview, positions: Any, counts: Any, rows: Any) -> 
         position = positions[record]
         left = counts[record]
         while left > 0:
-            for column in (0, 2):
+            for column in range(0, 4, 2):
                 length, position = decode_varint(data, position, len(data), 5)
                 if position < 0 or length > len(data) - position:
                     return row
