@@ -4,11 +4,11 @@ What is the same for many objects comes from the object path: one object is writ
 the place of the values that vary, and cut there. The compiled loop of `rendering` puts the values
 between the pieces, with no Python object for a record or one of its values.
 
-That loop runs without the interpreter's lock, beside the reading and decoding of what comes next:
-with records of 200 bytes both take about the same time, and together two thirds of that of one
-behind the other.
+That loop runs without the interpreter's lock, beside the reading and decoding of what comes next.
 """
 
+import contextlib
+import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
@@ -38,10 +38,11 @@ from logtool.running.beside import Beside
 _MARK = "\0"
 """No path has it, so that its JSON stands nowhere else, nor does it stand in a cell."""
 _MOST_KINDS = 4096
-_AT_ONCE = 1024 * 1024
+_AT_ONCE = 4 * 1024 * 1024
 """Bytes of lines that are printed at once; more only where a single line needs it."""
-_MOST = 16 * _AT_ONCE
-"""Bytes of lines that are held, twice; more only where a single line needs it."""
+_MOST = 4 * _AT_ONCE
+"""Bytes of lines that are held, twice; more only where a single line needs it. What no line comes
+to takes no memory."""
 _NONE = -1
 """In the place of a kind: there is no such line."""
 _ENCODINGS = {
@@ -108,6 +109,36 @@ class _Lines:
         return size
 
 
+class _Room:
+    """Bytes for lines, which take no memory where none was ever written."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._make(_MOST)
+
+    def _make(self, size: int) -> None:
+        self._bytes = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):  # a kernel without large pages
+            self._bytes.madvise(mmap.MADV_HUGEPAGE)
+
+    def fill(self, lines: _Lines) -> None:
+        """Write as many lines as there is room for; for one there always is."""
+        while not (size := lines.write(memoryview(self._bytes))) and not lines.done:
+            self._make(len(self._bytes) * 3 // 2)
+        self._size = size
+
+    def pieces(self) -> Iterator[memoryview]:
+        """Yield what was written: whole lines, few enough to be printed at once."""
+        first, size, written = 0, self._size, self._bytes
+        while first < size:
+            end = size
+            if size - first > _AT_ONCE:
+                end = written.rfind(b"\n", first, first + _AT_ONCE) + 1
+                end = end or written.find(b"\n", first + _AT_ONCE) + 1
+            yield memoryview(written)[first:end]
+            first = end
+
+
 class BlockLines:
     """NDJSON, with the records of a batch behind it; or CSV or TSV, where records stand alone.
 
@@ -123,10 +154,8 @@ class BlockLines:
         self._origin: object = None
         self._last: tuple[BatchKind, ...] = ()
         self._joined: Templates
-        self._room = _AT_ONCE
-        """Bytes for lines that are written at once: in the end those of a whole block."""
-        self._out, self._printed = bytearray(self._room), bytearray()
-        self._beside: Beside[int] = Beside()
+        self._out, self._printed = _Room(), _Room()
+        self._beside: Beside[None] = Beside()
         self._begun: _Lines | None = None
         """What the thread writes to `_out`."""
 
@@ -150,15 +179,11 @@ class BlockLines:
     def _finish(self, following: _Lines | None) -> Iterator[memoryview]:
         """Yield the lines of what has begun, and begin with what follows as soon as that can be."""
         while begun := self._begun:
-            size, done = self._beside.end(), begun.done
-            if done or size:
-                self._out, self._printed = self._printed, self._out
-            if not done and (self._room < _MOST or not size):
-                self._room += self._room // 2
-            if len(self._out) < self._room:
-                self._out = bytearray(self._room)
+            self._beside.end()
+            done = begun.done
+            self._out, self._printed = self._printed, self._out
             self._begin(following if done else begun)
-            yield from _pieces(self._printed, size)
+            yield from self._printed.pieces()
             if done:
                 return
         self._begin(following)
@@ -166,7 +191,7 @@ class BlockLines:
     def _begin(self, lines: _Lines | None) -> None:
         self._begun = lines
         if lines:
-            self._beside.begin(partial(lines.write, memoryview(self._out)))
+            self._beside.begin(partial(self._out.fill, lines))
 
     def _lines(self, block: Block) -> _Lines:
         keys, kinds = _kinds(block.batches)
@@ -257,18 +282,6 @@ def _join(lines: Sequence[tuple[Cells, Pieces]]) -> Templates:
         cells[number, : len(pieces), 3] = ends[1:]
         size = int(ends[-1])
     return b"".join(piece for _, pieces in lines for piece in pieces), cells
-
-
-def _pieces(lines: bytearray, size: int) -> Iterator[memoryview]:
-    """Yield whole lines, few enough to be printed at once."""
-    first = 0
-    while first < size:
-        end = size
-        if size - first > _AT_ONCE:
-            end = lines.rfind(b"\n", first, first + _AT_ONCE) + 1
-            end = end or lines.find(b"\n", first + _AT_ONCE) + 1
-        yield memoryview(lines)[first:end]
-        first = end
 
 
 def _itself(batch: Object) -> Object:
