@@ -9,6 +9,7 @@ That loop runs without the interpreter's lock, beside the reading and decoding o
 
 import contextlib
 import mmap
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
@@ -154,10 +155,11 @@ class BlockLines:
         self._origin: object = None
         self._last: tuple[BatchKind, ...] = ()
         self._joined: Templates
-        self._out, self._printed = _Room(), _Room()
+        self._rooms = [_Room(), _Room()]
+        """Those that are free. With a third one a scan would need a third buffer."""
         self._beside: Beside[None] = Beside()
-        self._begun: _Lines | None = None
-        """What the thread writes to `_out`."""
+        self._begun: deque[tuple[_Lines, _Room]] = deque()
+        """What the thread writes, and where to, in order."""
 
     def among(self, items: Iterable[Item | Block]) -> Iterator[Item | memoryview]:
         """Yield what is no block as it is, and the lines of blocks in their place, some at a time.
@@ -177,21 +179,19 @@ class BlockLines:
         self._beside.close()
 
     def _finish(self, following: _Lines | None) -> Iterator[memoryview]:
-        """Yield the lines of what has begun, and begin with what follows as soon as that can be."""
-        while begun := self._begun:
+        """Begin with what follows; yield the lines of as much before it as gives it room."""
+        if following:
+            room = self._rooms.pop()
+            self._begun.append((following, room))
+            self._beside.begin(partial(room.fill, following))
+        while self._begun and not (following and self._rooms):
             self._beside.end()
-            done = begun.done
-            self._out, self._printed = self._printed, self._out
-            self._begin(following if done else begun)
-            yield from self._printed.pieces()
-            if done:
-                return
-        self._begin(following)
-
-    def _begin(self, lines: _Lines | None) -> None:
-        self._begun = lines
-        if lines:
-            self._beside.begin(partial(self._out.fill, lines))
+            lines, room = self._begun.popleft()
+            yield from room.pieces()
+            while not lines.done:  # and the thread is with the next ones
+                room.fill(lines)
+                yield from room.pieces()
+            self._rooms.append(room)
 
     def _lines(self, block: Block) -> _Lines:
         keys, kinds = _kinds(block.batches)

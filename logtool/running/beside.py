@@ -11,8 +11,10 @@ Result = TypeVar("Result")
 class Beside(Generic[Result]):
     """Does one thing at a time: `begin` it, do something else, and `end` it.
 
-    What it does must end by itself. The thread starts with the first thing, and `close` ends it;
-    signals are for the thread of the caller, also while that waits.
+    The next one may be begun before that, so that the thread goes on with it at once; each `end`
+    is that of the first that was not ended. What it does must end by itself. The thread starts with
+    the first thing, and `close` ends it; signals are for the thread of the caller, also while that
+    waits.
     """
 
     def __init__(self) -> None:

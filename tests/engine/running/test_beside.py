@@ -23,6 +23,14 @@ def test_each_result_is_that_of_what_was_begun_last(beside):
         assert thread is not threading.current_thread()
 
 
+def test_what_is_begun_before_the_end_of_another_is_done_behind_it(beside):
+    done = []
+    for number in range(3):
+        beside.begin(lambda number=number: done.append(number) or number)
+    assert [beside.end() for _ in range(3)] == [0, 1, 2]
+    assert done == [0, 1, 2]
+
+
 def test_what_it_raises_is_raised_where_the_result_is_asked_for_and_it_goes_on(beside):
     beside.begin(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
