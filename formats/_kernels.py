@@ -401,7 +401,8 @@ def walk_plain(
             batch_producer = int64(data, position + 43)
             batch_producer_epoch = int16(data, position + 51)
             if not (
-                (first_offset == last + 1 or (batches == 0 and first_offset > last))
+                first_offset > last
+                and (batches == 0 or first_offset == last + 1)
                 and delta >= 0
                 and first_offset <= last_possible - delta
                 and count == delta + 1

@@ -184,6 +184,7 @@ class BatchRules:
             yield _at(table, "batch/offset-range", text, first, last)
         good = np.flatnonzero(~misplaced)
         if not len(good):
+            self._behind_damage = True
             return
         self._add_gaps(table, good, start)
         self._behind_damage = bool(good[-1] < len(table) - 1)

@@ -229,7 +229,8 @@ class LogFile:
         from logtool.disk.mapped import MappedRange  # few commands read large logs
 
         try:
-            share = max(MOST_MAPPED // (MappedRange.living + 1), min(MOST_MAPPED, _LEAST_SHARE))
+            others = len(MappedRange.living)
+            share = max(MOST_MAPPED // (others + 1), min(MOST_MAPPED, _LEAST_SHARE))
             return MappedRange(self._fd, position, min(size, share))
         except (OSError, ValueError):  # such a file system, or the file is shorter by now
             return None

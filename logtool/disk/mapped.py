@@ -5,6 +5,7 @@ import mmap
 import os
 from contextlib import suppress
 from typing import ClassVar
+from weakref import WeakSet
 
 from logtool.formats import kernels
 
@@ -16,8 +17,8 @@ class MappedRange:
     `data` asks `whole` afterwards, and where that says no, reads the file itself.
     """
 
-    living: ClassVar[int] = 0
-    """How many there are that were not closed."""
+    living: ClassVar[WeakSet["MappedRange"]] = WeakSet()
+    """Those that were not closed, of all threads."""
 
     def __init__(self, fd: int, position: int, size: int) -> None:
         """Map ``size`` bytes from `position` on; OSError where that cannot be done."""
@@ -28,7 +29,7 @@ class MappedRange:
         self._all = memoryview(self._map)
         self.data = self._all[position - first :]
         self._watched = kernels.watch(self._all)
-        MappedRange.living += 1
+        MappedRange.living.add(self)
         if self._watched < 0:
             self.close()
             raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
@@ -44,7 +45,7 @@ class MappedRange:
         Where an error or an interrupt is on its way, its frames still hold views of it. The
         mapping goes with them then, and the error is not replaced by another.
         """
-        MappedRange.living -= 1
+        MappedRange.living.discard(self)
         if self._watched >= 0:
             kernels.unwatch(self._watched)
         with suppress(BufferError):

@@ -58,6 +58,9 @@ _LARGEST_OFFSET = 2**63 - 1
 _NOTHING = memoryview(b"")
 _COLUMNS = [field.name for field in fields(BatchTable)]
 _ATTRIBUTES, _MAGIC, _TYPE = map(_COLUMNS.index, ("attributes", "magic", "batch_type"))
+_OFFSETS_AND_EPOCH = slice(_COLUMNS.index("base_offset"), _COLUMNS.index("leader_epoch") + 1)
+_NEAR_EDGE = 64
+"""Batches at the end of a chunk among which it ends at one that is in order."""
 
 
 class Source(Protocol):
@@ -285,6 +288,8 @@ class _Scanner:
             if why != kernels.MORE:
                 damage = self._damage(position, reason_of(why))
             elif size is None or size > left:
+                if self._count:  # what is behind damage has to go on from there
+                    yield self._chunk(data[:0], position)
                 damage = self._damage(position, Reason.INCOMPLETE)
             elif size <= LARGEST_BUFFERED_BATCH:
                 need = size
@@ -340,10 +345,13 @@ class _Scanner:
         span = data, 0, len(data), position, self._rows, first
         suspects = None
         if self._inspect and self._form.walk_records:
-            count, stop, why = self._form.walk_records(*span, self._suspects)
-            suspects = self._suspects[first : first + count]
+            suspects = self._suspects
+            count, stop, why = self._form.walk_records(*span, suspects)
         else:
             count, stop, why = self._form.walk(*span)
+        if count and why == kernels.FULL:
+            count = self._in_order(first, count)
+            stop = int(self._rows[:2, first + count - 1].sum()) - position
         self._count += count
         self._rows[-self._form.unwritten :, first : self._count] = -1
         if count:
@@ -352,9 +360,21 @@ class _Scanner:
                 self._look_inside(first, data, position)
         if count and self._inspect:
             table = BatchTable(*self._rows[:, first : self._count])
+            suspects = None if suspects is None else suspects[first : self._count]
             chunk = Chunk(table, data, position, None, [], suspects=suspects)
             self._inspected += self._inspect(chunk)
         return stop, why
+
+    def _in_order(self, first: int, count: int) -> int:
+        """Return how many of the rows from `first` on make a full chunk: one that ends in order.
+
+        Only the next batch tells whether one that leaves out offsets, or has a higher epoch, stands
+        where it should. So such a batch is left to the next chunk, where few are of that kind.
+        """
+        begin = max(first, first + count - _NEAR_EDGE)
+        base, last, epoch = self._rows[_OFFSETS_AND_EPOCH, begin : first + count]
+        rows = np.flatnonzero((base[1:] == last[:-1] + 1) & (epoch[1:] == epoch[:-1]))
+        return begin - first + int(rows[-1]) + 2 if len(rows) else count
 
     def _walks_edges(self) -> bool:
         """Return whether the next batches may have rows at edges alone."""

@@ -18,7 +18,22 @@ def _walked(kernels: ModuleType, data: bytes, start: int, most: int) -> object:
     facts = np.zeros(kernels.FACTS, np.int64)
     found = kernels.walk_batches(memoryview(data), start, len(data), 7, rows, 0)
     plain = kernels.plain_facts(rows, 0, found[0], facts)
-    return tuple(found), rows.tolist(), bool(plain), facts.tolist() if plain else None
+    told = tuple(found), rows.tolist(), bool(plain), facts.tolist() if plain else None
+    return told, _walked_at_edges(kernels, data, start, most)
+
+
+def _walked_at_edges(kernels: ModuleType, data: bytes, start: int, most: int) -> object:
+    """Walk over plain batches from wherever their offsets begin, with entries at every position."""
+    rows = np.zeros((kernels.BATCH_COLUMNS, most), np.int64)
+    entries = np.arange(max(len(data), 1)) + np.zeros((5, 1), np.int64)
+    first = int.from_bytes(data[start : start + 8], "big", signed=True)
+    state = np.zeros(kernels.PLAIN_STATE, np.int64)
+    state[9:] = max(first - 1, -1), -1, -1, 2**63 - 2, -2, 2**63 - 1, 2**63 - 1
+    times = entries.copy()
+    found = kernels.walk_plain(
+        memoryview(data), start, len(data), 0, rows, 0, state, entries, times
+    )
+    return tuple(found), rows.tolist(), state.tolist(), entries.tolist(), times.tolist()
 
 
 def _decoded(kernels: ModuleType, data: bytes, counts: list[int]) -> object:
