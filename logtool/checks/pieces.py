@@ -173,7 +173,7 @@ def _is_ordinary(
     offsets, times = _joins(segment, log, piece, report)
     log_pass = LogPass(task, report.report)
     at = piece.start
-    chunks = walk.scan(
+    for chunk in walk.scan(
         log,
         base_offset=segment.base_offset,
         start=at,
@@ -182,8 +182,7 @@ def _is_ordinary(
         unpack_limit=task.limit,
         inspect=log_pass.inspect,
         plain_walk=None if on_chunk else plain_pass(task, log_pass.rules, offsets, times),
-    )
-    for chunk in chunks:
+    ):
         if chunk.damage or log_pass.feed(chunk) or log_pass.timestamps.has_odd:
             return False
         if at == piece.start:

@@ -4,8 +4,9 @@ Of batches that are plain and follow each other without a gap, `BatchRules`, `Ti
 the rules of producers ask for no more than what all come to and what stands at edges. The joins
 with the indexes ask for a batch per entry, which the kernel looks up while it has the header at
 hand. So the columns need not be written and read again, which with batches of 200 bytes costs as
-much as their CRCs. What is not of this kind is left to the other walk; a test holds the reports of
-both against each other.
+much as their CRCs. What is not of this kind is left to the other walk. A test holds the reports of
+both against each other; they differ where a stretch of bad batches lies over the edge of a chunk,
+which is told as one finding for each chunk, and chunks have other edges.
 """
 
 import numpy as np

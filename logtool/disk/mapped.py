@@ -46,8 +46,10 @@ class MappedRange:
         mapping goes with them then, and the error is not replaced by another.
         """
         MappedRange.living.discard(self)
-        if self._watched >= 0:
-            kernels.unwatch(self._watched)
+        # An interrupt may have it closed once more, when the number may be another's.
+        number, self._watched = self._watched, -1
+        if number >= 0:
+            kernels.unwatch(number)
         with suppress(BufferError):
             self.data.release()
             self._all.release()

@@ -90,10 +90,10 @@ class OffsetIndexJoin:
             for row in np.flatnonzero(misplaced):
                 self._damage(int(table.position[row]), int(table.end_position[row]))
             table = table[~misplaced]
+        if not len(table) or not len(self._positions):
+            return
         if chunk.at_edges:  # its entries are filled
             self._highest = int(table.last_offset[-1])
-            return
-        if not len(table) or not len(self._positions):
             return
         ends = [table.position[0], table.position[-1] + 1]
         first, last = self._positions.searchsorted(ends).tolist()

@@ -46,7 +46,7 @@ cache: with batches of 200 bytes two threads take an eighth less time than with 
 It is no power of two, so that the columns do not all want the same place in the cache."""
 _FEW = 8
 """Batches that fill less than this part of a chunk are copied out of it."""
-_LONGEST_AT_EDGES = 64 * 1024 * 1024
+_LONGEST_AT_EDGES = 16 * 1024 * 1024
 """Bytes of a chunk with rows of batches at edges alone: few enough to tell of it on the way."""
 LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 """Bytes; a larger batch is checked without holding it in memory."""
