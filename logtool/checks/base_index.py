@@ -17,7 +17,7 @@ from logtool.formats import wording
 from logtool.formats.record_batch import Column
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 
 class BaseIndexRules:

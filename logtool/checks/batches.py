@@ -23,8 +23,8 @@ from logtool.formats.record_batch import (
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.lazy_dataclass import dataclass
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import Chunk
 
 _DAMAGE_CODES = {
     Reason.CRC: "batch/crc",

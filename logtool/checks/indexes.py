@@ -16,8 +16,8 @@ from logtool.formats.names import FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import Column
 from logtool.formats.time_index import TimeIndex
+from logtool.segment.chunk import Chunk
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
-from logtool.segment.walk import Chunk
 
 MOST_RESTARTS = 50
 """Starts of brokers that a segment sees at most before it is rolled."""

@@ -14,7 +14,7 @@ from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.segment import producer_state
-from logtool.segment.walk import Chunk, Inspect, Plain
+from logtool.segment.chunk import Chunk, Inspect, Plain
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""

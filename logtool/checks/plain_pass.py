@@ -17,8 +17,8 @@ from logtool.checks.report import Level, Task
 from logtool.formats import kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import Column
+from logtool.segment.chunk import Plain
 from logtool.segment.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
-from logtool.segment.walk import Plain
 
 _NO_ENTRIES = np.empty((ENTRY_ROWS, 0), np.int64)
 _LARGEST = 2**63 - 1
@@ -28,7 +28,7 @@ _BOUNDS, _UNTIL = slice(12, 15), 15
 
 
 class PlainPass:
-    """Walks over the plain batches of one log; a `logtool.segment.walk.PlainWalk`."""
+    """Walks over the plain batches of one log; a `logtool.segment.chunk.PlainWalk`."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class PlainPass:
     def walk(
         self, data: memoryview, position: int, rows: Column, first: int
     ) -> tuple[int, int, int]:
-        """Add the batches at edges to `rows`; see `logtool.segment.walk.PlainWalk`."""
+        """Add the batches at edges to `rows`; see `logtool.segment.chunk.PlainWalk`."""
         if not first:
             self._begin(position)
         self._before[:] = self._state

@@ -17,6 +17,7 @@ from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE, Column
 from logtool.segment import walk
+from logtool.segment.chunk import Chunk
 
 __all__ = [
     "Indexes", "Level", "OnChunk", "SegmentReport", "Task", "check_segment", "finish_log",
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", OffsetIndexRules, TimeIndexRules, "BaseIndexRules")
 
-OnChunk = Callable[[walk.Chunk, Column | None], None]
+OnChunk = Callable[[Chunk, Column | None], None]
 
 _TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 

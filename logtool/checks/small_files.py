@@ -23,7 +23,7 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
 from logtool.segment import walk
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 _FORMATS: dict[FileKind, Any] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint,

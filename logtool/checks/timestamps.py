@@ -24,7 +24,7 @@ from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.walk import Plain
+from logtool.segment.chunk import Plain
 from logtool.times import rfc3339
 
 AHEAD_MS = 24 * 3600 * 1000

@@ -23,8 +23,9 @@ from logtool.formats.redpanda.names import SEGMENTS
 from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.segment import kafka_offsets
+from logtool.segment.chunk import Chunk
 from logtool.segment.kafka_offsets import NONE, KafkaOffsets
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 _BASE_OFFSET = struct.Struct(">q")
 

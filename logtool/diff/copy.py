@@ -18,8 +18,9 @@ from logtool.formats import wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, BatchTable, Column, records_of_each
 from logtool.lazy_dataclass import dataclass
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 Epochs = tuple[tuple[int, int], ...]
 """(leader epoch, first offset) in order."""

@@ -13,8 +13,8 @@ from logtool.dump.values import or_null
 from logtool.formats import control_record, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.segment.chunk import Chunk
 from logtool.segment.index_join import ABSENT, OffsetIndexJoin, TimeIndexJoin, Verdict
-from logtool.segment.walk import Chunk
 from logtool.times import rfc3339
 
 UNKNOWN = "unknown"

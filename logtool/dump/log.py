@@ -26,8 +26,8 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import Chunk
 from logtool.times import rfc3339
 
 

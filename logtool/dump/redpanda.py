@@ -19,9 +19,9 @@ from logtool.formats.redpanda.base_index import BaseIndex, Unreadable
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
 from logtool.segment.base_index_building import header_of
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.kafka_offsets import KafkaOffsets
-from logtool.segment.walk import Chunk
 from logtool.times import rfc3339
 
 _REASONS = {

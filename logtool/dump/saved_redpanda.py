@@ -20,8 +20,9 @@ from logtool.formats.redpanda import names, record_batch
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.salvage.parts import Extent, Part
 from logtool.salvage.patient import Patient
+from logtool.segment.chunk import Chunk
 from logtool.segment.kafka_offsets import NONE, KafkaOffsets
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 INTERNAL = ("redpanda", "kafka_internal")
 """Namespaces whose records no client wrote."""

@@ -28,8 +28,9 @@ from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 if TYPE_CHECKING:
     from logtool.segment.kafka_offsets import KafkaOffsets

@@ -28,8 +28,9 @@ from logtool.gaps.decoding import counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
 from logtool.lazy_dataclass import dataclass
 from logtool.segment import kafka_start, producer_state
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import numpy as np
 from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, Column
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 
 def record_offsets(

@@ -23,10 +23,10 @@ from logtool.loading.producers import decode
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.segment import kafka_start, kvstore_state, producer_state, walk
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage
 from logtool.segment.kvstore_state import Kvstores
 from logtool.segment.producer_state import ProducerState
-from logtool.segment.walk import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from logtool.groups.columns import Pending, Slots
 from logtool.groups.commits import Taken, take
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 _MOST_TOLD = 20
 """Records that cannot be read which are told one by one."""

@@ -20,7 +20,8 @@ from logtool.formats.messages import internal_topics
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.chunk import Chunk
+from logtool.segment.walk import scan
 
 TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1

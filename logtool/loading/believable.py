@@ -21,8 +21,8 @@ from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.recovery import Recovery
 from logtool.loading.shadow import ShadowFile
 from logtool.segment import producer_state
+from logtool.segment.chunk import Chunk, Plain
 from logtool.segment.producer_state import AbortedTransaction, Producer
-from logtool.segment.walk import Chunk, Plain
 
 _NOTHING = HeldIndexes(0, b"", b"")
 _CHUNKS_OF_ROWS = 64

@@ -16,8 +16,8 @@ from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.segment import walk
+from logtool.segment.chunk import Chunk
 from logtool.segment.control_rows import fill_control
-from logtool.segment.walk import Chunk
 
 _HEAD = struct.Struct(">qiiBIhi")
 _UP_TO_MAGIC = 17

@@ -24,10 +24,10 @@ from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
 from logtool.segment import producer_state, walk
+from logtool.segment.chunk import Chunk, Plain
 from logtool.segment.control_rows import fill_control
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.producer_state import AbortedTransaction
-from logtool.segment.walk import Chunk, Plain
 
 
 class OffsetOverflowError(Exception):

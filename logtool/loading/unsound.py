@@ -12,8 +12,8 @@ import numpy as np
 from logtool.formats.record_batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from logtool.formats.names import FileKind
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.loading.reading import StartFailsError
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.chunk import Chunk
+from logtool.segment.walk import scan
 
 
 def for_offset(segment: Segment, offset: int) -> int:

@@ -32,7 +32,8 @@ from logtool.metadata.releases import NEWEST
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.segment import kafka_offsets
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.chunk import Chunk
+from logtool.segment.walk import scan
 from logtool.startup.opened import log_dir_of
 
 

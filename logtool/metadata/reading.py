@@ -13,8 +13,9 @@ from logtool.formats.messages.cluster_metadata import Record
 from logtool.formats.messages.codec import Value
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC
 from logtool.lazy_dataclass import dataclass
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 _CONTROL = {
     control_record.LEADER_CHANGE: "LeaderChangeMessage",

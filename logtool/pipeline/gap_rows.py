@@ -20,7 +20,7 @@ from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.gaps.decoding import counts_and_bases
 from logtool.pipeline import tables
 from logtool.pipeline.rows import Place
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 _PLACE: Final = [
     tables.schema("batches").field(name).remove_metadata() for name in (*Place._fields, "segment")

@@ -31,7 +31,7 @@ from logtool.pipeline.decoding import decoded
 from logtool.pipeline.hiding import hidden
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import WHOLE, Span
-from logtool.segment.walk import Chunk, Source
+from logtool.segment.chunk import Chunk, Source
 from logtool.times import FIRST_TIME, LAST_TIME
 
 MOST_ROWS: Final = 16_384

@@ -21,7 +21,7 @@ from logtool.pipeline.gap_rows import EDGES, GapRows
 from logtool.pipeline.producer_rows import ProducerRows, Producers, Transactions
 from logtool.pipeline.range_rows import RangeRows, Ranges
 from logtool.pipeline.rows import Place
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 MOST: Final = 65_536
 """Entries of a list in one row."""

@@ -24,8 +24,9 @@ from logtool.pipeline.storage import Staging, Writer
 from logtool.pipeline.stretch_rows import STRETCHES, Stretch, StretchRows, as_rows
 from logtool.pipeline.tables import Payload
 from logtool.running.schedule import Unit
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
-from logtool.segment.walk import LARGEST_BUFFERED_BATCH, Chunk
+from logtool.segment.walk import LARGEST_BUFFERED_BATCH
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
 """Of batches that become Arrow columns together: each time costs some 100 calls."""

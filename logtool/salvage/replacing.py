@@ -44,7 +44,7 @@ from logtool.salvage.parts import (
 from logtool.salvage.run import bounded
 from logtool.salvage.sources import Source, usable
 from logtool.segment import walk
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import NO_TIMESTAMP, BatchTable, Column
 from logtool.formats.time_index import TimeIndex
-from logtool.segment.walk import Chunk
+from logtool.segment.chunk import Chunk
 
 ABSENT = -1
 ENTRY_ROWS = 5

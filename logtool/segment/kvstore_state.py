@@ -14,7 +14,8 @@ from logtool.formats.redpanda.names import FileKind
 from logtool.formats.redpanda.record_batch import Batch, BatchType
 from logtool.lazy_dataclass import dataclass
 from logtool.segment.base_index_building import header_of
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.chunk import Chunk
+from logtool.segment.walk import scan
 
 DIRECTORY = Path("redpanda", "kvstore")
 """In the data directory; below it one folder for each core."""

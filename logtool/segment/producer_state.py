@@ -21,7 +21,7 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.walk import Plain
+from logtool.segment.chunk import Plain
 
 NONE = -1
 

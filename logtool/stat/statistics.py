@@ -18,8 +18,9 @@ from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.segment.chunk import Chunk, Plain
 from logtool.segment.damage import Reason
-from logtool.segment.walk import Chunk, Plain, scan
+from logtool.segment.walk import scan
 
 MOST_BUCKETS = 64
 """Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""

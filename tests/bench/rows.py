@@ -34,7 +34,8 @@ from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.formats import _kernels, compression
 from logtool.formats.record_batch import HEADER_SIZE
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.chunk import Chunk
+from logtool.segment.walk import scan
 from logtool.verify import Level, Verification
 
 ROOT = Path(__file__).resolve().parents[2]

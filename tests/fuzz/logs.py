@@ -21,6 +21,7 @@ from logtool.formats import (
 )
 from logtool.formats.messages import cluster_metadata
 from logtool.segment import walk
+from logtool.segment.chunk import Chunk
 
 Target = Callable[[bytes], None]
 LIMIT = 64 * 1024
@@ -77,7 +78,7 @@ def scan(data: bytes) -> None:
     assert at == len(log)
 
 
-def _read_everything(chunk: walk.Chunk, log: bytes) -> None:
+def _read_everything(chunk: Chunk, log: bytes) -> None:
     for found in check_records(chunk, LIMIT):
         assert found.message.isprintable()
         assert found.position is not None

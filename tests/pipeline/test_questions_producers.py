@@ -29,8 +29,8 @@ from logtool.pipeline.producer_rows import (
     transactions_of,
 )
 from logtool.pipeline.unit_rows import Totals
+from logtool.segment.chunk import Chunk
 from logtool.segment.producer_state import CommittedTransaction, ProducerState, significant
-from logtool.segment.walk import Chunk
 from logtool.txns.open_transactions import State
 from logtool.txns.run import Audit
 

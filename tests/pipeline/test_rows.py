@@ -22,7 +22,8 @@ from logtool.formats import record, record_batch
 from logtool.pipeline import rows, tables
 from logtool.pipeline.rows import Place
 from logtool.pipeline.tables import Payload
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.chunk import Chunk
+from logtool.segment.walk import scan
 
 PLACE = Place("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000

@@ -22,8 +22,9 @@ from logtool.disk import files, partition
 from logtool.disk.files import LogFile
 from logtool.formats import offset_index, record_batch, time_index
 from logtool.segment import walk
+from logtool.segment.chunk import Chunk
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 BASE = 20
 NOW = 1_700_000_000_000

@@ -14,6 +14,7 @@ from logtool.disk.files import LogFile
 from logtool.formats import compression, record, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, TIMESTAMP_TYPE
 from logtool.segment import walk
+from logtool.segment.chunk import Chunk
 
 LIMIT = 3_000_000
 SIZES = (10, 16_000, 70_000, 16_000, 300_000, 16_000, 16_000, 600_000)
@@ -92,7 +93,7 @@ def test_only_what_looks_wrong_is_gone_through_alone(codec: int, monkeypatch) ->
         records, "_check_batch", lambda chunk, row, limit: looked.append(row) or iter(())
     )
 
-    list(records.check_records(walk.Chunk(table, memoryview(data), 0, None, []), LIMIT))
+    list(records.check_records(Chunk(table, memoryview(data), 0, None, []), LIMIT))
 
     assert looked == [2]
 
@@ -135,7 +136,7 @@ def test_every_shape_of_a_snappy_stream_is_judged_as_it_is_alone(limit: int) -> 
     random.Random(3).shuffle(parts)
     data = memoryview(b"".join(parts))
     positions = np.cumsum([0] + [len(part) for part in parts])[:-1]
-    chunk = walk.Chunk(record_batch.parse(data, positions.tolist()), data, 0, None, [])
+    chunk = Chunk(record_batch.parse(data, positions.tolist()), data, 0, None, [])
 
     told = list(records.check_records(chunk, limit))
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from logtool.formats import compression, offset_index, record_batch, time_index
 from logtool.formats.record_batch import HEADER, BatchTable
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage, Reason
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
-from logtool.segment.walk import Chunk
 
 SIZE = 100
 BASE = 5000

@@ -16,9 +16,9 @@ from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Look, _Pass
 from logtool.loading.holding import HeldIndexes, prefix
 from logtool.loading.indexing import Indexes, InvalidOffsetError
+from logtool.segment.chunk import Chunk, Plain
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.segment.producer_state import ProducerState
-from logtool.segment.walk import Chunk, Plain
 from logtool.stat.statistics import of_plain, of_table
 
 BASE, SIZE = 20, 100

@@ -19,8 +19,9 @@ from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Damage
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 PAGE = 4096
 BASE = 1000

@@ -10,8 +10,9 @@ from crc32c import crc32c
 
 from logtool.formats import kernels
 from logtool.formats.redpanda import record_batch
+from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
-from logtool.segment.walk import Chunk, scan
+from logtool.segment.walk import scan
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"
 SEGMENT = (DATA / "test_segment.bin").read_bytes()

@@ -1,0 +1,114 @@
+"""What a scan of a ``.log`` reads from, and what it yields: chunks of sound batches, or damage."""
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, NamedTuple, Protocol
+
+from logtool.errors import FormatError
+from logtool.formats.record_batch import BatchTable, Column
+from logtool.lazy_dataclass import dataclass
+from logtool.segment.damage import Damage
+
+
+class Source(Protocol):
+    """What a scan reads from; `logtool.disk.files.LogFile` is one.
+
+    One that has a `term` is a segment of Redpanda, with batches in its form. One that has
+    `map_range` can be read without being copied; see `logtool.disk.mapped.MappedRange`.
+    """
+
+    size: int
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; return the number of bytes that there were."""
+
+
+class Plain(NamedTuple):
+    """What plain batches come to; see `kernels.plain_facts`."""
+
+    records: int
+    largest_batch: int
+    """Bytes."""
+    max_timestamp: int
+    """Milliseconds."""
+    timestamps_rise: int
+    """1 where no batch has a smaller largest timestamp than one before it, else 0."""
+    producers: int
+    """0 for none, 1 for one with one epoch, 2 for more."""
+    min_timestamp: int
+    """Of the largest timestamps of the batches, milliseconds."""
+    batches: int
+    """How many there are."""
+
+
+class PlainWalk(Protocol):
+    """A walk over plain batches that keeps a row for those at edges alone.
+
+    See `kernels.walk_plain`; `logtool.checks.plain_pass.PlainPass` is one.
+    """
+
+    def walk(
+        self, data: memoryview, position: int, rows: Column, first: int
+    ) -> tuple[int, int, int]:
+        """Add to `rows` from `first` on; returns how many, where in `data` and why it ended.
+
+        `position` is that of ``data[0]`` in the file.
+        """
+
+    def forget(self) -> None:
+        """Take back the last walk: the bytes were not those of the file."""
+
+    def facts(self) -> Plain:
+        """Return what the batches come to, since a walk with no row before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of sound batches, or one range of damage and no batches.
+
+    `data` holds the bytes of the batches from file position `data_position` on. They stay as they
+    are while somebody holds them; whoever holds those of one chunk alone costs no memory. Of a
+    batch too large to hold there is the header alone, and without payload nothing.
+    """
+
+    table: BatchTable
+    data: memoryview
+    data_position: int
+    damage: Damage | None
+    control_errors: list[tuple[int, FormatError]]
+    """(row, error) for each control batch with a producer id that a broker cannot read."""
+    plain: Plain | None = None
+    """Set where all batches are plain, and no rule can find anything but at the edges."""
+    inspected: list[Any] = field(default_factory=list)
+    """What the `Inspect` of the scan told of the batches."""
+    suspects: Column | None = None
+    """For an `Inspect`: 0 for each batch whose records are known to keep every rule, else 1."""
+    at_edges: bool = False
+    """Whether `table` has the first and the last batch of each stretch with one leader epoch and
+    one producer alone; the offsets of all follow each other without a gap then."""
+
+    @property
+    def batches(self) -> int:
+        """Return how many batches there are, which `table` has all of, unless `at_edges`."""
+        return self.plain.batches if self.plain else len(self.table)
+
+    @property
+    def records(self) -> int:
+        """Return how many records the batches hold together."""
+        return self.plain.records if self.plain else self.table.records
+
+    @property
+    def end_position(self) -> int:
+        """Return the byte behind the chunk."""
+        if self.damage:
+            return self.damage.position + self.damage.length
+        return int(self.table.position[-1] + self.table.size[-1])
+
+    def batch(self, row: int) -> memoryview:
+        """Return the bytes of one batch."""
+        start = int(self.table.position[row]) - self.data_position
+        return self.data[start : start + int(self.table.size[row])]
+
+
+Inspect = Callable[[Chunk], list[Any]]
+"""Looks at sound batches with their bytes, which may turn to zeros while it does."""
