@@ -1,8 +1,14 @@
-"""Everything that a consumer gets of some partitions."""
+"""What a consumer gets of some partitions, and where they begin and end."""
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 from broker.kafka import Broker
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
 
 Records = dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]]
 
@@ -32,3 +38,25 @@ def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> R
             found[key].append((message.offset(), message.key(), message.value()))
     consumer.close()
     return found
+
+
+def ends(consumer: Consumer, topic: str, partition: int, patience: float = 60) -> tuple[int, int]:
+    """Return the start and the end of a partition, as its leader tells them to this consumer.
+
+    A broker answers with its metadata a moment before it leads the partitions that the metadata
+    says it leads, so a refusal is asked about again, as clients do; after ``patience`` seconds it
+    is raised (KafkaException).
+    """
+    from confluent_kafka import KafkaException, TopicPartition
+
+    place = TopicPartition(topic, partition)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            low, high = consumer.get_watermark_offsets(place, timeout=30)
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return low, high

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.consuming import ends
 from broker.kafka import Broker
 
 from logtool.gaps import fill, ghosts
@@ -54,20 +54,8 @@ class Reader:
         )  # fmt: skip
 
     def ends(self, topic: str) -> tuple[int, int]:
-        """Return first offset and end; a broker that just started may ask for patience."""
-        from confluent_kafka import KafkaException
-
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                place = self._place(topic, 0)
-                found: tuple[int, int] = self._consumer.get_watermark_offsets(place, timeout=30)
-            except KafkaException:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.2)
-            else:
-                return found
+        """Return first offset and end."""
+        return ends(self._consumer, topic, 0)
 
     def read(self, topic: str, offset: int) -> Iterator[Answer]:
         """Yield all records from an offset on."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.consuming import ends
 from broker.kafka import Broker
 
 from logtool.disk import log_dir
@@ -91,14 +92,11 @@ def test_a_timestamp_leads_to_the_offset_that_a_broker_names(
             for told in answered(consumer, question):
                 key = told.topic, told.partition
                 answers[key, asked[key][number]] = told.offset
-        ends = {
-            key: consumer.get_watermark_offsets(TopicPartition(*key), timeout=30)
-            for key in partitions
-        }
+        bounds = {key: ends(consumer, *key) for key in partitions}
         consumer.close()
     assert len(answers) > 800
 
-    for key, (low, high) in ends.items():
+    for key, (low, high) in bounds.items():
         answer = look(partitions[key], Asked.LATEST)
         assert (answer.log_start, answer.log_end) == (low, high)
         assert answer.by_index.offset == answer.by_scan.offset == high

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from broker.consuming import ends
 from broker.kafka import Broker, HarnessError
 from broker.scenarios import SMALL
 from damage import damage_file, overwrite
@@ -73,7 +74,7 @@ def test_a_log_that_was_truncated_ends_there_and_goes_on_there(
 ) -> None:
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
     from broker import workloads
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import Consumer
 
     home = copy_of(f"{kafka_version}/killed")
     words = ["recover", "--truncate-to", f"{NAME}=100", "-f", "ndjson", home]
@@ -88,13 +89,11 @@ def test_a_log_that_was_truncated_ends_there_and_goes_on_there(
     assert done.returncode == 0, done.stderr
     with Broker(kafka_version, [home], SMALL) as broker:
         broker.start()
-        settings = {"bootstrap.servers": broker.bootstrap, "group.id": "unused"}
-        consumer = Consumer(settings)
-        partition = TopicPartition("small-segments", 0)
-        assert consumer.get_watermark_offsets(partition, timeout=30) == (0, end)
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
+        assert ends(consumer, "small-segments", 0) == (0, end)
         writer = workloads.Writer(broker.bootstrap)
         writer.batch("small-segments", workloads.messages("again", 1, 1_700_000_000_000))
-        assert consumer.get_watermark_offsets(partition, timeout=30) == (0, end + 1)
+        assert ends(consumer, "small-segments", 0) == (0, end + 1)
         consumer.close()
         lines = [line for line in broker.log.splitlines() if f"partition={NAME}" in line]
         assert [line for line in lines if " ERROR " in line or " WARN " in line] == []

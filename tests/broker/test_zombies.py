@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from broker.consuming import ends
 from broker.kafka import Broker
 from broker.scenarios import SMALL
 
@@ -53,12 +54,12 @@ def served(broker: Broker, offsets: Sequence[int]) -> Records:
 
 
 def end(broker: Broker) -> int:
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import Consumer
 
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
-    found = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=30)
+    _, high = ends(consumer, TOPIC, 0)
     consumer.close()
-    return int(found[1])
+    return high
 
 
 @pytest.fixture
