@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from logtool.beside import Beside
 from logtool.commands.printing import text
 from logtool.commands.printing.block_columns import (
     BATCH,
@@ -34,7 +35,6 @@ from logtool.dump.values import Values
 from logtool.formats import rendering
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.running.beside import Beside
 
 _MARK = "\0"
 """No path has it, so that its JSON stands nowhere else, nor does it stand in a cell."""

@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from logtool.disk.partition import Partition
-from logtool.formats import names, partition_metadata, transaction_index
+from logtool.formats import names, offset_index, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
+from logtool.formats.record_batch import Column
 from logtool.loading import cuts, epochs, leftovers, zombies
 from logtool.loading.epochs import EpochCache
 from logtool.loading.indexing import InvalidOffsetError
@@ -275,7 +278,7 @@ class Loader:
         log = self.shadow.files[segment.name(FileKind.LOG)]
         self.loaded.bytes_scanned += log.size
         try:
-            result, lost, behind = recovery.run(log, self.on_bytes)
+            result, lost, behind = recovery.run(log, self.on_bytes, cuts=self._cuts(segment))
         except OffsetOverflowError:
             cuts.leave(self.shadow, segment, recovery, self.start.max_index_size)
             raise
@@ -294,6 +297,13 @@ class Loader:
             records=result.records,
             next_offset=end,
         )
+
+    def _cuts(self, segment: LoadedSegment) -> Column | None:
+        """Return where another thread may begin to read a log; None where it is for one alone."""
+        index = self.shadow.files.get(segment.name(FileKind.OFFSET_INDEX))
+        if index is None or not self.start.in_halves:
+            return None
+        return offset_index.parse(index.read_entries()).positions.astype(np.int64)
 
     def _drop_zombies(self) -> None:
         """Look for segments that a truncation had removed; they go where it is cut precisely."""

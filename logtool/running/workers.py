@@ -90,7 +90,7 @@ class Workers(Generic[Work, Result]):
 
     `function` calls `on_bytes` with every stretch of bytes it has dealt with: that is what keeps to
     the pace, and what `on_progress` is told of, in the thread that asks for the results. With one
-    job everything runs in that thread, when its result is asked for.
+    job, or one piece, everything runs in that thread, when its result is asked for.
     """
 
     def __init__(
@@ -110,11 +110,6 @@ class Workers(Generic[Work, Result]):
         """Bytes dealt with of which `on_progress` was not told yet."""
 
     def __enter__(self) -> "Workers[Work, Result]":
-        if self.jobs > 1:
-            # Here, because one thread needs none of it and it takes a while to load.
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(self.jobs)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -130,6 +125,11 @@ class Workers(Generic[Work, Result]):
 
         Where time ran out before a piece was done its result is the error.
         """
+        if self.jobs > 1 and len(work) > 1 and not self._pool:
+            # Here, because one thread needs none of it and it takes a while to load.
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self.jobs)
         turns = sorted(range(len(work)), key=lambda number: order(work[number]))
         if self._pool:
             pending = {

@@ -31,11 +31,12 @@ from logtool.segment.candidates import Offsets
 from logtool.segment.chunk import Chunk, Inspect, Plain, PlainWalk, Source
 from logtool.segment.control_rows import fill_control
 from logtool.segment.damage import Damage, Reason, reason_of
-from logtool.segment.forms import form_of
+from logtool.segment.forms import KAFKA, form_of
 from logtool.segment.resync import WIDEST_WINDOW
 
 if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
+    from logtool.segment.halves import Halves
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -73,6 +74,7 @@ def scan(
     unpack_limit: int = compression.DEFAULT_LIMIT,
     inspect: Inspect | None = None,
     plain_walk: PlainWalk | None = None,
+    cuts: Column | None = None,
 ) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
@@ -87,6 +89,9 @@ def scan(
     With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone, and
     whoever takes the chunks is done with one before the next is asked for. It needs Kafka's form,
     no payload and no `inspect`.
+
+    With `cuts`, bytes where batches may begin, in ascending order, a second thread walks over a
+    half of what is mapped; see `Halves`.
     """
     end = source.size if stop is None else min(stop, source.size)
     return _Scanner(
@@ -97,6 +102,7 @@ def scan(
         unpack_limit=unpack_limit,
         inspect=inspect,
         plain_walk=plain_walk,
+        cuts=cuts,
     ).run(start)
 
 
@@ -110,9 +116,12 @@ class _Scanner:
         unpack_limit: int,
         inspect: Inspect | None,
         plain_walk: PlainWalk | None,
+        cuts: Column | None,
     ) -> None:
         self._source = source
         self._form = form_of(getattr(source, "term", None))
+        self._halves = _halves(cuts) if self._form is KAFKA else None
+        self._walk_batches = self._halves.walk if self._halves else self._form.walk
         self._unpack_limit = unpack_limit
         self._payload = payload
         self._base_offset = base_offset
@@ -152,6 +161,8 @@ class _Scanner:
         try:
             yield from self._chunks(position)
         finally:
+            if self._halves:
+                self._halves.close()
             self._unmap()
             # Which reads from this scanner: without the circle its columns go with it, at once.
             del self._search
@@ -244,7 +255,7 @@ class _Scanner:
             suspects = self._suspects
             count, stop, why = self._form.walk_records(*span, suspects)
         else:
-            count, stop, why = self._form.walk(*span)
+            count, stop, why = self._walk_batches(*span)
         if count and why == kernels.FULL:
             count = self._in_order(first, count)
             stop = int(self._rows[:2, first + count - 1].sum()) - position
@@ -492,6 +503,15 @@ class _Scanner:
                 break
             position += len(window)
         return True
+
+
+def _halves(cuts: Column | None) -> "Halves | None":
+    """Return what walks in two threads, where it is known where a second one may begin."""
+    if cuts is None or not len(cuts):
+        return None
+    from logtool.segment.halves import Halves  # few scans need it
+
+    return Halves(cuts)
 
 
 def _is_held(buffer: bytearray) -> bool:

@@ -102,7 +102,7 @@ class _Home:
         return list(self._partition.glob("*.log"))
 
     def command(self, *options: str) -> list[str]:
-        """Return how it is recovered with one thread."""
+        """Return how it is recovered with one thread, unless the options say more."""
         return [_LOGTOOL, "recover", "--apply", "-j", "1", *options, str(self.path)]
 
     def by_logtool(self, *options: str) -> None:
@@ -140,13 +140,16 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             yield Row(title, skipped=reason)
             continue
         home = _Home(bench, Spec(size, bench.total))
-        whole, alone = Timing([], []), Timing([], [])
+        whole, both, alone = Timing([], []), Timing([], []), Timing([], [])
         for _ in range(bench.count):
             home.reset()
             whole.ours.append(timed(home.by_logtool))
             home.reset()
+            both.ours.append(timed(lambda: home.by_logtool("-j", "2")))  # noqa: B023
+            home.reset()
             alone.ours.append(timed(home.load))
             whole.theirs.append(home.by_broker())
+        both.theirs.extend(whole.theirs)
         alone.theirs.extend(whole.theirs)
         room, theirs = f"{bench.total / GIB:.2g} GiB", spread(whole.theirs)[0]
         note = (
@@ -154,6 +157,9 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             f"undo directory and its fsync, against {theirs:.3g} s without the start of Java"
         )
         yield Row(title, whole.ratios, Bar(WHOLE_BARS[name]), note=note, timing=whole)
+        title = f"the same with two threads, as two cores have it without -j, {name}"
+        note = f"{spread(both.ours)[0]:.3g} s against {theirs:.3g} s"
+        yield Row(title, both.ratios, Bar(WHOLE_BARS[name]), note=note, timing=both)
         note = f"{spread(alone.ours)[0]:.3g} s against {theirs:.3g} s"
         title = f"the same, the recovery alone, as the broker's line times it, {name}"
         yield Row(title, alone.ratios, None, note=note, timing=alone)

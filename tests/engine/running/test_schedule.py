@@ -93,6 +93,12 @@ def test_results_come_in_the_order_of_the_work(jobs):
     assert sum(seen) == 5 + 1 + 13 + 9
 
 
+def test_one_piece_needs_no_thread_of_its_own():
+    with Workers(lambda piece, _: threading.get_ident(), 3, Pace()) as pool:
+        assert list(pool.run(["one"], order=len)) == [threading.get_ident()]
+        assert threading.get_ident() not in pool.run(["one", "two"], order=len)
+
+
 class Clock(threading.Event):
     """A time that goes on only where somebody waits."""
 

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from logtool.running.beside import Beside
+from logtool.beside import Beside
 
 
 @pytest.fixture
