@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from dataclasses import dataclass
 
 from broker.install import HarnessError
@@ -20,6 +21,13 @@ _DEBUGGING_REPLICA = -2
 """``ListOffsetsRequest.DEBUGGING_REPLICA_ID``: the broker need not lead, and tells the log end."""
 _CONSUMER = -1
 _LATEST, _EARLIEST = -1, -2
+_NOT_HOSTED = frozenset({3, 6, 9})
+"""Codes of ``Errors.java``: unknown topic or partition, not leader or follower, replica not
+available."""
+
+
+class NotHostedError(HarnessError):
+    """A broker has no replica of the partition, or not yet."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +42,23 @@ class Offsets:
     """That of who leads, or led last, as far as this broker knows."""
 
 
-def offsets(bootstrap: str, topic: str, partition: int = 0) -> Offsets:
-    """Return the offsets of the replica on one broker; HarnessError where it hosts none."""
+def offsets(bootstrap: str, topic: str, partition: int = 0, patience: float = 60) -> Offsets:
+    """Return the offsets of the replica on one broker; HarnessError where it hosts none.
+
+    A broker answers a moment before it hosts what it finds on its disks, so it is asked for
+    ``patience`` seconds.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return _offsets(bootstrap, topic, partition)
+        except NotHostedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def _offsets(bootstrap: str, topic: str, partition: int) -> Offsets:
     end, epoch = _list_offset(bootstrap, topic, partition, _LATEST)
     body = struct.pack(">iiiibii", _CONSUMER, 0, 0, 1, 0, 0, -1)
     # A fetch of version 11 and later names a rack, and so may be answered by a follower.
@@ -125,5 +148,7 @@ class _Answer:
 
 
 def _fine(error: int, what: str) -> None:
+    if error in _NOT_HOSTED:
+        raise NotHostedError(f"{what}: the broker has no such replica (error {error})")
     if error:
         raise HarnessError(f"{what}: the broker answered with error {error}")
