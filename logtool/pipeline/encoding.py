@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-_ROWS_AT_ONCE = 8 * 1024
-"""That one call of an encoder takes: with 1024, the default, a file takes a sixth more time."""
+_ROWS_AT_ONCE = 16 * 1024
+"""That one call of an encoder takes: with 1024, the default, a file takes an eighth more time."""
 _RISING = frozenset({
     "position", "batch_position", "base_offset", "last_offset", "offset", "first_offset",
     "base_timestamp_ms", "base_timestamp", "max_timestamp_ms", "max_timestamp", "timestamp_ms",
