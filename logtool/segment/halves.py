@@ -63,12 +63,14 @@ class Halves:
         behind = first + room
         self._beside.begin(lambda: kernels.walk_batches(data, middle, end, base, rows, behind))
         try:
-            found, stop, why = kernels.walk_batches(data, start, middle, base, rows, first)
+            found, stop, _ = kernels.walk_batches(data, start, middle, base, rows, first)
         finally:  # an interrupt, too, waits until nobody reads the bytes any more
             more, last, reason = self._beside.end()
         if stop != middle or found > room:
-            if why == kernels.MORE and stop != middle:
-                self._positions = self._positions[:0]  # they lead astray
+            if stop != middle:
+                # They lead astray, or there is damage, and behind it perhaps more: what the other
+                # thread reads would be read in vain again and again.
+                self._positions = self._positions[:0]
             return None
         rows[:, first + found : first + found + more] = rows[:, behind : behind + more]
         return found + more, last, reason

@@ -43,6 +43,20 @@ def test_the_second_half_is_walked_by_another_thread(monkeypatch):
     assert len(begun) == 1
 
 
+def test_behind_damage_one_thread_goes_on(monkeypatch):
+    """Else each of many damages would have the other thread read megabytes in vain."""
+    parts = [batch(i, 100) for i in range(40)]
+    ends = np.cumsum([0, *map(len, parts)])
+    data = bytearray(b"".join(parts))
+    data[ends[3] - 1] ^= 1
+    rows = np.zeros((kernels.BATCH_COLUMNS, 100), np.int64)
+    both, view = Halves(BASE + ends[:-1]), memoryview(data)
+    assert both.walk(view, 0, len(data), BASE, rows, 0) == (2, ends[2], kernels.BAD_CRC)
+    monkeypatch.setattr(both._beside, "begin", None)  # whoever calls it fails
+    assert both.walk(view, ends[3], len(data), BASE, rows, 2) == (37, len(data), kernels.MORE)
+    both.close()
+
+
 @st.composite
 def walks(draw):
     """Draw the bytes of a log, sound or damaged, where it may be cut, and rooms for rows."""
