@@ -5,9 +5,11 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from logtool.checks.plain import PlainPartitions
 from logtool.checks.report import SegmentReport
@@ -17,6 +19,7 @@ from logtool.findings import Finding, Severity
 from logtool.formats import offset_checkpoint, record_batch
 from logtool.formats.names import FileKind, parse_partition_file, parse_root_file
 from logtool.formats.record_batch import BatchTable
+from logtool.gaps.coverage import Coverage
 from logtool.running.summary import Summary
 from logtool.segment.producer_state import ProducerState
 from logtool.segment.walk import scan
@@ -178,11 +181,24 @@ def plain_files(directory: Path) -> Iterable[Path]:
     return (path for path in sorted(directory.rglob("*")) if path.is_file())
 
 
-def assert_same(report: SegmentReport, whole: SegmentReport) -> None:
+def as_data(value: object) -> object:
+    """Return plain data that can be compared."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if is_dataclass(value):
+        return {field.name: as_data(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+Looked = TypeVar("Looked", SegmentReport, Coverage)
+
+
+def assert_same(report: Looked, whole: Looked) -> None:
     """Both say the same, and their rows of producers lead to the same state."""
-    for field in fields(SegmentReport):
+    for field in fields(whole):
         if field.name != "producer_rows":
-            assert getattr(report, field.name) == getattr(whole, field.name), field.name
+            one, other = getattr(report, field.name), getattr(whole, field.name)
+            assert as_data(one) == as_data(other), field.name
     outcomes = []
     for one in (report, whole):
         state = ProducerState()

@@ -9,6 +9,8 @@ both against each other; they differ where a stretch of bad batches lies over th
 which is told as one finding for each chunk, and chunks have other edges.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from logtool.checks import timestamps
@@ -32,21 +34,27 @@ class PlainPass:
 
     def __init__(
         self,
-        task: Task,
+        base_offset: int,
         rules: BatchRules,
-        offsets: OffsetIndexJoin | None,
-        times: TimeIndexJoin | None,
+        ordinary: tuple[int, int] | None,
+        *,
+        offsets: OffsetIndexJoin | None = None,
+        times: TimeIndexJoin | None = None,
+        cuts: Sequence[int] = (),
     ) -> None:
-        """Take the rules and the joins, which are fed with every chunk before the next one."""
+        """Take the rules and the joins, which are fed with every chunk before the next one.
+
+        `ordinary` is what `timestamps.ordinary` says of the log; at each of `cuts`, which are
+        offsets, a chunk begins.
+        """
         self._rules, self._offsets, self._times = rules, offsets, times
-        base = self._base_offset = task.segment.base_offset
-        self._cuts = sorted(task.cuts)
+        self._base_offset = base_offset
+        self._cuts = sorted(cuts)
         self._state = np.zeros(kernels.PLAIN_STATE, np.int64)
         self._before = self._state.copy()
         """The state before the last walk."""
-        ordinary = timestamps.ordinary(task.segment.log.mtime_ns, task.ahead_ms)
         bounds = ordinary or (-2, _LARGEST)  # what is not known forbids no timestamp
-        self._state[_BOUNDS] = min(base + MAX_RELATIVE_OFFSET, _LARGEST - 1), *bounds
+        self._state[_BOUNDS] = min(base_offset + MAX_RELATIVE_OFFSET, _LARGEST - 1), *bounds
 
     def walk(
         self, data: memoryview, position: int, rows: Column, first: int
@@ -98,4 +106,11 @@ def plain_pass(
         return None
     if task.segment.log.name.epoch is not None:  # of Redpanda
         return None
-    return PlainPass(task, rules, offsets, times)
+    return PlainPass(
+        task.segment.base_offset,
+        rules,
+        timestamps.ordinary(task.segment.log.mtime_ns, task.ahead_ms),
+        offsets=offsets,
+        times=times,
+        cuts=task.cuts,
+    )

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
+from logtool.checks import timestamps
 from logtool.checks.batches import BatchRules
+from logtool.checks.plain_pass import PlainPass
 from logtool.checks.timestamps import TimestampRules
+from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.findings import Finding
-from logtool.formats import compression
+from logtool.formats import compression, kernels
 from logtool.formats.record_batch import (
     MAGIC,
     BatchTable,
@@ -24,13 +27,13 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.gaps import table as gap_table
-from logtool.gaps.decoding import counts_and_bases, record_offsets
+from logtool.gaps.decoding import Batches, counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
 from logtool.lazy_dataclass import dataclass
 from logtool.segment import kafka_start, producer_state
 from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
-from logtool.segment.walk import scan
+from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +118,42 @@ def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Covera
     reading = _Pass(task)
     with LogFile(task.path, task.size) as log:
         at = 0
-        for chunk in scan(log, base_offset=task.base_offset, unpack_limit=task.limit):
-            reading.feed(chunk)
+        # What is remote comes with its bytes, which would be fetched once more else.
+        payload = files.is_remote(task.path)
+        for chunk in scan(
+            log,
+            base_offset=task.base_offset,
+            payload=payload,
+            unpack_limit=task.limit,
+            plain_walk=None if payload or log.term is not None else _PlainWalk(reading),
+        ):
+            reading.feed(chunk, chunk if payload else _OnDisk(chunk.table, log))
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
         reading.coverage.bytes = log.size
     return reading.finish()
 
 
+@dataclass(frozen=True, slots=True)
+class _OnDisk:
+    """The batches of a chunk, of which few are asked for: they are read once more then."""
+
+    table: BatchTable
+    log: LogFile
+
+    def batch(self, row: int) -> memoryview:
+        """Return the bytes of one batch; none where they are too many to hold."""
+        size = int(self.table.size[row])
+        if size > LARGEST_BUFFERED_BATCH:
+            return memoryview(b"")
+        return memoryview(self.log.read(int(self.table.position[row]), size))
+
+
 class _Pass:
     def __init__(self, task: Look) -> None:
         self.coverage = Coverage(task.base_offset)
-        self._task = task
-        self._rules = BatchRules(task.base_offset)
+        self.task = task
+        self.rules = BatchRules(task.base_offset)
         self._timestamps = TimestampRules(task.mtime_ns, task.ahead_ms)
         self._damaged = False
         """Whether something unsound came since the last batch that counts."""
@@ -136,24 +162,36 @@ class _Pass:
         self._transactional: list[Column] = []
         self._markers: list[Column] = []
 
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next chunk."""
+    @property
+    def goes_on(self) -> bool:
+        """Return whether the edges of plain batches say all that counts, if no offset is left out.
+
+        That is so where what came before counts too, and no damage stands right before.
+        """
+        last, before = self.rules.last_offset, self.coverage.last
+        if self._damaged or (before is not None and before.offset != last):
+            return False
+        return (self.task.base_offset if last is None else last + 1) >= self.task.start
+
+    def feed(self, chunk: Chunk, batches: Batches) -> None:
+        """Take the next chunk, and what tells the bytes of its batches."""
         coverage = self.coverage
-        for _ in self._rules.feed(chunk):
+        for _ in self.rules.feed(chunk):
             pass  # what is wrong with headers is for verify to say
         if chunk.damage:
             coverage.damages += 1
             coverage.tail, self._damaged = chunk.damage.reason, True
             return
         coverage.tail = None
-        self._timestamps.feed(chunk.table)
+        self._timestamps.feed(chunk.table, chunk.plain)
         if self._take_plain(chunk):
             return
+        assert not chunk.at_edges
         coverage.filtered += kafka_start.filtered(chunk.table)
-        misplaced = self._rules.misplaced
+        misplaced = self.rules.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
-        counts, bases = counts_and_bases(chunk, self._task.limit, coverage.too_large)
+        counts, bases = counts_and_bases(batches, self.task.limit, coverage.too_large)
         rows = np.flatnonzero(good)
         skipped = np.diff(rows, prepend=-1) > 1
         if len(rows):
@@ -161,21 +199,21 @@ class _Pass:
             self._damaged = bool(rows[-1] < len(good) - 1)
         else:
             self._damaged = True
-        keep = chunk.table.last_offset[rows] >= self._task.start
+        keep = chunk.table.last_offset[rows] >= self.task.start
         self._rows.append(producer_state.significant(chunk.table[rows]))
         rows, skipped = rows[keep], skipped[keep]
         if len(rows):
-            self._take(chunk, rows, bases[rows], counts[rows], skipped)
+            self._take(batches, rows, bases[rows], counts[rows], skipped)
 
     def _take_plain(self, chunk: Chunk) -> bool:
         """Add a chunk of plain batches that go on where the one before ended, from its edges."""
         coverage, table, plain = self.coverage, chunk.table, chunk.plain
-        if plain is None or self._damaged or self._rules.misplaced is not None:
+        if plain is None or self._damaged or self.rules.misplaced is not None:
             return False
         first, end = int(table.base_offset[0]), int(table.last_offset[-1]) + 1
         before = coverage.last
         if (
-            first < self._task.start
+            first < self.task.start
             or (before is not None and first != before.offset + 1)
             or end - first != plain.records
         ):
@@ -186,18 +224,18 @@ class _Pass:
         if coverage.first_visible is None:
             coverage.first_visible = first
         coverage.last_visible = end - 1
-        coverage.batches += len(table)
+        coverage.batches += plain.batches
         coverage.records += plain.records
         self._add_stretch(int(table.position[0]), chunk.end_position)
         self._rows.append(producer_state.significant(table, plain=plain))
         return True
 
     def _take(
-        self, chunk: Chunk, rows: Column, bases: Column, counts: Column, damaged: Column
+        self, batches: Batches, rows: Column, bases: Column, counts: Column, damaged: Column
     ) -> None:
         """Add sound batches in the order of the file; `damaged`: with damage right before."""
-        coverage, table = self.coverage, chunk.table[rows]
-        whole, bases = bases, np.maximum(bases, self._task.start)
+        coverage, table = self.coverage, batches.table[rows]
+        whole, bases = bases, np.maximum(bases, self.task.start)
         edge = coverage.last
         if edge is None:
             coverage.damaged_head = bool(damaged[0])
@@ -210,9 +248,11 @@ class _Pass:
         coverage.overlaps += int((bases <= before).sum())
         counts = np.minimum(counts, room)
         offsets: dict[int, Column] = {}
-        wanted = cut | ((counts < room) if self._task.exact else False)
+        wanted = cut | ((counts < room) if self.task.exact else False)
         for row in np.flatnonzero(wanted & (counts > 0)).tolist():
-            offsets_of = record_offsets(chunk, int(rows[row]), self._task.limit, coverage.too_large)
+            offsets_of = record_offsets(
+                batches, int(rows[row]), self.task.limit, coverage.too_large
+            )
             if offsets_of is not None:
                 offsets_of = offsets_of[
                     (offsets_of >= first[row]) & (offsets_of <= table.last_offset[row])
@@ -222,7 +262,7 @@ class _Pass:
         self._gaps.append(self._inside(table, first, room - counts, offsets))
         self._count(table, counts, room)
         self._stretch(table)
-        self._see(chunk, rows, first, counts, room, offsets)
+        self._see(batches, rows, first, counts, room, offsets)
         highest = max(int(before[-1]), int(table.last_offset[-1]))
         coverage.last = _edge(table, len(table) - 1, highest)
 
@@ -240,8 +280,8 @@ class _Pass:
             first_offset=before[at] + 1,
             last_offset=bases[at] - 1,
             kind=Kind.BATCHES,
-            before_segment=self._task.base_offset,
-            after_segment=self._task.base_offset,
+            before_segment=self.task.base_offset,
+            after_segment=self.task.base_offset,
             position=table.position[at],
             epoch=table.leader_epoch[at],
             before_epoch=previous(table.leader_epoch, edge.epoch if edge else -1),
@@ -254,7 +294,7 @@ class _Pass:
         self, table: BatchTable, first: Column, holes: Column, offsets: dict[int, Column]
     ) -> GapTable:
         """Return the holes of batches: one row each, or where decoded one row for each range."""
-        exact = self._task.exact
+        exact = self.task.exact
         plain = holes > 0
         tables = []
         if exact and offsets:
@@ -296,8 +336,8 @@ class _Pass:
             last_offset=last,
             kind=Kind.RECORDS,
             missing=last - first + 1 if missing is None else missing,
-            before_segment=self._task.base_offset,
-            after_segment=self._task.base_offset,
+            before_segment=self.task.base_offset,
+            after_segment=self.task.base_offset,
             position=table.position[rows],
             epoch=table.leader_epoch[rows],
             before_epoch=table.leader_epoch[rows],
@@ -330,7 +370,7 @@ class _Pass:
 
     def _see(
         self,
-        chunk: Chunk,
+        batches: Batches,
         rows: Column,
         first: Column,
         counts: Column,
@@ -338,7 +378,7 @@ class _Pass:
         offsets: dict[int, Column],
     ) -> None:
         """Note what a consumer is given first and last, and what it is given sometimes only."""
-        coverage, table = self.coverage, chunk.table[rows]
+        coverage, table = self.coverage, batches.table[rows]
         held = counts > 0
         last = table.last_offset
         data = np.flatnonzero(held & ~table.is_control)
@@ -346,7 +386,7 @@ class _Pass:
         def bounds(row: int) -> tuple[int, int]:
             found = offsets.get(row)
             if found is None and counts[row] < room[row]:
-                found = record_offsets(chunk, int(rows[row]), self._task.limit, coverage.too_large)
+                found = record_offsets(batches, int(rows[row]), self.task.limit, coverage.too_large)
             if found is None or not len(found):
                 return int(first[row]), int(last[row])
             return int(found.min()), int(found.max())
@@ -369,8 +409,25 @@ class _Pass:
             coverage.markers = np.concatenate(self._markers, axis=1)
         if coverage.tail is None and self._damaged:
             coverage.tail = Reason.CRC  # a batch with foreign offsets is the last
-        coverage.odd = list(self._timestamps.finish(self._task.path))
+        coverage.odd = list(self._timestamps.finish(self.task.path))
         return coverage
+
+
+class _PlainWalk(PlainPass):
+    """A pass over plain batches where their edges say all that counts."""
+
+    def __init__(self, reading: _Pass) -> None:
+        task = reading.task
+        ordinary = timestamps.ordinary(task.mtime_ns, task.ahead_ms)
+        super().__init__(task.base_offset, reading.rules, ordinary)
+        self._reading = reading
+
+    def walk(
+        self, data: memoryview, position: int, rows: Column, first: int
+    ) -> tuple[int, int, int]:
+        if not first and not self._reading.goes_on:
+            return 0, 0, kernels.NOT_PLAIN
+        return super().walk(data, position, rows, first)
 
 
 def _highest_before(last: Column, start: int) -> Column:

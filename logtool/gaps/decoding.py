@@ -1,22 +1,34 @@
 """Which offsets of a batch still have a record, found by decoding the batch."""
 
+from typing import Protocol
+
 import numpy as np
 
 from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record
-from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, Column
-from logtool.segment.chunk import Chunk
+from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, BatchTable, Column
+
+
+class Batches(Protocol):
+    """Batches whose bytes can be asked for; a `logtool.segment.chunk.Chunk` with payload is one."""
+
+    @property
+    def table(self) -> BatchTable:
+        """Return their headers as columns."""
+
+    def batch(self, row: int) -> memoryview:
+        """Return the bytes of one batch; fewer where they are too many to hold."""
 
 
 def record_offsets(
-    chunk: Chunk, row: int, limit: int, too_large: set[int] | None = None
+    batches: Batches, row: int, limit: int, too_large: set[int] | None = None
 ) -> Column | None:
     """Return the offsets of the records of a batch, int64 rising; None where it does not decode.
 
     Where it is because the batch decompresses to more than `limit` bytes, its position in the log
     is added to `too_large`.
     """
-    table, batch = chunk.table, chunk.batch(row)
+    table, batch = batches.table, batches.batch(row)
     if len(batch) < table.size[row]:
         return None
     try:
@@ -39,13 +51,13 @@ def record_offsets(
 
 
 def counts_and_bases(
-    chunk: Chunk, limit: int, too_large: set[int] | None = None
+    batches: Batches, limit: int, too_large: set[int] | None = None
 ) -> tuple[Column, Column]:
     """Return how many records each batch holds, and its first offset; see `record_offsets`."""
-    table = chunk.table
+    table = batches.table
     bases = table.base_offset.copy()
     for row in np.flatnonzero(table.is_wrapper).tolist():
-        offsets = record_offsets(chunk, row, limit, too_large)
+        offsets = record_offsets(batches, row, limit, too_large)
         if offsets is not None and len(offsets):
             bases[row] = offsets[0]
     return table.records_of_each, bases

@@ -20,7 +20,8 @@ from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import files, partition
 from logtool.disk.files import LogFile
-from logtool.formats import offset_index, record_batch, time_index
+from logtool.formats import kernels, offset_index, record_batch, time_index
+from logtool.gaps import coverage
 from logtool.segment import walk
 from logtool.segment.chunk import Chunk
 from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
@@ -162,6 +163,24 @@ def test_the_same_is_said_of_a_piece(home, made, window):
     if report.ordinary:
         assert_same(report.report, whole.report)
         assert replace(report, report=whole.report) == whole
+
+
+@given(
+    made=logs(),
+    start=st.sampled_from([0, 0, 0, BASE + 2, BASE + 7]),
+    exact=st.booleans(),
+    window=WINDOWS,
+)
+def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start, exact, window):
+    log = task_of(written(home, *made)).segment.log
+    task = coverage.Look(log.path, BASE, start, exact, size=log.size, mtime_ns=log.mtime_ns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coverage._PlainWalk, "walk", lambda *_: (0, 0, kernels.NOT_PLAIN))
+        whole = coverage.look(task)
+    with looking_through(window):
+        found = coverage.look(task)
+
+    assert_same(found, whole)
 
 
 def chunks_of(task: Task) -> list[Chunk]:

@@ -1,11 +1,12 @@
 """Chunks of plain batches take short ways; they lead where the long ones do."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from verification import as_data
 
 from logtool.checks import timestamps
 from logtool.checks.log_pass import LogPass
@@ -83,13 +84,13 @@ def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
         by_time.feed(chunk, log_pass.rules.misplaced)
     log_pass.finish()
     state = ProducerState()
-    told = state.apply(report.producer_rows)
+    as_data = state.apply(report.producer_rows)
     columns = by_offset.batch_base, by_offset.batch_last, by_time.batch_base, by_time.verdicts()
     seen = [column.tolist() for column in (*columns, by_offset.verdicts())]
     plain_data = [
         getattr(report, field.name) for field in fields(report) if field.name != "producer_rows"
     ]
-    return found, plain_data, told[0], state, seen, by_time.max_timestamp
+    return found, plain_data, as_data[0], state, seen, by_time.max_timestamp
 
 
 @given(tables(), st.data())
@@ -106,15 +107,6 @@ def test_short_ways_lead_where_the_long_ones_do(table, data):
     short = outcome(chunks, offsets, times)
 
     assert short == outcome([replace(chunk, plain=None) for chunk in chunks], offsets, times)
-
-
-def told(value):
-    """Return plain data that can be compared."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if is_dataclass(value):
-        return {field.name: told(getattr(value, field.name)) for field in fields(value)}
-    return value
 
 
 change = st.tuples(
@@ -222,8 +214,9 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
         one = _Pass(Look(Path(LOG), BASE, start))
         for part in parts:
             facts = facts_of(part) if short else None
-            one.feed(Chunk(part, memoryview(b""), 0, None, [], facts))
-        found.append(told(one.finish()))
+            chunk = Chunk(part, memoryview(b""), 0, None, [], facts)
+            one.feed(chunk, chunk)
+        found.append(as_data(one.finish()))
     assert found[0] == found[1]
 
 
@@ -231,7 +224,7 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
 def test_plain_batches_add_up_to_the_same_as_any(table):
     facts = facts_of(table)
     short = of_plain(table, facts) if facts else None
-    assert short is None or told(short) == told(of_table(table))
+    assert short is None or as_data(short) == as_data(of_table(table))
 
 
 @given(tables())
