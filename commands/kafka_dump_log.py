@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -208,7 +209,7 @@ def _print(names: Sequence[str], wanted: _Wanted) -> int:
 
 
 def _dump(report: "Report", name: str, wanted: _Wanted) -> None:
-    from logtool.commands.views.dump import unknown_notes
+    from logtool.commands.views.dump import kafka_lines, unknown_notes
     from logtool.dump.log import Filter
     from logtool.dump.stream import Dump
 
@@ -216,18 +217,27 @@ def _dump(report: "Report", name: str, wanted: _Wanted) -> None:
     chosen = Filter(records=records, decode=wanted.topic is not None)
     topic, stop = wanted.topic, wanted.max_bytes
     job = Dump([files.path_of(name)], chosen, as_topic=topic, stop=stop, summary=report.summary)
-    for item in job:
-        if isinstance(item, Exception):
-            report.unreadable(item)
-        elif isinstance(item, dict):
-            if item["type"] == "error":
-                report.note(f"{name}: {item['message']}", "error")
-            # Kafka's tool prints the name as it was given.
-            named = {**item, "path": name} if item["type"] == "file" else item
-            if not (wanted.verify and item["type"] == "entry" and name.endswith(_CHECKED)):
-                report.item(named)
+    lines = kafka_lines(contents=wanted.contents) if wanted.metadata else None
+    job.in_blocks = lines is not None
+    with closing(lines) if lines else nullcontext():
+        for item in lines.among(job) if lines else job:
+            if isinstance(item, Exception):
+                report.unreadable(item)
+            elif isinstance(item, memoryview):
+                report.lines(item)
+            elif isinstance(item, dict):
+                _print_object(report, name, wanted, item)
     for line in unknown_notes(job.unknown, job.unknown_tags):
         report.note(f"{name}: {line}")
+
+
+def _print_object(report: "Report", name: str, wanted: _Wanted, obj: "Object") -> None:
+    if obj["type"] == "error":
+        report.note(f"{name}: {obj['message']}", "error")
+    # Kafka's tool prints the name as it was given.
+    named = {**obj, "path": name} if obj["type"] == "file" else obj
+    if not (wanted.verify and obj["type"] == "entry" and name.endswith(_CHECKED)):
+        report.item(named)
 
 
 def _check(report: "Report", name: str) -> None:

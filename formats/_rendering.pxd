@@ -25,7 +25,7 @@ cpdef enum:
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT
 
 cpdef enum:
-    UTF8, HEX, BASE64, SIZE
+    UTF8, HEX, BASE64, SIZE, KAFKA
 
 cdef enum:
     FULL = -1
@@ -129,6 +129,25 @@ cdef Py_ssize_t _encoding(unsigned char[::1] out, Py_ssize_t at, int encoding) n
 cdef Py_ssize_t _headers(
     unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t position,
     int64_t count, int encoding
+) noexcept nogil
+
+@cython.locals(header=int64_t, length=int64_t)
+cdef Py_ssize_t _names(
+    unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t position,
+    int64_t count
+) noexcept nogil
+
+@cython.locals(last=Py_ssize_t, stop=Py_ssize_t, code=int64_t)
+cdef Py_ssize_t _decoded(
+    unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t first,
+    int64_t length
+) noexcept nogil
+
+@cython.locals(
+    lead=int64_t, size=Py_ssize_t, least=int64_t, most=int64_t, done=Py_ssize_t
+)
+cdef Py_ssize_t _broken(
+    const unsigned char[::1] data, Py_ssize_t at, Py_ssize_t end
 ) noexcept nogil
 
 @cython.locals(raw=uint64_t, byte=uint64_t, shift=int)

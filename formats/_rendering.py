@@ -1,6 +1,6 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False
 # cython: cdivision=True
-"""Rows of numbers as lines of JSON, CSV or TSV: the loop behind a fast dump.
+"""Rows of numbers as lines of JSON, CSV, TSV or Kafka's dump: the loop behind a fast one.
 
 Plain Python that Cython compiles with the types in ``_rendering.pxd``, as it does `_kernels`. Only
 compiled it is of use: run by Python it is slower than what makes lines from single objects, which
@@ -36,7 +36,7 @@ if not cython.compiled:
     # What a cell is.
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT = range(7)
     # How the bytes of keys and values are shown.
-    UTF8, HEX, BASE64, SIZE = range(4)
+    UTF8, HEX, BASE64, SIZE, KAFKA = range(5)
     # What stands in the place of where a cell ends.
     FULL, OUTSIDE, OTHER = -1, -2, -3
 
@@ -87,6 +87,8 @@ def render(
     null. The other kinds take the next column, too: `VALUE` is position and length of bytes in
     `data` (negative is null), `HEADERS` position and count of headers there, `TEXT` where in
     `texts` it begins and ends. `delimiter` is 0 for JSON; there are no `HEADERS` otherwise.
+    With the encoding `KAFKA` a value is text as Java decodes it, a null takes the text before it
+    away, and of `HEADERS` the names are listed up to a bracket that closes.
 
     Returns (batch and line where it stopped, bytes written). IndexError where a row points out of
     `data` or `texts`. The interpreter's lock is not held.
@@ -133,13 +135,19 @@ def _lines(
                 elif op == VALUE:
                     more = rows[row, column + 1]
                     start, at = at, OTHER
-                    if encoding == UTF8 and delimiter == 0:
+                    if encoding == KAFKA and more < 0:
+                        at = start - (cells[kind, cell, 3] - cells[kind, cell, 2])
+                    elif encoding == KAFKA:
+                        at = _decoded(out, start, data, number, more)
+                    elif encoding == UTF8 and delimiter == 0:
                         at = _ascii(out, start, data, number, more)
-                    if at == OTHER:
+                    if at == OTHER and encoding != KAFKA:
                         at = _value(out, start, data, number, more, encoding, delimiter)
                 elif op == HEADERS:
                     more = rows[row, column + 1]
-                    if more > 0:
+                    if encoding == KAFKA:
+                        at = _names(out, at, data, number, more)
+                    elif more > 0:
                         at = _headers(out, at, data, number, more, encoding)
                     else:
                         at = put(out, at, _NO_HEADERS)
@@ -300,6 +308,79 @@ def _headers(
             return FULL
     out[at] = 93
     return at + 1
+
+
+def _names(out: memoryview, at: int, data: memoryview, position: int, count: int) -> int:
+    """Write the keys of the headers of a record as text, with commas between them, and a bracket.
+
+    The bracket stands here and not before the next cell, which a null may take away.
+    """
+    for header in range(count):
+        if header:
+            out[at] = 44
+            at += 1
+        length, position = _varint(data, position)
+        if position < 0:
+            return OUTSIDE
+        at = _decoded(out, at, data, position, max(length, 0))
+        if at < 0:
+            return at
+        length, position = _varint(data, position + max(length, 0))
+        if position < 0:
+            return OUTSIDE
+        position += max(length, 0)
+        if len(out) - at < _ROOM:
+            return FULL
+    out[at] = 93
+    return at + 1
+
+
+def _decoded(out: memoryview, at: int, data: memoryview, first: int, length: int) -> int:
+    """Write bytes as text, with a replacement character in the place of what is not UTF-8."""
+    if length > 0 and not 0 <= first <= len(data) - length:
+        return OUTSIDE
+    if 6 * length + _ROOM > len(out) - at:
+        return FULL
+    last = first + length
+    while first < last:
+        stop = first
+        while stop < last and data[stop] < 0x80:
+            stop += 1
+        copy(out, at, data, first, stop)
+        at += stop - first
+        first = stop
+        if first < last:
+            code = _character(data, first, last)
+            if code < 0:
+                out[at] = 0xEF
+                out[at + 1] = 0xBF
+                out[at + 2] = 0xBD
+                at += 3
+                first += _broken(data, first, last)
+            else:
+                copy(out, at, data, first, first + _size(code))
+                at += _size(code)
+                first += _size(code)
+    return at
+
+
+def _broken(data: memoryview, at: int, end: int) -> int:
+    """Return for how many bytes at `at`, where UTF-8 has no character, one replacement stands.
+
+    For as many as might begin one, as in Python; and for a surrogate as a whole, as in Java.
+    """
+    lead = data[at]
+    if lead < 0xC2 or lead > 0xF4:
+        return 1
+    size = 2 + (1 if lead >= 0xE0 else 0) + (1 if lead >= 0xF0 else 0)
+    least = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
+    most = 0x8F if lead == 0xF4 else 0xBF
+    done = 1
+    while done < size and at + done < end and least <= data[at + done] <= most:
+        done += 1
+        least = 0x80
+        most = 0xBF
+    return done
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Rows of numbers as lines of JSON, CSV or TSV.
+"""Rows of numbers as lines of JSON, CSV, TSV or Kafka's dump.
 
 `_rendering` is the loop, which is compiled where that can be; this is what others take from it.
 `COMPILED` says whether it is of use.
@@ -10,6 +10,7 @@ from logtool.formats._rendering import (
     END,
     HEADERS,
     HEX,
+    KAFKA,
     NUMBER,
     OPTIONAL,
     SIZE,
@@ -26,6 +27,7 @@ __all__ = [
     "END",
     "HEADERS",
     "HEX",
+    "KAFKA",
     "NUMBER",
     "OPTIONAL",
     "SIZE",

@@ -40,6 +40,19 @@ RECORD: Cells = {
     "headers": (HEADERS, 9),
 }
 """What differs from record to record: the columns of `Records.columns`, and one of the batch."""
+KAFKA_BATCH: Cells = {name: (NUMBER, column) for name, (_, column) in BATCH.items()}
+"""What differs in Kafka's lines of batches, which show -1 for what there is not."""
+KAFKA_RECORD: Cells = {
+    "offset": (NUMBER, 11),
+    "timestamp_ms": (NUMBER, 12),
+    "key_size": (NUMBER, 6),
+    "value_size": (NUMBER, 8),
+    "sequence": (NUMBER, 13),
+    "headers": (HEADERS, 9),
+    "key": (VALUE, 5),
+    "value": (VALUE, 7),
+}
+"""The same of records."""
 DELIMITED_RECORD: Cells = RECORD | {"headers": (TEXT, 14)}
 """The same where headers are a cell of text, of `header_cells`."""
 

@@ -1,4 +1,4 @@
-"""Blocks of a dump as NDJSON, CSV and TSV: the bytes that its objects would give, made at once.
+"""Blocks of a dump as NDJSON, CSV, TSV and Kafka's lines: what its objects would give, at once.
 
 What is the same for many objects comes from the object path: one object is written with marks in
 the place of the values that vary, and cut there. The compiled loop of `rendering` puts the values
@@ -17,10 +17,12 @@ from typing import TypeVar
 import numpy as np
 
 from logtool.beside import Beside
-from logtool.commands.printing import text
+from logtool.commands.printing import kafka_text, text
 from logtool.commands.printing.block_columns import (
     BATCH,
     DELIMITED_RECORD,
+    KAFKA_BATCH,
+    KAFKA_RECORD,
     RECORD,
     Cells,
     batch_numbers,
@@ -55,6 +57,8 @@ _ENCODINGS = {
 Item = TypeVar("Item")
 BatchKind = tuple[int, ...]
 Pieces = list[bytes]
+Line = tuple[list[tuple[int, int]], Pieces]
+"""The cells of a line, and what stands before each and behind the last."""
 Templates = tuple[bytes, Column]
 """Texts, and the cells of each kind of line behind them: see `rendering.render`."""
 
@@ -66,12 +70,19 @@ class _Sort:
     cells: Cells
     example: Callable[[Object], Object]
     """Returns an object of the sort for a batch."""
+    pattern: Callable[[Object], str] | None = None
+    """Returns Kafka's line of such an object, with names in it."""
 
-    def cut(self, line: str, mark: str) -> Pieces:
-        """Return what stands before each cell of a line with marks, and behind the last."""
+    def cut(self, line: str, mark: str) -> Line:
+        """Return a line that has marks in the place of all cells, in their order."""
         pieces = line.encode("utf-8", "backslashreplace").split(mark.encode())
         assert len(pieces) == len(self.cells) + 1
-        return pieces
+        return list(self.cells.values()), pieces
+
+    def cut_pattern(self, line: str) -> Line:
+        """Return a line that has the names of some cells between marks."""
+        parts = line.split(kafka_text.MARK)
+        return [self.cells[name] for name in parts[1::2]], [one.encode() for one in parts[::2]]
 
 
 class _Lines:
@@ -141,17 +152,28 @@ class _Room:
 
 
 class BlockLines:
-    """NDJSON, with the records of a batch behind it; or CSV or TSV, where records stand alone.
+    """NDJSON or Kafka's lines, with the records of a batch behind it; or CSV or TSV without it.
 
     A thread of its own writes the lines of a block while the caller prints those of the block
     before and reads the next one, until `close`.
     """
 
-    def __init__(self, values: Values, columns: Columns = (), delimiter: str = "") -> None:
+    def __init__(
+        self,
+        values: Values,
+        columns: Columns = (),
+        delimiter: str = "",
+        *,
+        kafka: bool = False,
+        contents: bool = True,
+    ) -> None:
+        """Take how values are shown; with `kafka` as by Kafka's tool, not without `contents`."""
         self._values = values
+        self._encoding = rendering.KAFKA if kafka else _ENCODINGS[values]
+        self._contents = contents
         self._columns = columns
         self._delimiter = delimiter
-        self._known: dict[BatchKind, list[Pieces]] = {}
+        self._known: dict[BatchKind, list[Line]] = {}
         self._origin: object = None
         self._last: tuple[BatchKind, ...] = ()
         self._joined: Templates
@@ -200,7 +222,7 @@ class BlockLines:
             of_lines = np.column_stack([np.full(len(kinds), _NONE), kinds])
         templates = self._templates(block, self._sorts(block), keys)
         delimiter = ord(self._delimiter or "\0")
-        lines = _Lines(block, templates, of_lines, _ENCODINGS[self._values], delimiter)
+        lines = _Lines(block, templates, of_lines, self._encoding, delimiter)
         if block.records and self._delimiter:
             lines.add(*header_cells(block.records, self._values, self._delimiter))
         return lines
@@ -209,6 +231,10 @@ class BlockLines:
         """Return the sorts of lines that a block gives."""
         if block.records and self._delimiter:
             return [_Sort(self._shown(DELIMITED_RECORD), _a_record)]
+        if self._encoding == rendering.KAFKA:
+            found = [_Sort(KAFKA_BATCH, _itself, kafka_text.batch_pattern)]
+            pattern = partial(kafka_text.record_pattern, contents=self._contents)
+            return [*found, _Sort(KAFKA_RECORD, _a_record, pattern)] if block.records else found
         found = [_Sort(self._shown(BATCH), _itself)]
         return [*found, _Sort(RECORD, _a_record)] if block.records else found
 
@@ -230,12 +256,14 @@ class BlockLines:
                 (batch,) = batch_objects(block.origin, block.batches[keys[key] : keys[key] + 1])
                 self._known[key] = [self._cut(sort, sort.example(batch)) for sort in sorts]
             self._joined = _join(
-                [(sort.cells, self._known[key][i]) for i, sort in enumerate(sorts) for key in keys]
+                [self._known[key][number] for number in range(len(sorts)) for key in keys]
             )
             self._last = now
         return self._joined
 
-    def _cut(self, sort: _Sort, obj: Object) -> Pieces:
+    def _cut(self, sort: _Sort, obj: Object) -> Line:
+        if sort.pattern:
+            return sort.cut_pattern(sort.pattern(obj) + "\n")
         if not self._delimiter:
             line = text.to_json({**obj, **dict.fromkeys(sort.cells, _MARK)})
             return sort.cut(line + "\n", '"\\u0000"')
@@ -271,13 +299,13 @@ def _kinds(table: BatchTable) -> tuple[dict[BatchKind, int], Column]:
     return rows, np.array(kinds)
 
 
-def _join(lines: Sequence[tuple[Cells, Pieces]]) -> Templates:
+def _join(lines: Sequence[Line]) -> Templates:
     cells = np.zeros((len(lines), max(len(pieces) for _, pieces in lines), 4), np.int64)
     cells[:, :, 0] = rendering.END
     size = 0
     for number, (of_line, pieces) in enumerate(lines):
         ends = np.cumsum([size, *map(len, pieces)])
-        cells[number, : len(of_line), :2] = list(of_line.values())
+        cells[number, : len(of_line), :2] = of_line
         cells[number, : len(pieces), 2] = ends[:-1]
         cells[number, : len(pieces), 3] = ends[1:]
         size = int(ends[-1])

@@ -21,6 +21,14 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "\ufffd".encode()
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _ESCAPE = re.compile(r"\\u00[01][0-9a-f]")
+MARK = "\0"
+"""Stands around the names in a pattern."""
+_OR_MINUS = ("base_sequence", "last_sequence", "max_timestamp_ms")
+_OF_BATCHES = (
+    *_OR_MINUS, "base_offset", "last_offset", "record_count", "delete_horizon_ms", "position",
+    "size", "crc",
+)  # fmt: skip
+_OF_RECORDS = ("offset", "timestamp_ms", "sequence")
 _WORDS = {
     control_record.LEADER_CHANGE: "LeaderChange: ",
     control_record.SNAPSHOT_HEADER: "SnapshotHeader ",
@@ -60,6 +68,24 @@ def render_safely(obj: Object, *, metadata: bool = True, contents: bool = True) 
     if line is not None and obj["type"] == "file":
         return "\n".join(map(text.escape, line.split("\n")))
     return None if line is None else text.escape(line)
+
+
+def batch_pattern(batch: Object) -> str:
+    """Return the line of a batch of magic 2 with names between `MARK` in the place of numbers."""
+    varies = [name for name in _OF_BATCHES if batch[name] is not None or name in _OR_MINUS]
+    return _batch({**batch, **{name: _marked(name) for name in varies}})
+
+
+def record_pattern(record: Object, *, contents: bool) -> str:
+    """Return that of a record of magic 2; what closes a list of headers belongs to it."""
+    named = {name: _marked(name) for name in _OF_RECORDS}
+    line = _metadata({**record, **named}, *map(_marked, ("key_size", "value_size", "headers")))
+    line = line.removesuffix("]")
+    return f"{line} key: {_marked('key')} payload: {_marked('value')}" if contents else line
+
+
+def _marked(name: str) -> str:
+    return f"{MARK}{name}{MARK}"
 
 
 def _file(obj: Object) -> str | None:
@@ -116,21 +142,20 @@ def _record(obj: Object, *, metadata: bool, contents: bool) -> str:
     told = _contents(obj) if contents and not control else ""
     if not metadata:
         return f"|{told}" if told else ""
-    return _metadata(obj) + (_control(obj["control_record"]) if control else told)
+    sizes = (-1 if one is None else len(one) for one in (obj["key"], obj["value"]))
+    names = ",".join(_text(name) for name, _ in obj["headers"])
+    return _metadata(obj, *sizes, names) + (_control(obj["control_record"]) if control else told)
 
 
-def _metadata(obj: Object) -> str:
-    key, value = obj["key"], obj["value"]
+def _metadata(obj: Object, key_size: int | str, value_size: int | str, names: str) -> str:
     line = (
         f"| offset: {obj['offset']} {_time_type(obj)}: {_or_minus(obj['timestamp_ms'])}"
-        f" keySize: {-1 if key is None else len(key)}"
-        f" valueSize: {-1 if value is None else len(value)}"
+        f" keySize: {key_size} valueSize: {value_size}"
     )
     if obj["crc"] is not None:
         # The brace is Kafka's.
         line += f" isValid: true crc: {obj['crc']}}}"
     else:
-        names = ",".join(_text(name) for name, _ in obj["headers"])
         line += f" sequence: {_or_minus(obj['sequence'])} headerKeys: [{names}]"
     return line
 

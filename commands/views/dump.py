@@ -191,6 +191,8 @@ def block_lines(
         return None  # single objects are faster then
     if format == "ndjson":
         return BlockLines(values)
+    if format == "kafka":
+        return kafka_lines()
     # Of a meta.properties before a log, a column has the name of one of records and is not it.
     taken = {column.title: column for column in RECORD_CSV}
     if csv_safe:
@@ -200,6 +202,13 @@ def block_lines(
     ):
         return BlockLines(values, chosen, "," if format == "csv" else "\t")
     return None
+
+
+def kafka_lines(*, contents: bool = True) -> BlockLines | None:
+    """Return what makes Kafka's lines of blocks, not on a terminal, where they are escaped."""
+    if not rendering.COMPILED or output.is_terminal():
+        return None
+    return BlockLines(Values.UTF8, kafka=True, contents=contents)
 
 
 def file_line(obj: Object) -> str:

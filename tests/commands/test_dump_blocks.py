@@ -49,7 +49,7 @@ def both(run, monkeypatch):
     return printed
 
 
-FORMATS = ("ndjson", "csv", "tsv")
+FORMATS = ("ndjson", "csv", "tsv", "kafka")
 VALUES = ("utf8", "hex", "base64", "len")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from logtool.commands.printing import text
+from logtool.commands.printing import kafka_text, text
 from logtool.commands.printing.block_columns import cell
 from logtool.dump.values import Values, show_bytes, show_headers
 from logtool.formats import _rendering as chosen
@@ -43,19 +43,32 @@ plain = load_plain()
 both = pytest.mark.parametrize("module", [chosen, plain], ids=["chosen", "plain"])
 
 
-def render(module, data, rows, ops, *, values=Values.UTF8, delimiter=JSON, room=1 << 13, first=0):
-    """Return where it stopped and what was written: rows of one kind with no texts between.
+def render(
+    module,
+    data,
+    rows,
+    ops,
+    *,
+    values=Values.UTF8,
+    delimiter=JSON,
+    room=1 << 13,
+    first=0,
+    before=b"",
+):
+    """Return where it stopped and what was written: rows of one kind, with `before` each cell.
 
-    A cell takes as many columns of a row as `WIDTHS` says.
+    A cell takes as many columns of a row as `WIDTHS` says; without `values` it is Kafka's tool.
     """
     table = np.array(rows, np.int64).reshape(len(rows), -1)
     starts = np.cumsum([0, *(WIDTHS[op] for op in ops)])[:-1].tolist()
-    cells = [*([op, start, 0, 0] for op, start in zip(ops, starts, strict=True)),
-             [chosen.END, 0, 0, 1]]  # fmt: skip
+    texts, size = before + b"\n", len(before)
+    cells = [*([op, start, 0, size] for op, start in zip(ops, starts, strict=True)),
+             [chosen.END, 0, size, size + 1]]  # fmt: skip
+    encoding = chosen.KAFKA if values is None else ENCODINGS[values]
     out = bytearray(room)
     batch, stop, size = module.render(
         memoryview(data), np.empty((1, 0), np.int64), table, np.array([len(rows)]),
-        np.array([[-1, 0]]), 0, first, b"\n", np.array([cells], np.int64), ENCODINGS[values],
+        np.array([[-1, 0]]), 0, first, texts, np.array([cells], np.int64), encoding,
         ord(delimiter), memoryview(out),
     )  # fmt: skip
     return len(rows) if batch else stop, bytes(out[:size])
@@ -124,6 +137,41 @@ def test_bytes_are_shown_as_json_shows_them(module, values, before, content, beh
     got = one(module, before + content + behind, chosen.VALUE, len(before), len(content),
               values=values)  # fmt: skip
     assert got == text.to_json(show_bytes(content, values))
+
+
+# What begins or continues a character of several bytes, and what does neither.
+nearly_texts = st.lists(
+    st.sampled_from(
+        [*b"A\x7f\x80\x8f\x90\x9f\xa0\xbf\xc1\xc2\xdf\xe0\xe1\xed\xef\xf0\xf3\xf4\xf5\xff"]
+    ),
+    max_size=12,
+).map(bytes)
+
+
+@both
+@given(contents, st.one_of(contents, nearly_texts), contents)
+def test_bytes_are_shown_as_kafkas_tool_shows_them(module, front, content, behind):
+    got = one(module, front + content + behind, chosen.VALUE, len(front), len(content),
+              values=None, before=b" key: ")  # fmt: skip
+    assert got == f" key: {kafka_text._text(content)}"
+
+
+@both
+def test_a_null_takes_away_the_text_before_it(module):
+    ops = [chosen.NUMBER, chosen.VALUE, chosen.VALUE]
+    rows = [[7, 0, -1, 0, 2], [8, 0, 2, -1, -1], [9, 0, 0, 0, -1]]
+    _, lines = render(module, b"ab", rows, ops, values=None, before=b"|")
+    assert lines == b"|7|ab\n|8|ab\n|9|\n"
+
+
+@both
+@given(st.lists(st.tuples(st.one_of(contents, nearly_texts), st.none() | contents), max_size=5))
+def test_names_of_headers_are_shown_as_kafkas_tool_shows_them(module, headers):
+    data = record.encode([record.Record(0, headers=headers)])
+    table = record.parse(memoryview(data), 1)[0]
+    place = int(table.header_position[0]), int(table.header_count[0])
+    names = ",".join(kafka_text._text(name) for name, _ in headers)
+    assert one(module, data, chosen.HEADERS, *place, values=None, before=b"[") == f"[{names}]"
 
 
 def cells_of(content, values, delimiter):

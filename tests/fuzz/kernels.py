@@ -61,7 +61,7 @@ def _rendered(kernels: ModuleType, data: bytes) -> object:
     try:
         batch, line, done = kernels.render(
             memoryview(data), np.empty((1, 0), np.int64), np.array([numbers] * 2, np.int64),
-            np.array([2]), np.array([[-1, 0]]), 0, 0, b"\n", cells, encoding % 4, delimiter,
+            np.array([2]), np.array([[-1, 0]]), 0, 0, b"\n", cells, encoding % 5, delimiter,
             memoryview(out),
         )  # fmt: skip
     except IndexError:
