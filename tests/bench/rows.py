@@ -206,6 +206,14 @@ def kafka_records(bench: Bench) -> Iterator[Row]:
         bench, "dump --records --format ndjson, batches of 16 KiB", spec,
         ["dump", "--records", "--format", "ndjson"], ["--print-data-log"], Bar(8),
     )  # fmt: skip
+    yield _against_kafka(
+        bench, "kafka-dump-log --print-data-log, batches of 16 KiB", spec,
+        ["kafka-dump-log", "--print-data-log", "--files"], ["--print-data-log"], Bar(4),
+    )  # fmt: skip
+    few = Spec(200, bench.total // 4)
+    yield _against_kafka(
+        bench, "kafka-dump-log, batches of 200 B", few, ["kafka-dump-log", "--files"], [], Bar(4)
+    )
 
 
 def kafka_fixture(bench: Bench) -> Iterator[Row]:
