@@ -1,7 +1,7 @@
 """``logtool kafka-dump-log``: takes the command line of Kafka's own tool. Writes nothing."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,8 @@ from logtool.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from logtool.commands.output import Report
     from logtool.commands.printing.writers import Object
+    from logtool.dump.blocks import Block
+    from logtool.errors import UnreadableError
 
 _STRINGS = ("org.apache.kafka.tools.api.StringDecoder", "kafka.serializer.StringDecoder")
 """The decoder that Kafka's tool takes by itself, by its names since 4.0 and before."""
@@ -219,8 +221,10 @@ def _dump(report: "Report", name: str, wanted: _Wanted) -> None:
     job = Dump([files.path_of(name)], chosen, as_topic=topic, stop=stop, summary=report.summary)
     lines = kafka_lines(contents=wanted.contents) if wanted.metadata else None
     job.in_blocks = lines is not None
+    items: Iterable[Object | Block | memoryview | UnreadableError]
+    items = lines.among(job) if lines else job
     with closing(lines) if lines else nullcontext():
-        for item in lines.among(job) if lines else job:
+        for item in items:
             if isinstance(item, Exception):
                 report.unreadable(item)
             elif isinstance(item, memoryview):

@@ -142,9 +142,9 @@ def _record(obj: Object, *, metadata: bool, contents: bool) -> str:
     told = _contents(obj) if contents and not control else ""
     if not metadata:
         return f"|{told}" if told else ""
-    sizes = (-1 if one is None else len(one) for one in (obj["key"], obj["value"]))
     names = ",".join(_text(name) for name, _ in obj["headers"])
-    return _metadata(obj, *sizes, names) + (_control(obj["control_record"]) if control else told)
+    head = _metadata(obj, _size(obj["key"]), _size(obj["value"]), names)
+    return head + (_control(obj["control_record"]) if control else told)
 
 
 def _metadata(obj: Object, key_size: int | str, value_size: int | str, names: str) -> str:
@@ -336,6 +336,10 @@ def _time_type(obj: Object) -> str:
 def _text(data: bytes) -> str:
     """Decode as Java does: a surrogate is one replacement character there, three in Python."""
     return _SURROGATE.sub(_REPLACEMENT, data).decode("utf-8", "replace")
+
+
+def _size(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
 
 
 def _or_minus(value: int | None) -> int:
