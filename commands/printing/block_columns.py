@@ -9,6 +9,10 @@ from logtool.formats import record
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.formats.rendering import HEADERS, NUMBER, OPTIONAL, TEXT, TIME, VALUE
 
+MARK = "\0"
+"""Stands in the place of what differs, or around its name. No path has it, so that its JSON stands
+nowhere else, nor does it stand in a cell."""
+
 Cells = dict[str, tuple[int, int]]
 """By the names of an object, in its order: what a value is, and the column that has its number."""
 

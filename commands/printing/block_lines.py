@@ -17,12 +17,13 @@ from typing import TypeVar
 import numpy as np
 
 from logtool.beside import Beside
-from logtool.commands.printing import kafka_text, text
+from logtool.commands.printing import text
 from logtool.commands.printing.block_columns import (
     BATCH,
     DELIMITED_RECORD,
     KAFKA_BATCH,
     KAFKA_RECORD,
+    MARK,
     RECORD,
     Cells,
     batch_numbers,
@@ -38,8 +39,6 @@ from logtool.formats import rendering
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 
-_MARK = "\0"
-"""No path has it, so that its JSON stands nowhere else, nor does it stand in a cell."""
 _MOST_KINDS = 4096
 _AT_ONCE = 4 * 1024 * 1024
 """Bytes of lines that are printed at once; more only where a single line needs it."""
@@ -57,6 +56,8 @@ _ENCODINGS = {
 Item = TypeVar("Item")
 BatchKind = tuple[int, ...]
 Pieces = list[bytes]
+Patterns = tuple[Callable[[Object], str], Callable[[Object], str]]
+"""What returns Kafka's line of a batch, and of a record, with names between marks in it."""
 Line = tuple[list[tuple[int, int]], Pieces]
 """The cells of a line, and what stands before each and behind the last."""
 Templates = tuple[bytes, Column]
@@ -71,7 +72,7 @@ class _Sort:
     example: Callable[[Object], Object]
     """Returns an object of the sort for a batch."""
     pattern: Callable[[Object], str] | None = None
-    """Returns Kafka's line of such an object, with names in it."""
+    """One of `Patterns`."""
 
     def cut(self, line: str, mark: str) -> Line:
         """Return a line that has marks in the place of all cells, in their order."""
@@ -81,7 +82,7 @@ class _Sort:
 
     def cut_pattern(self, line: str) -> Line:
         """Return a line that has the names of some cells between marks."""
-        parts = line.split(kafka_text.MARK)
+        parts = line.split(MARK)
         return [self.cells[name] for name in parts[1::2]], [one.encode() for one in parts[::2]]
 
 
@@ -163,14 +164,12 @@ class BlockLines:
         values: Values,
         columns: Columns = (),
         delimiter: str = "",
-        *,
-        kafka: bool = False,
-        contents: bool = True,
+        patterns: Patterns | None = None,
     ) -> None:
-        """Take how values are shown; with `kafka` as by Kafka's tool, not without `contents`."""
+        """Take how values are shown; with `patterns` it is as Kafka's tool shows them."""
         self._values = values
-        self._encoding = rendering.KAFKA if kafka else _ENCODINGS[values]
-        self._contents = contents
+        self._encoding = rendering.KAFKA if patterns else _ENCODINGS[values]
+        self._patterns = patterns
         self._columns = columns
         self._delimiter = delimiter
         self._known: dict[BatchKind, list[Line]] = {}
@@ -231,10 +230,10 @@ class BlockLines:
         """Return the sorts of lines that a block gives."""
         if block.records and self._delimiter:
             return [_Sort(self._shown(DELIMITED_RECORD), _a_record)]
-        if self._encoding == rendering.KAFKA:
-            found = [_Sort(KAFKA_BATCH, _itself, kafka_text.batch_pattern)]
-            pattern = partial(kafka_text.record_pattern, contents=self._contents)
-            return [*found, _Sort(KAFKA_RECORD, _a_record, pattern)] if block.records else found
+        if self._patterns:
+            of_batch, of_record = self._patterns
+            found = [_Sort(KAFKA_BATCH, _itself, of_batch)]
+            return [*found, _Sort(KAFKA_RECORD, _a_record, of_record)] if block.records else found
         found = [_Sort(self._shown(BATCH), _itself)]
         return [*found, _Sort(RECORD, _a_record)] if block.records else found
 
@@ -265,16 +264,16 @@ class BlockLines:
         if sort.pattern:
             return sort.cut_pattern(sort.pattern(obj) + "\n")
         if not self._delimiter:
-            line = text.to_json({**obj, **dict.fromkeys(sort.cells, _MARK)})
+            line = text.to_json({**obj, **dict.fromkeys(sort.cells, MARK)})
             return sort.cut(line + "\n", '"\\u0000"')
         # The loop writes the encoding and the size of a key or value behind it.
         behind = {f"{name}_{more}" for name in sort.cells for more in ("encoding", "size")}
         cells = [
-            _MARK if c.title in sort.cells else cell(text.cell(c.value(obj)), self._delimiter)
+            MARK if c.title in sort.cells else cell(text.cell(c.value(obj)), self._delimiter)
             for c in self._columns
             if c.title not in behind
         ]
-        return sort.cut(self._delimiter.join(cells) + "\n", _MARK)
+        return sort.cut(self._delimiter.join(cells) + "\n", MARK)
 
 
 def _kinds(table: BatchTable) -> tuple[dict[BatchKind, int], Column]:

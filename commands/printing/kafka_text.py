@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from logtool.commands.printing import text
+from logtool.commands.printing.block_columns import MARK
 from logtool.commands.printing.writers import Object
 from logtool.formats import control_record
 from logtool.formats.messages.internal_topics import FRAMED_TABLES
@@ -21,8 +22,6 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "\ufffd".encode()
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _ESCAPE = re.compile(r"\\u00[01][0-9a-f]")
-MARK = "\0"
-"""Stands around the names in a pattern."""
 _OR_MINUS = ("base_sequence", "last_sequence", "max_timestamp_ms")
 _OF_BATCHES = (
     *_OR_MINUS, "base_offset", "last_offset", "record_count", "delete_horizon_ms", "position",

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from logtool.commands import output
@@ -208,7 +209,10 @@ def kafka_lines(*, contents: bool = True) -> BlockLines | None:
     """Return what makes Kafka's lines of blocks, not on a terminal, where they are escaped."""
     if not rendering.COMPILED or output.is_terminal():
         return None
-    return BlockLines(Values.UTF8, kafka=True, contents=contents)
+    from logtool.commands.printing import kafka_text  # with what it knows of internal topics
+
+    of_record = partial(kafka_text.record_pattern, contents=contents)
+    return BlockLines(Values.UTF8, patterns=(kafka_text.batch_pattern, of_record))
 
 
 def file_line(obj: Object) -> str:
