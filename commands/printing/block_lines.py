@@ -153,7 +153,7 @@ class _Room:
 
 
 class BlockLines:
-    """NDJSON or Kafka's lines, with the records of a batch behind it; or CSV or TSV without it.
+    """NDJSON or Kafka's lines, records behind their batch; or CSV or TSV, where they stand alone.
 
     A thread of its own writes the lines of a block while the caller prints those of the block
     before and reads the next one, until `close`.
