@@ -6,7 +6,7 @@ magic 0 or 1, and a batch that the log start, or an overlap, cuts in two.
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, fields
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,9 @@ from logtool.segment import kafka_start, producer_state
 from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
 from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
+
+
+_BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,9 +428,17 @@ class _PlainWalk(PlainPass):
     def walk(
         self, data: memoryview, position: int, rows: Column, first: int
     ) -> tuple[int, int, int]:
-        if not first and not self._reading.goes_on:
+        if first:
+            return super().walk(data, position, rows, first)
+        if not self._reading.goes_on:
             return 0, 0, kernels.NOT_PLAIN
-        return super().walk(data, position, rows, first)
+        count, stop, why = super().walk(data, position, rows, first)
+        before = self._reading.coverage.last
+        if count and before and int(rows[_BASE_OFFSET, 0]) != before.offset + 1:
+            # Offsets are missing right before; only the other walk leads to a row of the gap.
+            self.forget()
+            return 0, 0, kernels.NOT_PLAIN
+        return count, stop, why
 
 
 def _highest_before(last: Column, start: int) -> Column:

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.formats.record_batch import Column
@@ -303,7 +304,14 @@ class Loader:
         index = self.shadow.files.get(segment.name(FileKind.OFFSET_INDEX))
         if index is None or not self.start.in_halves:
             return None
-        return offset_index.parse(index.read_entries()).positions.astype(np.int64)
+        from logtool.segment.halves import LEAST  # few loads need it
+
+        if segment.size < 2 * LEAST:
+            return None
+        try:
+            return offset_index.parse(index.read_entries()).positions.astype(np.int64)
+        except UnreadableError:
+            return None  # no broker reads it here: it only tells where to divide the log
 
     def _drop_zombies(self) -> None:
         """Look for segments that a truncation had removed; they go where it is cut precisely."""

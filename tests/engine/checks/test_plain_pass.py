@@ -183,6 +183,26 @@ def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start,
     assert_same(found, whole)
 
 
+def test_a_gap_at_the_edge_of_two_chunks_is_found(home, monkeypatch):
+    """Of a chunk with rows at edges alone nothing would tell what is missing before it."""
+    monkeypatch.setattr(walk, "_LONGEST_AT_EDGES", 300)
+    monkeypatch.setattr(walk, "BUFFER_SIZE", 400)
+    for number in range(1, 20):
+        offsets = [BASE + at + 5 * (at >= number) for at in range(20)]
+        log = b"".join(
+            record_batch.encode(
+                bytes(20), base_offset=offset, last_offset_delta=0, record_count=1,
+                base_timestamp=NOW, max_timestamp=NOW, producer_id=5 + at % 2, producer_epoch=0,
+                base_sequence=0,
+            )
+            for at, offset in enumerate(offsets)
+        )  # fmt: skip
+        path = written(home, log, b"", b"") / f"{BASE:020d}.log"
+        gaps = coverage.look(coverage.Look(path, BASE)).gaps
+        assert gaps.first_offset.tolist() == [BASE + number]
+        assert gaps.last_offset.tolist() == [BASE + number + 4]
+
+
 def chunks_of(task: Task) -> list[Chunk]:
     """Return the chunks of a log by the plain pass, with the rules fed as `check_segment` does."""
     rules = BatchRules(BASE)

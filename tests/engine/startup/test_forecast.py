@@ -100,6 +100,25 @@ def test_a_second_thread_reads_a_half_where_one_large_log_is_all_there_is(
     assert halved.actions == alone.actions
 
 
+def test_an_index_that_cannot_be_read_divides_no_log(
+    copy_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It only says where a second thread may begin; what is recovered does not depend on it."""
+    for module, name in ((run, "WORTH_A_POOL"), (files, "_LEAST_MAPPED"), (halves, "LEAST")):
+        monkeypatch.setattr(module, name, 1)
+    home = copy_of("4.3.1/killed")
+    (home / POINTS).unlink()
+    index = max((home / "index.dense-0").glob("*.index"))
+    index.write_bytes(bytes(files.SMALL_FILE_LIMIT + 8))  # more than is read of such a file
+    found = [
+        list(Forecast([index.parent], KAFKA, run=Run(budget=Budget(jobs=jobs)))) for jobs in (1, 2)
+    ]
+    (alone,), (halved,) = found
+    assert isinstance(alone, PartitionForecast)
+    assert isinstance(halved, PartitionForecast)
+    assert halved.actions == alone.actions
+
+
 POINTS = "recovery-point-offset-checkpoint"
 # What each damage does was seen at starts of 3.3.2, 3.7.2, 3.9.2 and 4.3.1.
 CHECKPOINT_DAMAGE = [
