@@ -35,7 +35,6 @@ from logtool.segment.chunk import Chunk
 from logtool.segment.damage import Reason
 from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
 
-
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
 
 
