@@ -93,7 +93,7 @@ class Forecast:
         self._run.bytes_total = sum(load.bytes_ahead for load in loads)
         with self._run.workers(_Load.forecast) as workers:
             # The rates at which logs are loaded here tell `plan` those of a broker's one thread.
-            if self._samples is None and len(loads) < workers.jobs:
+            if self._samples is None and 2 * len(loads) <= workers.jobs:
                 for load in loads:
                     load.in_halves()
             for request, result in zip(
@@ -294,7 +294,7 @@ class _Load:
     """What a broker reads of it that is not in the page cache, where that was asked for."""
 
     def in_halves(self) -> None:
-        """Let a second thread read a half of what is large: there are fewer logs than threads."""
+        """Let a second thread read a half of what is large: there are threads enough for both."""
         start = replace(self.request.start, in_halves=True)
         self.request = replace(self.request, start=start)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             home.reset()
             whole.ours.append(timed(home.by_logtool))
             home.reset()
-            both.ours.append(timed(lambda: home.by_logtool("-j", "2")))  # noqa: B023
+            both.ours.append(timed(partial(home.by_logtool, "-j", "2")))
             home.reset()
             alone.ours.append(timed(home.load))
             whole.theirs.append(home.by_broker())
