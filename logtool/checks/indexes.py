@@ -74,7 +74,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
     _joins = OffsetIndexJoin
 
     def __init__(self, segment: Segment, file: File) -> None:
-        super().__init__(segment, file, offset_index.parse(files.read_small(file.path)))
+        super().__init__(segment, file, offset_index.parse(file.read_listed()))
 
     @property
     def last_position(self) -> int:
@@ -166,7 +166,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
     _joins = TimeIndexJoin
 
     def __init__(self, segment: Segment, file: File) -> None:
-        super().__init__(segment, file, time_index.parse(files.read_small(file.path)))
+        super().__init__(segment, file, time_index.parse(file.read_listed()))
 
     def accept(self, max_timestamp: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""

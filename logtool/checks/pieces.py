@@ -74,7 +74,7 @@ def cut(task: Task, piece_bytes: int | None = None) -> list[Task]:
     if count < 2 or index is None or task.level is Level.QUICK:
         return [task]
     edges = [0]
-    with suppress(UnreadableError), index.open() as file:
+    with suppress(UnreadableError), index.open_listed() as file:
         for number in range(1, count):
             position = Entries.of_offsets(file).at_or_behind(log.size * number // count)
             if edges[-1] < position < log.size:
@@ -99,7 +99,7 @@ def check_piece(task: Task, on_bytes: OnBytes, on_chunk: OnChunk | None = None) 
     What `on_chunk` was given counts only if the piece does; see `join`.
     """
     report = PieceReport(SegmentReport(task.segment.base_offset))
-    with suppress(UnreadableError), task.segment.log.open() as log:
+    with suppress(UnreadableError), task.segment.log.open_listed() as log:
         report.ordinary = _is_ordinary(task, log, report, on_bytes, on_chunk)
     return report
 
@@ -206,12 +206,12 @@ def _joins(
     """Return the joins of the entries that point into a piece, and note which these are."""
     offsets, times = offset_index.parse(b""), time_index.parse(b"")
     if file := segment.indexes.get(FileKind.OFFSET_INDEX):
-        with file.open() as index:
+        with file.open_listed() as index:
             entries = Entries.of_offsets(index)
             report.offset_entries = entries.between(piece.start, piece.stop)
             offsets = offset_index.parse(entries.read(report.offset_entries))
     if file := segment.indexes.get(FileKind.TIME_INDEX):
-        with file.open() as index:
+        with file.open_listed() as index:
             entries = Entries.of_times(index)
             start, stop = (
                 _relative_offset(segment, log, position) for position in (piece.start, piece.stop)

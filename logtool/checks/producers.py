@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from logtool.disk import files, shell
+from logtool.disk import shell
 from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot, transaction_index, wording
@@ -32,7 +32,7 @@ def check_transaction_index(
     ones of an active segment without, which an `unclean` start mends.
     """
     file = segment.indexes.get(FileKind.TRANSACTION_INDEX)
-    index = transaction_index.parse(files.read_small(file.path) if file else b"")
+    index = transaction_index.parse(file.read_listed() if file else b"")
     path = (file or segment.log).path
     command = f"logtool dump-index {shell.path(path)}" if file else None
     told: set[int] = set()
@@ -97,7 +97,7 @@ def _aborted_finding(
 
 def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[str, int]] | None]:
     """Return the findings of one ``.snapshot``, and its entries by producer id if it has none."""
-    snapshot = producer_snapshot.parse(files.read_small(file.path))
+    snapshot = producer_snapshot.parse(file.read_listed())
     command = f"logtool dump {shell.path(file.path)}"
     findings = [
         finding.placed(file.path, next_command=command)

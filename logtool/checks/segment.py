@@ -98,7 +98,7 @@ def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged
 
 
 def vanished(
-    error: UnreadableError, text: str = "was deleted while it was checked"
+    error: UnreadableError, text: str = "was deleted or replaced while it was checked"
 ) -> Finding | UnreadableError:
     """Return the finding for a file that has vanished; any other error stays what it is."""
     if not files.has_vanished(error):
@@ -139,7 +139,7 @@ def _read_log(
     offsets = indexes.offset.join if indexes.offset else None
     times = indexes.time.join if indexes.time else None
     findings: list[Finding] = []
-    with segment.log.open() as log:
+    with segment.log.open_listed() as log:
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)

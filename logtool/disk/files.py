@@ -8,11 +8,11 @@ Of a path that is a URL `logtool.disk.remote` reads; whoever calls these functio
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from logtool.errors import UnreadableError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
 
 Entry: TypeAlias = "os.DirEntry[str] | remote.Entry"
+T = TypeVar("T")
 
 SMALL_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest file that is read whole: six times the largest default index."""
@@ -35,6 +36,8 @@ up empties what a processor knows of addresses: with 8 MiB at a time a pass over
 takes a twelfth more of it."""
 _LEAST_SHARE = 8 * 1024 * 1024
 """Bytes of them that each thread has, however many there are."""
+_MOST_LISTINGS = 100
+"""Times that a directory is listed again: cleaning changes names some twenty times in a row."""
 READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """What everything is opened with."""
 
@@ -101,6 +104,23 @@ def list_dir(path: Path) -> Sequence[Entry]:
         return remote.list_dir(path)
     with translated(path), os.scandir(path) as entries:
         return sorted(entries, key=lambda entry: entry.name)
+
+
+def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
+    """Return what `described` makes of the entries of a directory that a broker may be changing.
+
+    A file that is renamed while its directory is listed may be in the listing under neither name.
+    So a local directory is listed until two listings in a row have the same names, the second after
+    `described` is done with the first; for one that is never at rest, the last listing is taken.
+    """
+    entries = list_dir(path)
+    found = described(entries)
+    for _ in range(0 if is_remote(path) else _MOST_LISTINGS):
+        before, entries = entries, list_dir(path)
+        if [entry.name for entry in before] == [entry.name for entry in entries]:
+            break
+        found = described(entries)
+    return found
 
 
 def is_dir(entry: Entry) -> bool:
@@ -269,6 +289,10 @@ class LogFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it, where no `with` does."""
         os.close(self._fd)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -243,7 +244,11 @@ def _is_redpanda(path: Path, entries: list[str]) -> bool:
 
 def read(path: Path) -> DataDir:
     """List a log dir; UnreadableError when that is not possible."""
-    entries = files.list_dir(path)
+    return files.at_one_moment(path, partial(_described, path))
+
+
+def _described(path: Path, entries: Sequence[files.Entry]) -> DataDir:
+    """Return what the entries of a log dir are."""
     if _is_redpanda(path, [entry.name for entry in entries]):
         return DataDir(
             path,

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 
 from logtool.disk import files, redpanda_dir
@@ -44,6 +45,30 @@ class File:
     def open(self) -> LogFile:
         """Open the file to read it; UnreadableError where that fails, then or later."""
         return LogFile(self.path, self.size)
+
+    def open_listed(self) -> LogFile:
+        """Open it, as `open` does, for who holds it against other files of the same listing.
+
+        UnreadableError, as for one that is gone, where another file has its name by now: a broker
+        that cleans a log puts new segments in the place of old ones.
+        """
+        file = self.open()
+        if not files.is_remote(self.path):
+            now = os.fstat(file.fileno())
+            # Some file systems number a file anew at each look: alone it tells nothing.
+            known = self.identity in (None, now.st_ino)
+            if not known and now.st_mtime_ns != self.mtime_ns:
+                file.close()
+                raise UnreadableError(self.path, "was replaced by another file", missing=True)
+        return file
+
+    def read_listed(self) -> bytes:
+        """Return the whole content of a small file, which is opened as by `open_listed`."""
+        if files.is_remote(self.path):
+            return files.read_small(self.path)
+        with self.open_listed() as file:
+            files.hold_to_limit(self.path, file.size)
+            return file.read(0, file.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +142,13 @@ class Partition:
 
 def read(path: Path) -> Partition:
     """List a partition directory; UnreadableError when that is not possible."""
+    return files.at_one_moment(path, partial(_described, path))
+
+
+def _described(path: Path, entries: Sequence[files.Entry]) -> Partition:
+    """Return what the entries of a directory are."""
     directory = names.parse_directory(_own_name(path))
     metadata_log = getattr(directory, "topic", None) == names.CLUSTER_METADATA
-    entries = files.list_dir(path)
 
     def name_of(text: str) -> FileName:
         return names.parse_partition_file(text, metadata_log=metadata_log)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,10 @@ from verification import (
     verify,
 )
 
+from logtool.checks import segment
+from logtool.disk import partition
+from logtool.disk.partition import Partition
+from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import leader_epoch_checkpoint
 from logtool.verify import Level, Selection
@@ -498,6 +503,122 @@ def test_a_whole_partition_is_deleted(clean, level):
     assert outcome.unreadable == []
     assert set(outcome.codes) == {"partition/changed"}
     assert outcome.exit_status == 0
+
+
+INDEXED = (".log", ".index", ".timeindex")
+
+
+def clean_as_a_broker(home: Path, first: Path, second: Path) -> None:
+    """Put a segment with every other batch in the place of two, in the order of a broker's renames.
+
+    The order is that of ``LocalLog.replaceSegments``, Kafka 4.3.
+    """
+    found = [batch for log in (first, second) for batch in batches_in(log)]
+    new = first.with_suffix(".log.swap")
+    new.write_bytes(b"".join(found[::2]))
+    made = [new]
+    for suffix in INDEXED[1:]:
+        made.append(first.with_suffix(f"{suffix}.swap"))
+        made[-1].write_bytes(b"")
+    for old in (first, second):
+        for suffix in INDEXED:
+            old.with_suffix(suffix).rename(old.with_suffix(f"{suffix}.deleted"))
+    for path in made:
+        path.rename(path.with_suffix(""))
+
+
+def batches_in(log: Path) -> list[bytes]:
+    data, table = log.read_bytes(), batches(log)
+    edges = zip(table.position.tolist(), table.size.tolist(), strict=True)
+    return [data[at : at + size] for at, size in edges]
+
+
+def names_in(found: Partition) -> list[str]:
+    return [file.path.name for file in found.files()]
+
+
+def test_a_listing_is_of_one_moment_whenever_the_cleaner_renames(scenario, tmp_path, monkeypatch):
+    source = scenario("4.3.1/clean")
+    describe = partition.describe
+    count = len(list((source / "small-segments-0").iterdir()))
+    for moment in range(count):
+        name = str(moment)
+        home = small_log_dir(source, tmp_path / name, "small-segments-0") / "small-segments-0"
+        first, second = logs(home)[3:5]
+        calls = 0
+
+        def looking(*what, at=moment, home=home, first=first, second=second):
+            nonlocal calls
+            calls += 1
+            if calls == at + 1:
+                clean_as_a_broker(home, first, second)
+            return describe(*what)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(partition, "describe", looking)
+            found = partition.read(home)
+        assert calls > count  # it was listed once more
+        assert names_in(found) == names_in(partition.read(home))
+        assert {f.path.name for f in found.leftovers} == {
+            f"{old.stem}{suffix}.deleted" for old in (first, second) for suffix in INDEXED
+        }
+
+
+def test_a_directory_that_is_never_at_rest_is_listed_all_the_same(clean, monkeypatch):
+    home = clean / "small-segments-0"
+    before = names_in(partition.read(home))
+    describe = partition.describe
+    calls = 0
+
+    def looking(*what):
+        nonlocal calls
+        calls += 1
+        (home / f"odd-{calls}").touch()
+        (home / f"odd-{calls - 1}").unlink(missing_ok=True)
+        return describe(*what)
+
+    monkeypatch.setattr(partition, "describe", looking)
+    found = names_in(partition.read(home))
+    assert [name for name in found if not name.startswith("odd")] == before
+
+
+@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("moment", ["before", "between"])
+def test_a_segment_is_cleaned_once_it_is_listed(clean, monkeypatch, level, moment):
+    """Before its files are opened, or between its indexes and its log."""
+    home = clean / "small-segments-0"
+    (home / "note").touch()  # so that a quick look is not enough
+    first, second = logs(home)[3:5]
+    open_indexes = segment.open_indexes
+    done = []
+
+    def opening(one, report):
+        due = one.log.path == first
+        if due and moment == "before":
+            clean_as_a_broker(home, first, second)
+        found = open_indexes(one, report)
+        if due and moment == "between":
+            clean_as_a_broker(home, first, second)
+        done.extend([moment] if due else [])
+        return found
+
+    monkeypatch.setattr(segment, "open_indexes", opening)
+    outcome = verify(home, level=level)
+    assert done == [moment]
+    assert errors(outcome) == []
+    assert set(outcome.codes) == {"partition/changed", "partition/unknown-file"}
+    assert outcome.exit_status == 0
+
+
+def test_a_file_with_a_new_number_is_the_same_file(clean):
+    """Some file systems number files anew; what has the time of the listed one is that one."""
+    (log, *_) = logs(clean / "small-segments-0")
+    listed = next(partition.read(log.parent).files())
+    assert listed.path == log
+    with replace(listed, identity=-1).open_listed() as file:
+        assert file.size == listed.size
+    with pytest.raises(UnreadableError, match="was replaced by another file"):
+        replace(listed, identity=-1, mtime_ns=0).open_listed()
 
 
 def test_a_busy_directory(clean):
