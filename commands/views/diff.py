@@ -70,7 +70,7 @@ class Printer:
         summary.partitions += 1
         for copy in verdict.copies:
             summary.segments += copy.segments
-            summary.batches += len(copy.batches)
+            summary.batches += copy.tally.batches
             summary.records += copy.records
             summary.bytes += copy.bytes
         status = verdict.status

@@ -1,12 +1,12 @@
-"""One copy of a partition as columns: its batches, its damage, what stands beside its logs.
+"""One copy of a partition: its batches as columns, its damage, what stands beside its logs.
 
-Everything here is plain data, so that a copy can be scanned in one place, saved (`digest`) and
-compared in another.
+Everything here but `Reading` is plain data, so that a copy can be scanned in one place, saved
+(`digest`) and compared in another. A copy is read in blocks, and mostly need not be held as a
+whole: batches of 200 bytes take half of their size as columns.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +28,8 @@ UNREADABLE, OVERLAP, OFFSETS = "unreadable", "overlap", "offsets"
 """Reasons of damage besides those of a scan: a log that cannot be read; batches whose offsets were
 there before, or are none of the segment."""
 
+BLOCK_ROWS = 16_384
+"""Batches from which on a block is given away; it has those of a whole chunk besides."""
 _MOST_GROWTH = 64
 """Columns get room for at most this many times the rows that they hold: what follows a few batches
 may be zeros alone, so that the size of the file says little about the rows to come."""
@@ -74,12 +76,12 @@ COLUMNS = tuple(field.name for field in fields(Batches))
 
 def joined(parts: Sequence[Batches]) -> Batches:
     """Return the rows of all parts in order."""
-    if len(parts) == 1:
-        return parts[0]
-    nothing = np.empty(0, np.int64)
-    return Batches(
-        *(np.concatenate([nothing, *(getattr(p, name) for p in parts)]) for name in COLUMNS)
-    )
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    return Batches(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
+
+
+NOTHING = Batches(*(np.empty(0, np.int64) for _ in COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +108,29 @@ class DamagedRange:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentCopy:
-    """What one segment adds to a copy."""
+class Part:
+    """What a segment, or a stretch of it, adds to a copy."""
 
     batches: Batches
-    damages: tuple[DamagedRange, ...]
-    size: int
+    damages: tuple[DamagedRange, ...] = ()
+    size: int = 0
+    """Bytes of the log, told with its last stretch."""
 
 
-def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCopy:
-    """Read one segment; one that cannot be read is damage as a whole. Work for a thread."""
-    collector = _Collector(segment)
+def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part:
+    """Read one segment as a whole; UnreadableError. Work for a thread."""
+    table = _Table(segment)
+    collector = _Collector(segment, table.add)
     with segment.log.open() as log:
         at = 0
         for chunk in scan(log, base_offset=segment.base_offset, payload=False):
             collector.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
-        return SegmentCopy(collector.batches, tuple(collector.finish()), log.size)
+        return Part(table.batches, tuple(collector.finish()), log.size)
 
 
-def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCopy | UnreadableError:
+def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part | UnreadableError:
     """As `scan_segment`, with the error as a value."""
     try:
         return scan_segment(segment, on_bytes)
@@ -134,7 +138,37 @@ def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> SegmentCop
         return error
 
 
-def unreadable_segment(segment: Segment, reason: str) -> SegmentCopy:
+def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+    """Read one segment stretch by stretch.
+
+    Where it cannot be read any further, the last part has that as damage; then UnreadableError.
+    """
+    kept: list[Batches] = []
+    collector = _Collector(segment, lambda table, _: kept.append(_rows(segment, table)))
+    at = 0
+    try:
+        with segment.log.open() as log:
+            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+                collector.feed(chunk)
+                on_bytes(chunk.end_position - at)
+                at = chunk.end_position
+                if sum(map(len, kept)) >= BLOCK_ROWS:
+                    yield Part(joined(kept), collector.take())
+                    kept.clear()
+            yield Part(joined(kept), tuple(collector.finish()), log.size)
+    except UnreadableError as error:
+        collector.give_up(at, error.reason)
+        yield Part(joined(kept), tuple(collector.finish()), segment.log.size)
+        raise
+
+
+def _rows(segment: Segment, table: BatchTable) -> Batches:
+    """Return the rows of a chunk, which no later chunk changes."""
+    columns = (np.asarray(getattr(table, name), np.int64) for name in COLUMNS[1:])
+    return Batches(np.full(len(table), segment.base_offset, np.int64), *columns)
+
+
+def unreadable_segment(segment: Segment, reason: str) -> Part:
     """Return what a segment adds that cannot be read: damage from its first byte to its last."""
     damage = DamagedRange(
         segment=segment.base_offset,
@@ -145,19 +179,49 @@ def unreadable_segment(segment: Segment, reason: str) -> SegmentCopy:
         first_offset=segment.base_offset,
         last_offset=_end_of(segment),
     )
-    return SegmentCopy(joined([]), (damage,), segment.log.size)
+    return Part(NOTHING, (damage,), segment.log.size)
 
 
 def _end_of(segment: Segment) -> int | None:
     return None if segment.next_base_offset is None else segment.next_base_offset - 1
 
 
-class _Collector:
-    """Takes the chunks of a segment: sound batches in their place, and damage with its offsets."""
+class _Table:
+    """The batches of a segment as one table, and no other: memory is what takes time here."""
 
     def __init__(self, segment: Segment) -> None:
         self._columns = np.empty((len(COLUMNS), 0), np.int64)
         self._count = 0
+        self._segment = segment
+
+    @property
+    def batches(self) -> Batches:
+        """Return the rows."""
+        return Batches(*self._columns[:, : self._count])
+
+    def add(self, table: BatchTable, position: int) -> None:
+        """Add the rows of a chunk that ends at a position of the log."""
+        first, end = self._count, self._count + len(table)
+        if end > self._columns.shape[1]:
+            # Room for the rest of the log if it goes on like this, which it mostly does.
+            rest = max(self._segment.log.size - position, 0)
+            room = int(end * (1.01 + 1.01 * rest / position))
+            room = min(max(room, 3 * first // 2), _MOST_GROWTH * end)
+            grown = np.empty((len(COLUMNS), room), np.int64)
+            grown[:, :first] = self._columns[:, :first]
+            self._columns = grown
+        self._columns[0, first:end] = self._segment.base_offset
+        for column, name in zip(self._columns[1:], COLUMNS[1:], strict=True):
+            column[first:end] = getattr(table, name)
+        self._count = end
+
+
+class _Collector:
+    """Takes the chunks of a segment: sound batches in their place, and damage with its offsets."""
+
+    def __init__(self, segment: Segment, keep: Callable[[BatchTable, int], None]) -> None:
+        """`keep` is given sound batches, and the position behind the chunk that they are of."""
+        self._keep = keep
         self._segment = segment
         self._rules = BatchRules(segment.base_offset)
         self._damages: list[DamagedRange] = []
@@ -188,29 +252,18 @@ class _Collector:
             self._next = int(good.last_offset.max()) + 1
             self._keep(good, chunk.end_position)
 
-    @property
-    def batches(self) -> Batches:
-        """Return the sound batches in their place."""
-        return Batches(*self._columns[:, : self._count])
+    def take(self) -> tuple[DamagedRange, ...]:
+        """Return the damage whose offsets are known by now; it is not returned again."""
+        found, self._damages = self._damages, []
+        return tuple(found)
 
-    def _keep(self, table: BatchTable, position: int) -> None:
-        """Add rows to the one table that there is of them: memory is what takes time here."""
-        first, end = self._count, self._count + len(table)
-        if end > self._columns.shape[1]:
-            # Room for the rest of the log if it goes on like this, which it mostly does.
-            rest = max(self._segment.log.size - position, 0)
-            room = int(end * (1.01 + 1.01 * rest / position))
-            room = min(max(room, 3 * first // 2), _MOST_GROWTH * end)
-            grown = np.empty((len(COLUMNS), room), np.int64)
-            grown[:, :first] = self._columns[:, :first]
-            self._columns = grown
-        self._columns[0, first:end] = self._segment.base_offset
-        for column, name in zip(self._columns[1:], COLUMNS[1:], strict=True):
-            column[first:end] = getattr(table, name)
-        self._count = end
+    def give_up(self, position: int, reason: str) -> None:
+        """Take what follows a position for damage."""
+        length = max(self._segment.log.size - position, 0)
+        self._open.append((position, length, UNREADABLE, reason, False))
 
     def finish(self) -> list[DamagedRange]:
-        """Return all damage."""
+        """Return all damage, but for what was taken."""
         self._close(_end_of(self._segment))
         return self._damages
 
@@ -232,9 +285,43 @@ class _Collector:
         self._open = []
 
 
+class Tally:
+    """What the batches of a copy add up to."""
+
+    def __init__(self, *tables: Batches) -> None:
+        self.batches = 0
+        self.records = 0
+        self.epochs: list[tuple[int, int]] = []
+        """Leader epochs as the batches have them, and their first offsets."""
+        self.has_horizons = False
+        """Whether a batch has a delete horizon."""
+        self.has_partial = False
+        """Whether a batch has fewer records than offsets."""
+        self._epoch = -2
+        for table in tables:
+            self.add(table)
+
+    def add(self, table: Batches) -> None:
+        """Add the batches that come next."""
+        if not len(table):
+            return
+        self.batches += len(table)
+        self.records += int(records_of_each(table.record_count, table.magic).sum())
+        epochs = table.leader_epoch
+        starts = np.flatnonzero(np.diff(epochs, prepend=self._epoch))
+        firsts = table.base_offset[starts]
+        pairs = zip(epochs[starts].tolist(), firsts.tolist(), strict=True)
+        self.epochs += [(epoch, first) for epoch, first in pairs if epoch >= 0]
+        self._epoch = int(epochs[-1])
+        modern = table.magic >= MAGIC
+        partial = modern & (table.record_count < table.last_offset - table.base_offset + 1)
+        self.has_partial |= bool(partial.any())
+        self.has_horizons |= bool((modern & (table.attributes & DELETE_HORIZON != 0)).any())
+
+
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """One copy of a partition."""
+    """One copy of a partition, once its batches were seen."""
 
     topic: str
     partition: int
@@ -252,37 +339,25 @@ class Copy:
     """As checkpointed: up to where the log was compacted."""
     epochs: Epochs
     """As leader-epoch-checkpoint says."""
-    batches: Batches
+    tally: Tally
     damages: tuple[DamagedRange, ...]
-    label: str = ""
+    label: str
     """How it is called among the copies that it is compared with."""
 
-    @cached_property
+    @property
     def batch_epochs(self) -> Epochs:
         """Return the leader epochs as the batches have them."""
-        epochs = self.batches.leader_epoch
-        starts = np.flatnonzero(np.diff(epochs, prepend=-2))
-        firsts = self.batches.base_offset[starts]
-        pairs = zip(epochs[starts].tolist(), firsts.tolist(), strict=True)
-        return tuple((epoch, first) for epoch, first in pairs if epoch >= 0)
+        return tuple(self.tally.epochs)
 
-    @cached_property
+    @property
     def compaction_hints(self) -> tuple[str, ...]:
         """Return what shows that this copy was compacted."""
-        table = self.batches
-        modern = table.magic >= MAGIC
-        partial = modern & (table.record_count < table.last_offset - table.base_offset + 1)
-        signs = {
-            "cleaner-checkpoint": self.cleaner_offset is not None,
-            "delete-horizons": bool((modern & (table.attributes & DELETE_HORIZON != 0)).any()),
-            "partial-batches": bool(partial.any()),
-        }
-        return tuple(name for name, seen in signs.items() if seen)
+        return _hints(self.cleaner_offset, self.tally)
 
     @property
     def records(self) -> int:
         """Return the records of its sound batches."""
-        return int(records_of_each(self.batches.record_count, self.batches.magic).sum())
+        return self.tally.records
 
     @property
     def real_damages(self) -> tuple[DamagedRange, ...]:
@@ -303,8 +378,8 @@ class Copy:
             "log_end_offset": self.log_end,
             "high_watermark": self.high_watermark,
             "segments": self.segments,
-            "batches": len(self.batches),
-            "records": self.records,
+            "batches": self.tally.batches,
+            "records": self.tally.records,
             "bytes": self.bytes,
             "leader_epochs": [list(entry) for entry in self.epochs],
             "batch_epochs": [list(entry) for entry in self.batch_epochs],
@@ -313,53 +388,154 @@ class Copy:
         }
 
 
-def make_copy(
-    place: Mapping[str, Any],
-    segments: Sequence[Segment],
-    parts: Sequence[SegmentCopy],
-    log_start: int,
-) -> Copy:
-    """Put the segments of a copy together; `place` has the fields that are known without them."""
-    batches = joined([part.batches for part in parts])
-    damages = [damage for part in parts for damage in part.damages]
-    again = _again(batches)
-    for first, last in runs(again):
-        end = int(batches.position[last] + batches.size[last])
-        at = int(batches.position[first])
-        twice = wording.offsets(batches.base_offset[first], batches.last_offset[last])
-        text = f"{twice} a second time"
-        # Nothing is missing: the last offset is before the first.
-        damages.append(
-            DamagedRange(
-                segment=int(batches.segment[first]),
-                position=at,
-                length=max(end - at, 0),
+@dataclass(frozen=True, eq=False)
+class WholeCopy(Copy):
+    """One with all of its batches at hand."""
+
+    batches: Batches
+
+
+class Reading:
+    """A copy that is being read: iterate once for its batches, then ask for the `copy`."""
+
+    def __init__(
+        self,
+        place: Mapping[str, Any],
+        parts: Iterable[Part],
+        *,
+        segments: int,
+        log_start: int,
+        least_end: int,
+    ) -> None:
+        """`place` has the fields of a copy that are known before its batches are.
+
+        No log ends before `least_end`, the base offset of its last segment.
+        """
+        self.topic_id: str | None = place["topic_id"]
+        self.log_start = log_start
+        self.damages: list[DamagedRange] = []
+        """What was come by so far."""
+        self.tally = Tally()
+        self._place, self._parts = place, parts
+        self._segments, self._end, self._bytes = segments, least_end, 0
+        self._highest = -1
+        self._twice: list[DamagedRange] = []
+        self._again: _Again | None = None
+        """Batches that are skipped, up to the last one that was seen."""
+
+    def __iter__(self) -> Iterator[Batches]:
+        """Yield blocks of batches whose offsets rise, none of them empty."""
+        kept: list[Batches] = []
+        for part in self._parts:
+            self.damages += part.damages
+            self._bytes += part.size
+            kept += [self._rising(part.batches)] if len(part.batches) else []
+            if sum(map(len, kept)) >= BLOCK_ROWS:
+                yield self._told(joined(kept))
+                kept.clear()
+        self._close()
+        if any(map(len, kept)):
+            yield self._told(joined(kept))
+
+    def _told(self, block: Batches) -> Batches:
+        """Return a block that is added to what is known."""
+        self.tally.add(block)
+        self._end = max(self._end, int(block.last_offset[-1]) + 1)
+        return block
+
+    @property
+    def compaction_hints(self) -> tuple[str, ...]:
+        """Return what shows so far that it was compacted."""
+        return _hints(self._place["cleaner_offset"], self.tally)
+
+    @property
+    def log_end(self) -> int:
+        """Return its log end offset, as far as it was read."""
+        return self._end
+
+    @property
+    def copy(self) -> Copy:
+        """Return what was read."""
+        return Copy(
+            **self._place,
+            log_start=self.log_start,
+            log_end=self._end,
+            segments=self._segments,
+            bytes=self._bytes,
+            tally=self.tally,
+            damages=(*self.damages, *self._twice),
+            label="",
+        )
+
+    def whole(self) -> WholeCopy:
+        """Read it to its end, and return it with its batches."""
+        batches = joined(list(self))
+        copy = self.copy
+        known = {field.name: getattr(copy, field.name) for field in fields(copy)}
+        return WholeCopy(**known, batches=batches)
+
+    def _rising(self, batches: Batches) -> Batches:
+        """Return the batches without those that begin at or below an offset that came before."""
+        base, last = batches.base_offset, batches.last_offset
+        highest, self._highest = self._highest, max(self._highest, int(last.max()))
+        if base[0] > highest and (base[1:] > last[:-1]).all() and (last >= base).all():
+            self._close()
+            return batches
+        before = np.maximum.accumulate(np.concatenate(([highest], last)))[:-1]
+        again: Column = base <= before
+        for first, until in runs(again):
+            if first or not self._again:
+                self._close()
+                self._again = _Again(batches.row(first), batches.row(until))
+            self._again = replace(self._again, last=batches.row(until))
+        if not again[-1]:
+            self._close()
+        return batches[~again]
+
+    def _close(self) -> None:
+        """Note the batches that were skipped: nothing is missing, the last offset is before."""
+        if self._again:
+            first, last = self._again.first, self._again.last
+            text = f"{wording.offsets(first['base_offset'], last['last_offset'])} a second time"
+            damage = DamagedRange(
+                segment=first["segment"],
+                position=first["position"],
+                length=max(last["position"] + last["size"] - first["position"], 0),
                 reason=OVERLAP,
                 message=text,
-                first_offset=int(batches.base_offset[first]),
-                last_offset=int(batches.base_offset[first]) - 1,
+                first_offset=first["base_offset"],
+                last_offset=first["base_offset"] - 1,
             )
-        )
-    batches = batches[~again]
+            self._twice.append(damage)
+        self._again = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """The first and the last of batches in a row that are there a second time."""
+
+    first: dict[str, int]
+    last: dict[str, int]
+
+
+def _hints(cleaner_offset: int | None, tally: Tally) -> tuple[str, ...]:
+    signs = {
+        "cleaner-checkpoint": cleaner_offset is not None,
+        "delete-horizons": tally.has_horizons,
+        "partial-batches": tally.has_partial,
+    }
+    return tuple(name for name, seen in signs.items() if seen)
+
+
+def reading_of(
+    place: Mapping[str, Any], segments: Sequence[Segment], log_start: int, parts: Iterable[Part]
+) -> Reading:
+    """Return the reading of a directory's segments, `parts` of which come in order."""
     first = segments[0].base_offset if segments else 0
-    last = segments[-1].base_offset if segments else 0
-    end = max(last, int(batches.last_offset[-1]) + 1) if len(batches) else last
-    return Copy(
-        **place,
-        log_start=max(first, log_start),
-        log_end=end,
+    return Reading(
+        place,
+        parts,
         segments=len(segments),
-        bytes=sum(part.size for part in parts),
-        batches=batches,
-        damages=tuple(damages),
+        log_start=max(first, log_start),
+        least_end=segments[-1].base_offset if segments else 0,
     )
-
-
-def _again(batches: Batches) -> Column:
-    """Return which batches begin at or below an offset that came before."""
-    base, last = batches.base_offset, batches.last_offset
-    if len(base) and base[0] >= 0 and (base[1:] > last[:-1]).all() and (last >= base).all():
-        return np.zeros(len(base), np.bool_)
-    highest = np.maximum.accumulate(np.concatenate(([-1], last)))[:-1]
-    again: Column = base <= highest
-    return again

@@ -2,15 +2,18 @@
 
 A zip of arrays, as ``numpy.savez`` writes it and ``numpy.load`` reads it, some 30 bytes a batch::
 
-    header.json   {"schema": "logtool.digest/1", "columns": [NAME, ...], "path": "...",
+    header.json   {"schema": "logtool.digest/2", "columns": [NAME, ...], "path": "...",
                    "partitions": [{"topic", "partition", "path", "node", "topic_id", "log_start",
                                    "log_end", "segments", "bytes", "high_watermark",
                                    "cleaner_offset", "epochs": [[epoch, offset], ...],
-                                   "damages": [{...}], "batches": COUNT}, ...]}
-    N.npy         int64, one row for each column, of partition N in the order of the header
+                                   "damages": [{...}], "batches": COUNT, "number": N,
+                                   "blocks": COUNT}, ...]}
+    N-B.npy       int64, one row for each column, of block B, from 0 on, of the batches of the
+                  partition with number N
 
-No record is in it: offsets, epochs, CRCs, sizes, counts, producers. The header is written last,
-so that a file that was not finished has none.
+The first version, "logtool.digest/1", has all batches of partition N, from 0 on, in N.npy; it is
+read, too. No record is in it: offsets, epochs, CRCs, sizes, counts, producers. The header is
+written last, so that a file that was not finished has none.
 """
 
 import json
@@ -18,23 +21,28 @@ import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
 from logtool.apply import outside
-from logtool.diff.copy import COLUMNS, Batches, Copy, DamagedRange
+from logtool.diff.copy import COLUMNS, NOTHING, Batches, Copy, DamagedRange, Part, Reading
 from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
+from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
 
-SCHEMA = "logtool.digest/1"
+T = TypeVar("T")
+SCHEMA, _FIRST_SCHEMA = "logtool.digest/2", "logtool.digest/1"
 _HEADER = "header.json"
 _FIELDS = ("topic", "partition", "path", "node", "topic_id", "log_start", "log_end", "segments",
            "bytes", "high_watermark", "cleaner_offset")  # fmt: skip
+_PLACE = ("topic", "partition", "path", "node", "topic_id", "high_watermark", "cleaner_offset")
 _MOST_HEADER = 1 << 30
 _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, MemoryError,
            RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)  # fmt: skip
@@ -49,6 +57,8 @@ class Writer:
         self._temporary = path.with_name(path.name + ".tmp")
         self._source = source
         self._partitions: list[dict[str, Any]] = []
+        self._number, self._blocks = -1, 0
+        """Of the partition that is being written."""
         self._file: IO[bytes] | None = None
         self._zip: zipfile.ZipFile | None = None
 
@@ -61,20 +71,30 @@ class Writer:
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
         return self
 
-    def add(self, copy: Copy) -> None:
-        """Add one partition."""
+    def keeping(self, blocks: Iterable[Batches]) -> Iterator[Batches]:
+        """Yield the blocks of the next partition, and write each; `add` ends the partition."""
+        self._number, self._blocks = self._number + 1, 0
+        for block in blocks:
+            self._write(f"{self._number}-{self._blocks}.npy", block)
+            self._blocks += 1
+            yield block
+
+    def _write(self, name: str, block: Batches) -> None:
         if self._zip is None:
             raise ValueError("the digest is not open")
-        columns = np.stack([getattr(copy.batches, name) for name in COLUMNS])
+        columns = np.stack([getattr(block, name) for name in COLUMNS])
         try:
-            with self._zip.open(f"{len(self._partitions)}.npy", "w", force_zip64=True) as out:
+            with self._zip.open(name, "w", force_zip64=True) as out:
                 np.lib.format.write_array(out, columns, allow_pickle=False)
         except OSError as error:
             raise UnwritableError(self._path, error.strerror or str(error)) from error
+
+    def add(self, copy: Copy) -> None:
+        """Add the partition whose blocks were kept."""
         self._partitions.append(
             {name: getattr(copy, name) for name in _FIELDS}
             | {"epochs": copy.epochs, "damages": [asdict(damage) for damage in copy.damages]}
-            | {"batches": len(copy.batches)}
+            | {"batches": copy.tally.batches, "number": self._number, "blocks": self._blocks}
         )
 
     def __exit__(
@@ -132,26 +152,67 @@ class Digest:
     path: Path
     partitions: tuple[dict[str, Any], ...]
 
-    def copy(self, number: int) -> Copy:
-        """Read one partition; UnreadableError where the file is broken."""
+    def reading(
+        self, number: int, key: TopicPartition | None = None, node: int | None = None
+    ) -> Reading:
+        """Return one partition; to read it raises UnreadableError where the file is broken.
+
+        Where they are given, its topic and partition, or its node, have other names.
+        """
         place = self.partitions[number]
+        epochs = _guarded(
+            self.path, lambda: tuple((int(epoch), int(at)) for epoch, at in place["epochs"])
+        )
+        return Reading(
+            {name: place[name] for name in _PLACE}
+            | {"epochs": epochs}
+            | ({"topic": key[0], "partition": key[1]} if key else {})
+            | ({} if node is None else {"node": node}),
+            self._parts(number),
+            segments=place["segments"],
+            log_start=place["log_start"],
+            least_end=place["log_end"],
+        )
+
+    def _parts(self, number: int) -> Iterator[Part]:
+        place, end = self.partitions[number], -1
+        damages = tuple(DamagedRange(**damage) for damage in place["damages"])
+        yield Part(NOTHING, damages, place["bytes"])
+        blocks = place.get("blocks")
+        names: Iterable[str] = [f"{number}.npy"]
+        if blocks is not None:
+            names = (f"{place['number']}-{block}.npy" for block in range(blocks))
+        left = place["batches"]
         with _opened(self.path) as archive:
-            try:
-                with archive.open(f"{number}.npy") as data:
-                    columns = np.lib.format.read_array(data, allow_pickle=False)
-                if columns.dtype != np.int64 or columns.shape != (len(COLUMNS), place["batches"]):
-                    raise ValueError(f"array of {columns.dtype} {columns.shape}")
-                batches = Batches(*np.ascontiguousarray(columns))
-                if (batches.base_offset[1:] <= batches.last_offset[:-1]).any():
-                    raise ValueError("offsets that do not rise")
-                return Copy(
-                    **{name: place[name] for name in _FIELDS},
-                    epochs=tuple((int(epoch), int(at)) for epoch, at in place["epochs"]),
-                    damages=tuple(DamagedRange(**damage) for damage in place["damages"]),
-                    batches=batches,
-                )
-            except _BROKEN as error:
-                raise _no_digest(self.path, error) from error
+            for name in names:
+                batches = _guarded(self.path, partial(_block, archive, name))
+                left -= len(batches)
+                if len(batches):
+                    if int(batches.base_offset[0]) <= end:
+                        raise _no_digest(self.path, ValueError("offsets that do not rise"))
+                    end = int(batches.last_offset[-1])
+                    yield Part(batches)
+        if left:
+            raise _no_digest(self.path, ValueError(f"{left} batches less than the header says"))
+
+
+def _block(archive: zipfile.ZipFile, name: str) -> Batches:
+    with archive.open(name) as data:
+        columns = np.lib.format.read_array(data, allow_pickle=False)
+    if columns.dtype != np.int64 or columns.ndim != 2 or len(columns) != len(COLUMNS):
+        raise ValueError(f"array of {columns.dtype} {columns.shape}")
+    batches = Batches(*np.ascontiguousarray(columns))
+    if (batches.base_offset[1:] <= batches.last_offset[:-1]).any():
+        raise ValueError("offsets that do not rise")
+    return batches
+
+
+def _guarded(path: Path, work: Callable[[], T]) -> T:
+    """Return what `work` returns; what it raises for a broken file as UnreadableError."""
+    try:
+        return work()
+    except _BROKEN as error:
+        raise _no_digest(path, error) from error
 
 
 def read(path: Path) -> Digest:
@@ -161,7 +222,10 @@ def read(path: Path) -> Digest:
             if archive.getinfo(_HEADER).file_size > _MOST_HEADER:
                 raise ValueError("the header is too large")
             header = json.loads(archive.read(_HEADER))
-            if header["schema"] != SCHEMA or tuple(header["columns"]) != COLUMNS:
+            if (
+                header["schema"] not in (SCHEMA, _FIRST_SCHEMA)
+                or tuple(header["columns"]) != COLUMNS
+            ):
                 raise ValueError(f"schema {header['schema']!r}")
             return Digest(path, tuple(_checked(place) for place in header["partitions"]))
         except _BROKEN as error:
@@ -173,8 +237,8 @@ def _checked(place: dict[str, Any]) -> dict[str, Any]:
     for name in ("partition", "log_start", "log_end", "segments", "bytes", "batches"):
         if type(place[name]) is not int:
             raise ValueError(f"{name} is {place[name]!r}")
-    for name in ("node", "high_watermark", "cleaner_offset"):
-        if not isinstance(place[name], int | None):
+    for name in ("node", "high_watermark", "cleaner_offset", "blocks"):
+        if not isinstance(place.get(name), int | None):
             raise ValueError(f"{name} is {place[name]!r}")
     if not (isinstance(place["topic"], str) and isinstance(place["path"], str)):
         raise ValueError(f"topic is {place['topic']!r}")

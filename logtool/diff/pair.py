@@ -7,12 +7,13 @@ its CRC does not show: that is divergence.
 """
 
 from collections.abc import Sequence
+from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from logtool.diff.copy import Batches, Copy, Epochs
+from logtool.diff.copy import NOTHING, Batches, Copy, DamagedRange, Epochs, WholeCopy
 from logtool.formats.record_batch import (
     CONTROL,
     DELETE_HORIZON,
@@ -153,50 +154,244 @@ def _shown(batch: dict[str, int] | None) -> dict[str, int] | None:
     return None if batch is None else {key: batch[key] for key in keys}
 
 
-def compare(left: Copy, right: Copy) -> Pair:
+def compare(left: WholeCopy, right: WholeCopy) -> Pair:
     """Compare two copies of a partition."""
-    if left.topic_id and right.topic_id and left.topic_id != right.topic_id:
-        return Pair(left=left, right=right, status=Status.OTHER_TOPIC)
-    start = max(left.log_start, right.log_start)
-    end = min(left.log_end, right.log_end)
-    a, b = (_within(copy.batches, start, end) for copy in (left, right))
-    in_a, in_b = _in_both(a.base_offset, b.base_offset)
-    hinted = bool(left.compaction_hints or right.compaction_hints)
-    same, rewritten = _match(a[in_a], b[in_b], hinted=hinted)
-    only_a, only_b = _rest(len(a), in_a), _rest(len(b), in_b)
-    different = np.concatenate(
-        (
-            a.base_offset[in_a][~(same | rewritten)],
-            _overlapping(a[only_a], b),
-            _overlapping(b[only_b], a),
+    comparing = Comparing(left, right)
+    comparing.feed(left.batches, right.batches, (left.log_end, right.log_end))
+    return comparing.finish(left, right)
+
+
+class Side(Protocol):
+    """A copy, or one that is being read: what is known of it so far."""
+
+    @property
+    def topic_id(self) -> str | None:
+        """Return the id of its topic."""
+
+    @property
+    def log_start(self) -> int:
+        """Return its log start offset."""
+
+    @property
+    def damages(self) -> Sequence[DamagedRange]:
+        """Return its damage."""
+
+    @property
+    def compaction_hints(self) -> Sequence[str]:
+        """Return what shows that it was compacted."""
+
+
+@dataclass(slots=True)
+class _Lacking:
+    """What one copy lacks below a divergence: counts of batches."""
+
+    fewer: int = 0
+    """Those of which it has fewer records."""
+    lost: int = 0
+    """Those that it has not, and for which no damage accounts."""
+    damaged: int = 0
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    """The offset ranges of the lost ones; given up once a copy is known to be compacted."""
+
+    def add_span(self, first: int, last: int) -> None:
+        if self.spans and self.spans[-1][1] + 1 == first:
+            first = self.spans.pop()[0]
+        self.spans.append((first, last))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What two copies are to each other below a divergence."""
+
+    equal: int = 0
+    rewritten: int = 0
+    lacking: tuple[_Lacking, _Lacking] = field(default_factory=lambda: (_Lacking(), _Lacking()))
+
+    def copy(self) -> "_Found":
+        left, right = (replace(one, spans=list(one.spans)) for one in self.lacking)
+        return replace(self, lacking=(left, right))
+
+
+class _Divergence:
+    """Where two copies part, and the batches that they have there or first behind it."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.batches: list[dict[str, int] | None] = [None, None]
+
+    def look(self, *sides: Batches) -> None:
+        """Take what is missing of the batches from the next ones of both copies."""
+        for number, table in enumerate(sides):
+            row = int(np.searchsorted(table.last_offset, self.at))
+            if self.batches[number] is None and row < len(table):
+                self.batches[number] = table.row(row)
+
+
+class Comparing:
+    """Two copies that are compared stretch by stretch, as their offsets rise.
+
+    Batches of before magic 2 of different sizes are a divergence unless a copy is known to be
+    compacted, which may show later: both are kept in mind until then.
+    """
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self._sides = left, right
+        self._start = max(left.log_start, right.log_start)
+        self._before = [0, 0]
+        self._behind = [0, 0]
+        """Of the other copy's batches, by the copy that lacks them."""
+        self._found = _Found()
+        self._parted: _Divergence | None = None
+        self._found_unless_compacted: _Found | None = None
+        self._parted_unless_compacted: _Divergence | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Return whether they are copies of one topic."""
+        ids = {side.topic_id for side in self._sides if side.topic_id}
+        return len(ids) < 2
+
+    def feed(self, a: Batches, b: Batches, ends: tuple[int | None, int | None]) -> None:
+        """Take the next batches of both: all up to an offset at which neither has one begun.
+
+        `ends` are the log ends of the copies as far as they are known: one whose end is not known
+        goes on behind these batches.
+        """
+        if not self.is_possible:
+            return
+        self._count_outside((b, a), ends)
+        a, b = (_within(table, self._start, ends) for table in (a, b))
+        for parted in (self._parted, self._parted_unless_compacted):
+            if parted:
+                parted.look(a, b)
+        if self._parted is None:
+            self._match(a, b)
+
+    def finish(self, left: Copy, right: Copy) -> Pair:
+        """Return what they are to each other; they are the copies that were read."""
+        if not self.is_possible:
+            return Pair(left=left, right=right, status=Status.OTHER_TOPIC)
+        hinted = bool(left.compaction_hints or right.compaction_hints)
+        found, parted = self._found, self._parted
+        if not hinted and self._found_unless_compacted:
+            found, parted = self._found_unless_compacted, self._parted_unless_compacted
+        left_lacks, right_lacks = (
+            Lacks(
+                compacted=one.fewer + (one.lost if hinted else 0),
+                damaged=one.damaged,
+                missing=() if hinted else tuple(one.spans),
+                before=before,
+                behind=behind if parted is None else 0,
+            )
+            for one, before, behind in zip(found.lacking, self._before, self._behind, strict=True)
         )
-    )
-    at = int(different.min()) if len(different) else None
-    # What stands behind a divergence is another history, and says nothing.
-    counts = a.base_offset[in_a] < (end if at is None else at)
-    more = a.record_count[in_a] - b.record_count[in_b]
-    shrunk = rewritten & counts
-    left_lacks = _lacks(left, right, b, only_b, hinted, at, int((shrunk & (more < 0)).sum()))
-    right_lacks = _lacks(right, left, a, only_a, hinted, at, int((shrunk & (more > 0)).sum()))
-    chains = _epochs_agree(left, right, start)
-    return Pair(
-        left,
-        right,
-        _status(at, start < end, left_lacks, right_lacks, bool(shrunk.any())),
-        (start, end) if start < end else None,
-        int((same & counts).sum()),
-        int(shrunk.sum()),
-        at,
-        _batch_at(a, at),
-        _batch_at(b, at),
-        left_lacks,
-        right_lacks,
-        *chains,
-    )
+        start, end = self._start, min(left.log_end, right.log_end)
+        left_batch, right_batch = parted.batches if parted else (None, None)
+        common_epoch, epochs_diverge_at = _epochs_agree(left, right, start)
+        return Pair(
+            left=left,
+            right=right,
+            status=_status(
+                parted is not None, start < end, left_lacks, right_lacks, found.rewritten > 0
+            ),
+            common=(start, end) if start < end else None,
+            equal=found.equal,
+            rewritten=found.rewritten,
+            diverges_at=parted.at if parted else None,
+            left_batch=left_batch,
+            right_batch=right_batch,
+            left_lacks=left_lacks,
+            right_lacks=right_lacks,
+            common_epoch=common_epoch,
+            epochs_diverge_at=epochs_diverge_at,
+        )
+
+    def _count_outside(
+        self, others: tuple[Batches, Batches], ends: tuple[int | None, int | None]
+    ) -> None:
+        """Count what stands in the other copy below the start and behind the end of each."""
+        starts = [side.log_start for side in self._sides]
+        for number, (table, end) in enumerate(zip(others, ends, strict=True)):
+            own, its = starts[number], starts[1 - number]
+            if own > its and len(table) and table.base_offset[0] < own:
+                below = (table.base_offset < own) & (table.last_offset >= its)
+                self._before[number] += int(below.sum())
+            if end is not None:
+                self._behind[number] += int((table.base_offset >= end).sum())
+
+    def _match(self, a: Batches, b: Batches) -> None:
+        in_a, in_b = _in_both(a.base_offset, b.base_offset)
+        both = (a, b) if isinstance(in_a, slice) else (a[in_a], b[in_b])
+        same, rewritten, doubtful = _match(*both)
+        offsets = both[0].base_offset
+        alone = _rest(a, in_a), _rest(b, in_b)
+        different = [_overlapping(alone[0], b), _overlapping(alone[1], a)]
+        if not same.all():
+            different.append(offsets[~(same | rewritten | doubtful)])
+        at = min((int(some.min()) for some in different if len(some)), default=None)
+        if doubtful.any() and self._found_unless_compacted is None:
+            first = int(offsets[doubtful][0])
+            if at is None or first < at:
+                self._found_unless_compacted = self._found.copy()
+                self._add(self._found_unless_compacted, both, same, rewritten, alone, first)
+                self._parted_unless_compacted = _Divergence(first)
+                self._parted_unless_compacted.look(a, b)
+        # What stands behind a divergence is another history, and says nothing.
+        self._add(self._found, both, same, rewritten | doubtful, alone, at)
+        if at is not None:
+            self._parted = _Divergence(at)
+            self._parted.look(a, b)
+
+    def _add(
+        self,
+        found: _Found,
+        both: tuple[Batches, Batches],
+        same: Column,
+        rewritten: Column,
+        alone: tuple[Batches, Batches],
+        end: int | None,
+    ) -> None:
+        """Add batches below `end` of what both have and of what each has alone."""
+        if end is not None:
+            counts = both[0].base_offset < end
+            same, rewritten = same & counts, rewritten & counts
+        found.equal += int(same.sum())
+        if rewritten.any():
+            more = both[0].record_count - both[1].record_count
+            found.rewritten += int(rewritten.sum())
+            found.lacking[0].fewer += int((rewritten & (more < 0)).sum())
+            found.lacking[1].fewer += int((rewritten & (more > 0)).sum())
+        for side, lacking, gone in zip(self._sides, found.lacking, alone[::-1], strict=True):
+            if end is not None:
+                gone = gone[gone.base_offset < end]
+            if len(gone):
+                self._add_gone(lacking, gone, side.damages)
+
+    def _add_gone(self, lacking: _Lacking, gone: Batches, damages: Sequence[DamagedRange]) -> None:
+        damaged = np.zeros(len(gone), np.bool_)
+        first, last = int(gone.base_offset[0]), int(gone.last_offset[-1])
+        for damage in list(damages):
+            if damage.first_offset <= last and (
+                damage.last_offset is None or first <= damage.last_offset
+            ):
+                damaged |= damage.overlaps(gone.base_offset, gone.last_offset)
+        lost = gone[~damaged]
+        lacking.damaged += int(damaged.sum())
+        lacking.lost += len(lost)
+        if any(side.compaction_hints for side in self._sides):
+            lacking.spans.clear()
+            return
+        for span in _spans(lost):
+            lacking.add_span(*span)
 
 
-def _within(batches: Batches, start: int, end: int) -> Batches:
-    return batches[slice(*np.searchsorted(batches.base_offset, (start, max(start, end))))]
+def _within(batches: Batches, start: int, ends: Sequence[int | None]) -> Batches:
+    """Return the batches from an offset on that begin before all ends that are known."""
+    end = min((end for end in ends if end is not None), default=None)
+    base = batches.base_offset
+    first = int(np.searchsorted(base, start))
+    stop = len(base) if end is None else int(np.searchsorted(base, max(start, end)))
+    return batches if (first, stop) == (0, len(base)) else batches[first:stop]
 
 
 def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
@@ -207,26 +402,32 @@ def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
     return in_a, in_b
 
 
-def _rest(count: int, matched: Column | slice) -> Column:
-    rest = np.ones(count, np.bool_)
+def _rest(table: Batches, matched: Column | slice) -> Batches:
+    if isinstance(matched, slice):
+        return NOTHING
+    rest = np.ones(len(table), np.bool_)
     rest[matched] = False
-    return rest
+    return table[rest]
 
 
-def _match(a: Batches, b: Batches, *, hinted: bool) -> tuple[Column, Column]:
-    """Return which batches at the same offsets are the same, and which compaction rewrote."""
+def _match(a: Batches, b: Batches) -> tuple[Column, Column, Column]:
+    """Return which batches at the same offsets are the same, and which compaction rewrote.
+
+    The third says where it did so if one of the copies is compacted, and else they differ: a
+    wrapper of magic 0 or 1 does not count its messages.
+    """
     alike = (*_KEPT, "attributes", "crc", "size")
+    nothing = np.zeros(len(a), np.bool_)
     if all(np.array_equal(getattr(a, name), getattr(b, name)) for name in alike):
-        return np.ones(len(a), np.bool_), np.zeros(len(a), np.bool_)
+        return ~nothing, nothing, nothing
     kept = (a.attributes ^ b.attributes) & _KEPT_ATTRIBUTES == 0
     for name in _KEPT:
         kept &= getattr(a, name) == getattr(b, name)
     same = kept & (a.crc == b.crc) & (a.size == b.size)
     horizon = (a.attributes | b.attributes) & DELETE_HORIZON != 0
     modern = ((a.record_count != b.record_count) | horizon) & (a.magic >= MAGIC)
-    # A wrapper of magic 0 or 1 does not count its messages.
-    legacy = (a.size != b.size) & (a.magic < MAGIC) & hinted
-    return same, kept & ~same & (modern | legacy)
+    legacy = (a.size != b.size) & (a.magic < MAGIC)
+    return same, kept & ~same & modern, kept & ~same & legacy
 
 
 def _overlapping(a: Batches, b: Batches) -> Column:
@@ -237,37 +438,6 @@ def _overlapping(a: Batches, b: Batches) -> Column:
     there = behind < len(b)
     overlapping: Column = there & (b.base_offset[np.minimum(behind, len(b) - 1)] <= a.last_offset)
     return a.base_offset[overlapping]
-
-
-def _lacks(
-    copy: Copy,
-    other: Copy,
-    inside: Batches,
-    only: Column,
-    hinted: bool,
-    at: int | None,
-    rewritten: int,
-) -> Lacks:
-    """Return what `copy` lacks; `inside` are the batches of the other, `only` those of it alone."""
-    table = other.batches
-    if at is not None:
-        only = only & (inside.base_offset < at)
-    gone = inside[only]
-    damaged = np.zeros(len(gone), np.bool_)
-    for damage in copy.damages:
-        damaged |= damage.overlaps(gone.base_offset, gone.last_offset)
-    lost = gone[~damaged]
-    return Lacks(
-        compacted=rewritten + (len(lost) if hinted else 0),
-        damaged=int(damaged.sum()),
-        missing=() if hinted else tuple(_spans(lost)),
-        before=int(
-            ((table.base_offset < copy.log_start) & (table.last_offset >= other.log_start)).sum()
-        )
-        if copy.log_start > other.log_start
-        else 0,
-        behind=int((table.base_offset >= copy.log_end).sum()) if at is None else 0,
-    )
 
 
 def _spans(batches: Batches) -> list[tuple[int, int]]:
@@ -282,8 +452,8 @@ def _spans(batches: Batches) -> list[tuple[int, int]]:
     )
 
 
-def _status(at: int | None, common: bool, left: Lacks, right: Lacks, rewritten: bool) -> Status:
-    if at is not None:
+def _status(diverged: bool, common: bool, left: Lacks, right: Lacks, rewritten: bool) -> Status:
+    if diverged:
         return Status.DIVERGED
     if left.damaged or right.damaged:
         return Status.DAMAGED
@@ -294,14 +464,6 @@ def _status(at: int | None, common: bool, left: Lacks, right: Lacks, rewritten: 
     if left or right:
         return Status.BEHIND if common else Status.DISJOINT
     return Status.SAME
-
-
-def _batch_at(batches: Batches, at: int | None) -> dict[str, int] | None:
-    """Return the batch that has an offset, or the first behind it."""
-    if at is None:
-        return None
-    row = int(np.searchsorted(batches.last_offset, at))
-    return batches.row(row) if row < len(batches) else None
 
 
 def _epochs_agree(left: Copy, right: Copy, start: int) -> tuple[tuple[int, int] | None, int | None]:

@@ -1,20 +1,32 @@
 """The same partitions on several brokers, from log dirs, partition dirs and digests.
 
-One partition at a time is in memory, with all its copies; their segments are read in several
-threads.
+To be compared, the copies of a partition are read side by side, each in a thread of its own if they
+are large, and some blocks of each are in memory. Who asks for the copies themselves (`read_groups`)
+gets those of one partition at a time, with all of their batches.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from logtool.beside import Beside
 from logtool.checks import root, small_files
 from logtool.checks.identity import listed_topic_id
 from logtool.diff import digest
-from logtool.diff.copy import Copy, SegmentCopy, make_copy, try_segment, unreadable_segment
+from logtool.diff.copy import (
+    Batches,
+    Copy,
+    Part,
+    WholeCopy,
+    parts_of,
+    reading_of,
+    try_segment,
+    unreadable_segment,
+)
 from logtool.diff.digest import Digest
 from logtool.diff.verdict import Standing, Verdict, judge
 from logtool.disk import files, log_dir, partition
@@ -27,8 +39,9 @@ from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, T
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image
 from logtool.metadata.state import MetadataImage
+from logtool.running.budget import WORTH_A_POOL
 from logtool.running.run import Run
-from logtool.running.workers import OutOfTimeError
+from logtool.running.workers import OutOfTimeError, Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +113,146 @@ class Comparison:
         self._run.bytes_total = sum(segment.log.size for one in copies for segment in one.segments)
         groups = _grouped(copies)
         if not self._save:
-            yield from self._all(groups, lambda _: None)
+            yield from self._all(groups, None)
             return
         try:
             with digest.Writer(self._save, self._sources[0].path) as writer:
-                yield from self._all(groups, writer.add)
+                yield from self._all(groups, writer)
                 if self.out_of_time:
                     raise OutOfTimeError  # what is not whole must not be taken for it
         except OutOfTimeError:
             return
 
     def _all(
-        self, groups: Sequence[Sequence[ListedCopy]], keep: Callable[[Copy], None]
+        self, groups: Sequence[Sequence[ListedCopy]], writer: digest.Writer | None
     ) -> Iterator[Verdict | UnreadableError]:
         try:
-            for item in read_groups(groups, self._run):
-                if isinstance(item, UnreadableError):
-                    yield item
-                    continue
-                for copy in item:
-                    keep(copy)
-                if item:
-                    verdict = replace(judge(item), standing=_standing(item[0], self._images))
-                    yield replace(verdict, fixes=tuple(_fixes(verdict)))
+            for group in groups:
+                yield from self._group(group, writer)
         except OutOfTimeError:
             self.out_of_time = True
+
+    def _group(
+        self, group: Sequence[ListedCopy], writer: digest.Writer | None
+    ) -> Iterator[Verdict | UnreadableError]:
+        """Compare the copies of one partition; one that turns out to be unreadable is left out."""
+        while group:
+            opened = []
+            for listed in group:
+                try:
+                    opened.append(_Opened(listed, self._run.budget.pace))
+                except UnreadableError as error:
+                    yield error
+            if not opened:
+                return
+            try:
+                verdict = self._judged(opened, writer)
+            except _BrokenCopyError as broken:
+                yield broken.error
+                group = [one.listed for one in opened if one.listed is not broken.listed]
+                continue
+            for one in opened:
+                yield from one.errors
+            verdict = replace(verdict, standing=_standing(verdict.copies[0], self._images))
+            yield replace(verdict, fixes=tuple(_fixes(verdict)))
+            return
+
+    def _judged(self, opened: Sequence["_Opened"], writer: digest.Writer | None) -> Verdict:
+        """Read the copies of one partition side by side."""
+        run = self._run
+        large = sum(one.size for one in opened) >= WORTH_A_POOL
+        with ExitStack() as stack:
+            blocks = []
+            for number, one in enumerate(opened):
+                beside = large and number < run.budget.jobs and run.budget.jobs > 1
+                own = stack.enter_context(_ahead(one)) if beside else iter(one)
+                told = _told(one, own, run)
+                blocks.append(writer.keeping(told) if writer else told)
+            try:
+                verdict = judge([one.reading for one in opened], blocks)
+            except _BrokenCopyError:
+                raise
+            except BaseException:
+                run.budget.pace.end()  # nobody waits for a thread that keeps to a rate
+                raise
+        if writer:
+            writer.add(verdict.copies[0])
+        return verdict
+
+
+class _BrokenCopyError(Exception):
+    """A copy that cannot be read to its end, and of which nothing is to be told."""
+
+    def __init__(self, listed: ListedCopy, error: UnreadableError) -> None:
+        super().__init__(listed, error)
+        self.listed, self.error = listed, error
+
+
+class _Opened:
+    """A copy to be read, in whatever thread; iterate for its blocks."""
+
+    def __init__(self, listed: ListedCopy, pace: Pace) -> None:
+        self.listed = listed
+        self.errors: list[UnreadableError] = []
+        """Of segments that cannot be read to their ends."""
+        self.size = sum(segment.log.size for segment in listed.segments)
+        self.done = 0
+        """Bytes that were read."""
+        self._pace = pace
+        if listed.saved:
+            saved, number = listed.saved
+            self.reading = saved.reading(number, listed.key, listed.node)
+        else:
+            start = listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+            self.reading = reading_of(_place(listed), listed.segments, start, self._parts())
+
+    def __iter__(self) -> Iterator[Batches]:
+        try:
+            yield from self.reading
+        except UnreadableError as error:
+            raise _BrokenCopyError(self.listed, error) from error
+
+    def _parts(self) -> Iterator[Part]:
+        for segment in self.listed.segments:
+            self._pace.spend(0)
+            try:
+                yield from parts_of(segment, self._on_bytes)
+            except UnreadableError as error:
+                self.errors.append(error)
+
+    def _on_bytes(self, count: int) -> None:
+        self.done += count
+        self._pace.spend(count)
+
+
+def _told(one: _Opened, blocks: Iterable[Batches], run: Run) -> Iterator[Batches]:
+    """Yield blocks, and tell the run how far it is."""
+    seen = 0
+    for block in blocks:
+        run.path = one.listed.path
+        now = one.done
+        run.advance(now - seen)
+        seen = now
+        yield block
+    run.advance(one.done - seen)
+
+
+@contextmanager
+def _ahead(one: _Opened) -> Iterator[Iterator[Batches]]:
+    """Give the blocks of a copy, of which a thread reads the next one meanwhile."""
+    beside: Beside[Batches | None] = Beside()
+    blocks = iter(one)
+
+    def taken() -> Iterator[Batches]:
+        beside.begin(partial(next, blocks, None))
+        while (block := beside.end()) is not None:
+            beside.begin(partial(next, blocks, None))
+            yield block
+
+    try:
+        yield taken()
+    finally:
+        beside.close()
 
 
 def _fixes(verdict: Verdict) -> Iterator[str]:
@@ -149,7 +277,7 @@ def _fixes(verdict: Verdict) -> Iterator[str]:
 
 def read_groups(
     groups: Sequence[Sequence[ListedCopy]], run: Run
-) -> Iterator[list[Copy] | UnreadableError]:
+) -> Iterator[list[WholeCopy] | UnreadableError]:
     """Read the copies of each group; what cannot be read comes before its group, which is shorter.
 
     OutOfTimeError once the time of the run is over.
@@ -169,13 +297,11 @@ def read_groups(
 
 
 def _copy(
-    listed: ListedCopy, results: Iterator[SegmentCopy | UnreadableError | OutOfTimeError]
-) -> Generator[UnreadableError, None, Copy]:
+    listed: ListedCopy, results: Iterator[Part | UnreadableError | OutOfTimeError]
+) -> Generator[UnreadableError, None, WholeCopy]:
     if listed.saved:
         saved, number = listed.saved
-        copy = saved.copy(number)
-        node = copy.node if listed.node is None else listed.node
-        return replace(copy, topic=listed.key[0], partition=listed.key[1], node=node)
+        return saved.reading(number, listed.key, listed.node).whole()
     parts = []
     for segment, result in zip(listed.segments, results, strict=True):
         if isinstance(result, OutOfTimeError):
@@ -184,12 +310,8 @@ def _copy(
             yield result
             result = unreadable_segment(segment, result.reason)
         parts.append(result)
-    return make_copy(
-        _place(listed),
-        listed.segments,
-        parts,
-        listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0),
-    )
+    start = listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+    return reading_of(_place(listed), listed.segments, start, parts).whole()
 
 
 def _images(path: Path) -> list[MetadataImage]:

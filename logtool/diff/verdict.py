@@ -1,14 +1,15 @@
 """All copies of a partition: which is a superset, which are behind, who can fill the damage."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from logtool.diff.copy import Copy, DamagedRange
-from logtool.diff.pair import Lacks, Pair, Status, compare
+from logtool.diff.copy import Batches, Copy, DamagedRange, Reading
+from logtool.diff.lockstep import stretches
+from logtool.diff.pair import Comparing, Lacks, Pair, Status
 from logtool.lazy_dataclass import dataclass
 
 _ORDER = list(Status)
@@ -122,11 +123,42 @@ class Verdict:
         }
 
 
-def judge(copies: Sequence[Copy]) -> Verdict:
-    """Compare all copies of one partition with each other."""
-    copies = _labelled(copies)
-    pairs = tuple(compare(left, right) for left, right in combinations(copies, 2))
-    wounds = tuple(_wound(copy, damage, pairs) for copy in copies for damage in copy.damages)
+def judge(
+    readings: Sequence[Reading], blocks: Sequence[Iterable[Batches]] | None = None
+) -> Verdict:
+    """Compare all copies of one partition with each other; reads them to their ends.
+
+    `blocks` are those of the readings, where somebody stands between.
+    """
+    comparing = {
+        numbers: Comparing(*(readings[number] for number in numbers))
+        for numbers in combinations(range(len(readings)), 2)
+    }
+    fillings = [_Fillings(reading, len(readings)) for reading in readings]
+    for tables, over in stretches(blocks or readings):
+        ends = [
+            reading.log_end if done else None for reading, done in zip(readings, over, strict=True)
+        ]
+        for (left, right), one in comparing.items():
+            one.feed(tables[left], tables[right], (ends[left], ends[right]))
+        for filling in fillings:
+            filling.feed(tables)
+    copies = _labelled([reading.copy for reading in readings])
+    pairs = {
+        (left, right): one.finish(copies[left], copies[right])
+        for (left, right), one in comparing.items()
+    }
+    wounds = tuple(
+        wound
+        for number, filling in enumerate(fillings)
+        for wound in filling.wounds(number, copies, pairs)
+    )
+    return _verdict(copies, tuple(pairs.values()), wounds)
+
+
+def _verdict(
+    copies: tuple[Copy, ...], pairs: tuple[Pair, ...], wounds: tuple[Wound, ...]
+) -> Verdict:
     statuses = [pair.status for pair in pairs]
     if any(copy.real_damages for copy in copies):
         statuses.append(Status.DAMAGED)
@@ -168,42 +200,98 @@ def _has_everything(copy: Copy, pairs: Sequence[Pair]) -> bool:
     return all(pair.comparable for pair in own) and not any(_lacking(copy, pairs))
 
 
-def _wound(copy: Copy, damage: DamagedRange, pairs: Sequence[Pair]) -> Wound:
-    wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
-    if not wound.loses:
-        return wound
-    full: list[str] = []
-    partly: list[str] = []
-    for pair in pairs:
-        if copy is not pair.left and copy is not pair.right:
-            continue
-        other = pair.right if copy is pair.left else pair.left
-        held = _held(other, damage, pair)
-        if held:
-            (full if held == 2 else partly).append(other.label)
-    return Wound(copy=copy, damage=damage, filled_by=tuple(full), partly_by=tuple(partly))
+@dataclass(slots=True)
+class _Held:
+    """The batches of one copy that have offsets of a damaged range of another one."""
+
+    first: int
+    """First offset of the first of them."""
+    last: int
+    """Last offset of the last one."""
+    gapless: bool = True
+
+    def add(self, rows: Batches) -> None:
+        """Add the batches that come next."""
+        follow = np.concatenate(([self.last], rows.last_offset[:-1])) + 1
+        self.gapless &= bool((rows.base_offset == follow).all())
+        self.last = int(rows.last_offset[-1])
 
 
-def _held(other: Copy, damage: DamagedRange, pair: Pair) -> int:
-    """Return whether the other copy has the damaged offsets sound: 2 all of them, 1 some, 0 none.
+class _Fillings:
+    """The damage of a copy, and what the others hold of the same offsets.
+
+    Damage is known by the time at which the others come to its offsets, but where a segment begins
+    below the end of the one before it.
+    """
+
+    def __init__(self, reading: Reading, copies: int) -> None:
+        self._reading = reading
+        self._numbers = range(copies)
+        self._held: dict[tuple[int, int], _Held] = {}
+        """By the damage and by the copy, as numbers."""
+        self._passed: set[int] = set()
+
+    def feed(self, tables: Sequence[Batches]) -> None:
+        """Take the next batches of all copies."""
+        found = list(enumerate(self._reading.damages))
+        if len(found) == len(self._passed):
+            return
+        begin = min((int(table.base_offset[0]) for table in tables if len(table)), default=None)
+        for at, damage in found:
+            if at in self._passed or begin is None:
+                continue
+            if damage.last_offset is not None and damage.last_offset < begin:
+                self._passed.add(at)
+                continue
+            for number in self._numbers:
+                self._add(at, number, damage, tables[number])
+
+    def _add(self, at: int, number: int, damage: DamagedRange, table: Batches) -> None:
+        first = int(np.searchsorted(table.last_offset, damage.first_offset))
+        stop = len(table)
+        if damage.last_offset is not None:
+            stop = int(np.searchsorted(table.base_offset, damage.last_offset, side="right"))
+        rows = table[first:stop]
+        if not len(rows):
+            return
+        begin = int(rows.base_offset[0])
+        held = self._held.setdefault((at, number), _Held(begin, begin - 1))
+        held.add(rows)
+
+    def wounds(
+        self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair]
+    ) -> Iterator[Wound]:
+        """Yield the damage of the copy of that number, once all was read."""
+        copy = copies[own]
+        for at, damage in enumerate(copy.damages):
+            full: list[str] = []
+            partly: list[str] = []
+            wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
+            for number in self._numbers if wound.loses else ():
+                pair = pairs.get((min(own, number), max(own, number)))
+                held = self._held.get((at, number))
+                if pair and held:
+                    filled = _fills(copies[number], damage, pair, held)
+                    if filled is not None:
+                        (full if filled else partly).append(copies[number].label)
+            yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly))
+
+
+def _fills(other: Copy, damage: DamagedRange, pair: Pair, held: _Held) -> bool | None:
+    """Return whether the other copy has all the damaged offsets sound; None where it has none.
 
     Where its history is another one from there on, it has none.
     """
     if pair.status is Status.OTHER_TOPIC:
-        return 0
+        return None
     first = damage.first_offset
     last = other.log_end - 1 if damage.last_offset is None else damage.last_offset
     if pair.diverges_at is not None and pair.diverges_at <= last:
-        return 0
-    table = other.batches
-    rows = table[(table.last_offset >= first) & (table.base_offset <= last)]
-    if not len(rows):
-        return 0
+        return None
     hurt = any(bool(one.overlaps(np.array([first]), np.array([last]))[0]) for one in other.damages)
-    whole = int(rows.base_offset[0]) <= first and int(rows.last_offset[-1]) >= last
-    gapless = bool((rows.base_offset[1:] == rows.last_offset[:-1] + 1).all())
+    whole = held.first <= first and held.last >= last
     # In a compacted log what is not there was meant to go.
-    sound = (whole and gapless) or (
+    sound = (whole and held.gapless) or (
         bool(other.compaction_hints) and other.log_start <= first and other.log_end > last
     )
-    return 2 if sound and not hurt else 1
+    return sound and not hurt

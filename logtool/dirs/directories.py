@@ -11,7 +11,7 @@ from typing import Any
 
 from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
 from logtool.checks.identity import Member, member, topic_id_of
-from logtool.diff.copy import Copy
+from logtool.diff.copy import WholeCopy
 from logtool.diff.pair import Pair, compare
 from logtool.diff.run import ListedCopy, find, read_groups
 from logtool.dirs.proof import Other, Proof, kind_of, prove
@@ -101,8 +101,8 @@ class Assignment:
 class FutureCopy:
     """A copy on its way to another log dir, against the one that it is made of."""
 
-    copy: Copy
-    live: Copy | None
+    copy: WholeCopy
+    live: WholeCopy | None
     pair: Pair | None
     assigned: bool
     """Whether the metadata log assigns the partition to this log dir already."""

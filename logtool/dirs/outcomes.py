@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from logtool.diff.copy import Batches, Copy
+from logtool.diff.copy import Batches, WholeCopy
 from logtool.diff.run import ListedCopy
 from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
@@ -31,7 +31,7 @@ class Fate(IntEnum):
 class Source:
     """A copy, its segments, and what is known of its topic."""
 
-    copy: Copy
+    copy: WholeCopy
     listed: ListedCopy
     settings: Settings = field(default_factory=Settings)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from logtool.diff.copy import Batches, Copy
+from logtool.diff.copy import Batches, WholeCopy
 from logtool.diff.pair import compare
 from logtool.diff.run import ListedCopy, read_groups
 from logtool.dirs import replaced
@@ -36,7 +36,7 @@ _IDENTITY = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
 class Held:
     """Which batches of the copy another one holds."""
 
-    copy: Copy
+    copy: WholeCopy
     ranges: tuple[tuple[int, int], ...]
     """First and last offset of what it is the first to hold."""
     batches: int
@@ -75,7 +75,7 @@ class Only:
 class Proof:
     """The answer for one copy."""
 
-    copy: Copy
+    copy: WholeCopy
     kind: DirectoryKind
     held: tuple[Held, ...]
     only: tuple[Only, ...]
@@ -218,7 +218,7 @@ def _judge(
 
 
 def _only(
-    table: Batches, missing: Column, fit: Sequence[Copy], answer: replaced.Answer
+    table: Batches, missing: Column, fit: Sequence[WholeCopy], answer: replaced.Answer
 ) -> Iterator[Only]:
     """Yield what is missing elsewhere, and what of it no later record has replaced."""
     if answer.replaced is None:
@@ -233,7 +233,7 @@ def _only(
         yield Only(first, last, last_row - first_row + 1, "; ".join([why, *more]))
 
 
-def _is_fit(copy: Copy, other: Copy, no_proof: list[tuple[str, str]]) -> bool:
+def _is_fit(copy: WholeCopy, other: WholeCopy, no_proof: list[tuple[str, str]]) -> bool:
     """Return whether a copy is sound and of the same topic; notes why not."""
     if copy.topic_id is None or other.topic_id is None:
         whose = "this copy" if copy.topic_id is None else "it"
@@ -272,7 +272,7 @@ def _spans(table: Batches, rows: Column) -> Iterator[tuple[int, int]]:
     return ((first, last) for first, last, _ in _counted(table, rows))
 
 
-def _reason(first: int, last: int, others: Sequence[Copy], notes: Mapping[str, str]) -> str:
+def _reason(first: int, last: int, others: Sequence[WholeCopy], notes: Mapping[str, str]) -> str:
     """Return why no other copy holds a stretch of batches."""
     if not others:
         return "no other copy is there"
@@ -294,7 +294,7 @@ def _reason(first: int, last: int, others: Sequence[Copy], notes: Mapping[str, s
     return "; ".join(parts)
 
 
-def _damaged(copy: Copy, others: Sequence[Copy]) -> Iterator[Only]:
+def _damaged(copy: WholeCopy, others: Sequence[WholeCopy]) -> Iterator[Only]:
     """Yield the damage of the copy itself whose offsets no other has sound."""
     for damage in copy.real_damages:
         last = damage.last_offset
@@ -323,7 +323,7 @@ def _beside(listed: ListedCopy) -> Iterator[Only]:
         yield Only(0, None, 0, text)
 
 
-def _holds(other: Copy, first: int, last: int) -> bool:
+def _holds(other: WholeCopy, first: int, last: int) -> bool:
     """Return whether a copy has sound batches for each offset of a range."""
     table = other.batches
     rows = table[(table.last_offset >= first) & (table.base_offset <= last)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from logtool.checks import small_files
-from logtool.diff.copy import Batches, Copy
+from logtool.diff.copy import Batches, WholeCopy
 from logtool.diff.run import ListedCopy, find, read_groups
 from logtool.disk import files, log_dir, partition
 from logtool.disk.files import LogFile
@@ -50,7 +50,7 @@ class MetadataCopy:
     path: Path
     """Of ``__cluster_metadata-0``."""
     listed: Partition
-    batches: Copy
+    batches: WholeCopy
     """What was scanned; all of it, damage and what stands behind it too."""
     meta: MetaProperties | None
     """What stands beside it; None where there is no such file."""
@@ -247,7 +247,7 @@ def _listed(source: NodeDir) -> Iterator[ListedCopy]:
 
 
 def _read(
-    path: Path, copy: Copy, *, is_named_by_path: bool
+    path: Path, copy: WholeCopy, *, is_named_by_path: bool
 ) -> Iterator[MetadataCopy | UnreadableError]:
     try:
         listed = partition.read(path)
@@ -335,7 +335,9 @@ def _snapshot(file: File) -> Snapshot:
     )
 
 
-def _changes(listed: Partition, copy: Copy, problems: list[str]) -> Iterator[tuple[int, int, Any]]:
+def _changes(
+    listed: Partition, copy: WholeCopy, problems: list[str]
+) -> Iterator[tuple[int, int, Any]]:
     """Read the control batches of a log again, whose place is known."""
     table = copy.batches
     rows = np.flatnonzero(table.attributes & CONTROL != 0).tolist()

@@ -10,7 +10,7 @@ from bench.measure import peak_memory
 from bench.rows import IMPORTS, SIZES, Bar, Bench, Row, four_segments, logtool_path, many_partitions
 
 _BAR = Bar(at_most=150)
-_OUTPUT = "memory-output"
+_OUTPUT, _OTHER = "memory-output", "memory-other"
 _COMMANDS = (
     ("dump", "--records", "--format", "ndjson"),
     ("dump", "--records", "--format", "parquet", "--output", _OUTPUT),
@@ -25,8 +25,11 @@ _COMMANDS = (
     ("recover", "--apply"),
     ("rebuild-index", "--all", "--output", _OUTPUT),
     ("salvage", "--output", _OUTPUT),
+    ("diff", _OTHER),
+    ("diff", "--digest", _OUTPUT),
 )
-"""Those that read logs. All but `dump` get a log dir that was never flushed."""
+"""Those that read logs. All but `dump` get a log dir that was never flushed, and `diff` another
+copy of its partition."""
 
 
 def verify(bench: Bench) -> Iterator[Row]:
@@ -49,18 +52,19 @@ def verify(bench: Bench) -> Iterator[Row]:
 def commands(bench: Bench) -> Iterator[Row]:
     """Measure that of the other commands that read logs."""
     home, output = bench.home / "memory", bench.home / _OUTPUT
-    for size in (KIB, MIB):
+    for size in (200, KIB, MIB):
         source = bench.directory(Spec(size, bench.total))
         logs = [str(log) for log in sorted(source.glob("*.log"))]
         for arguments in _COMMANDS:
-            given = [str(output) if one == _OUTPUT else one for one in arguments]
+            places = {_OUTPUT: str(output), _OTHER: str(source)}
+            given = [places.get(one, one) for one in arguments]
             paths = logs if arguments[0] == "dump" else [str(home)]
             peaks = []
             for _ in range(bench.count):
                 _make(source, home, output)
                 # What has something to do and does not do it ends with 1.
                 peaks.append(peak_memory([logtool_path(), *given, *paths], (0, 1)) / 1e6)
-            name = " ".join(one for one in arguments if one != _OUTPUT)
+            name = " ".join(one for one in arguments if one not in places)
             yield Row(f"peak memory of {name}, {_what(size, bench.total)}", peaks, _BAR, "MB")
     _remove(home, output)
 

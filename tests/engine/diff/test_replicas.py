@@ -1,29 +1,46 @@
 """Copies of partitions against each other: what real brokers left, damage, and made-up tables."""
 
+import io
 import json
 import shutil
+import threading
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from bad_sectors import SECTOR, bad_sector
 from damage import cut, damage_file, drop, flip, zero
 from hypothesis import given
 from hypothesis import strategies as st
+from log_dir_damage import new_batch
 from verification import batches, logs
 
+from logtool.beside import Beside
 from logtool.diff import digest
-from logtool.diff.copy import COLUMNS, Batches, Copy, DamagedRange
+from logtool.diff.copy import (
+    COLUMNS,
+    NOTHING,
+    Batches,
+    DamagedRange,
+    Part,
+    Reading,
+    Tally,
+    WholeCopy,
+)
+from logtool.diff.lockstep import stretches
 from logtool.diff.pair import Status, compare
 from logtool.diff.run import Comparison
 from logtool.diff.verdict import Verdict, judge
 from logtool.disk import node_dir
+from logtool.disk.files import LogFile
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
+from logtool.segment import walk
 
 VERSIONS = ("3.9.0", "3.9.2", "4.3.1")
 NODES = ("node-1", "node-2", "node-3")
@@ -70,8 +87,8 @@ def test_the_first_diverging_batch_is_that_of_the_new_leader_epoch(scenario, ver
     assert pair.left_batch["base_offset"] == pair.right_batch["base_offset"] == pair.diverges_at
     assert pair.left_batch["leader_epoch"] < pair.right_batch["leader_epoch"] == max(won)
     assert pair.left_batch["crc"] != pair.right_batch["crc"]
-    theirs = pair.left.batches
-    assert pair.equal == (theirs.base_offset < pair.diverges_at).sum()
+    (theirs,) = (batches(log).base_offset for log in logs(home / "node-2" / "replica.diverged-0"))
+    assert pair.equal == (theirs < pair.diverges_at).sum()
     assert pair.common_epoch == (pair.left.epochs[0][0], 0)
 
 
@@ -188,7 +205,7 @@ def test_a_digest_gives_the_same_comparison(nodes, tmp_path):
         found = {k: replace(verdict, standing=None) for k, verdict in run(*sources).items()}
         assert {k: told(v) for k, v in found.items()} == {k: told(v) for k, v in direct.items()}
     with np.load(saved[0], allow_pickle=False) as content:
-        assert content["0.npy" if "0.npy" in content else "0"].shape[0] == len(COLUMNS)
+        assert content["0-0"].shape[0] == len(COLUMNS)
 
 
 def test_a_digest_is_never_written_over_a_file_or_into_a_log_dir(nodes, tmp_path):
@@ -217,13 +234,13 @@ def test_a_digest_that_is_not_finished_is_not_there(nodes, tmp_path):
 def copies(path):
     """Read a digest whole."""
     found = digest.read(path)
-    return [found.copy(number) for number in range(len(found.partitions))]
+    return [found.reading(number).whole() for number in range(len(found.partitions))]
 
 
 def rewritten(path, target, header):
     """Copy a digest with another header."""
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as archive:
-        archive.writestr("0.npy", source.read("0.npy"))
+        archive.writestr("0-0.npy", source.read("0-0.npy"))
         archive.writestr("header.json", json.dumps(header))
 
 
@@ -247,7 +264,7 @@ def test_any_other_file_is_no_digest_and_every_cut_of_one_is_said(nodes, tmp_pat
             first = header["partitions"][0] | {key: value}
             rewritten(path, broken, {**header, "partitions": [first]})
             with suppress(UnreadableError):
-                judge(copies(broken))
+                judged(copies(broken))
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("header.json", "{}")
     with pytest.raises(UnreadableError):
@@ -268,6 +285,98 @@ def test_a_segment_that_cannot_be_read_is_damage_that_others_fill(nodes):
     assert [wound.filled_by for wound in found.wounds] == [("3",)]
 
 
+def test_large_copies_are_read_in_threads_of_their_own_with_the_same_answer(nodes, monkeypatch):
+    damage_file(log_of(nodes[0]), flip, 4000)
+    alone = {topic: told(verdict) for topic, verdict in run(*nodes).items()}
+    begun = []
+    begin = Beside.begin
+
+    def counted(beside, work):
+        begun.append(work)
+        begin(beside, work)
+
+    monkeypatch.setattr(Beside, "begin", counted)
+    monkeypatch.setattr("logtool.diff.run.WORTH_A_POOL", 0)
+    for jobs in (1, 2, 8):
+        found = run(*nodes, run=Run(budget=Budget(jobs=jobs)))
+        assert {topic: told(verdict) for topic, verdict in found.items()} == alone
+        assert bool(begun) == (jobs > 1)
+    before = threading.active_count()
+    job = Comparison(
+        [NodeDir(node) for node in nodes],
+        run=Run(budget=Budget(jobs=2, pace=Pace.starting_now(None, 1e-9))),
+    )
+    assert (list(job), job.out_of_time) == ([], True)
+    assert threading.active_count() == before
+
+
+def test_a_digest_that_turns_out_to_be_broken_is_left_out(nodes, tmp_path):
+    path, broken = tmp_path / "x.npz", tmp_path / "broken.npz"
+    run(nodes[0], save=path)
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(broken, "w") as archive:
+        header = json.loads(source.read("header.json"))
+        for name in source.namelist():
+            last = f"{header['partitions'][-1]['number']}-0.npy"
+            content = source.read(name)
+            archive.writestr(name, content[:-8] if name == last else content)
+    items = list(Comparison([NodeDir(broken), NodeDir(nodes[0]), NodeDir(nodes[1])]))
+    errors = [item for item in items if isinstance(item, UnreadableError)]
+    assert [error.path for error in errors] == [broken]
+    # What is left is compared as if it had not been given.
+    topic = header["partitions"][-1]["topic"]
+    (found,) = [v for v in items if isinstance(v, Verdict) and v.copies[0].topic == topic]
+    assert told(found) == told(run(*nodes)[topic])
+    again = list(Comparison([NodeDir(broken)], save=tmp_path / "new.npz"))
+    assert [item.path for item in again if isinstance(item, UnreadableError)] == [broken]
+    saved = {place["topic"] for place in digest.read(tmp_path / "new.npz").partitions}
+    assert saved == {place["topic"] for place in header["partitions"]} - {topic}
+    assert run(tmp_path / "new.npz", nodes[1]).keys() >= saved
+
+
+def test_a_digest_of_the_first_version_is_read(nodes, tmp_path):
+    path, first = tmp_path / "x.npz", tmp_path / "first.npz"
+    run(nodes[0], save=path)
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(first, "w") as archive:
+        header = json.loads(source.read("header.json"))
+        for number, place in enumerate(header["partitions"]):
+            blocks = range(place.pop("blocks"))
+            names = [f"{place['number']}-{block}.npy" for block in blocks]
+            columns = [np.load(io.BytesIO(source.read(name))) for name in names]
+            content = io.BytesIO()
+            np.save(content, np.concatenate(columns, axis=1))
+            archive.writestr(f"{number}.npy", content.getvalue())
+            del place["number"]
+        header["schema"] = "logtool.digest/1"
+        archive.writestr("header.json", json.dumps(header))
+    new, old = (run(one, nodes[1]) for one in (path, first))
+    assert {topic: told(verdict) for topic, verdict in new.items()} == {
+        topic: told(verdict) for topic, verdict in old.items()
+    }
+
+
+def test_where_a_log_cannot_be_read_any_further_its_damage_begins(tmp_path, monkeypatch):
+    """More batches than a chunk of a scan has: what was read of a chunk is not counted."""
+    content = b"".join(new_batch(n, b"value") for n in range(walk.MOST_ROWS + 5000))
+    for name in ("t-0", "u-0"):
+        log = tmp_path / name / f"{0:020d}.log"
+        log.parent.mkdir()
+        log.write_bytes(content)
+    # As on a file system that maps no files.
+    monkeypatch.setattr(LogFile, "map_range", lambda *_: None)
+    position = int(batches(log).position[-1000])
+    with bad_sector(log, position // SECTOR * SECTOR) as met:
+        items = list(Comparison([NodeDir(tmp_path / "t-0"), NodeDir(tmp_path / "u-0")]))
+    assert met
+    assert [error.path for error in items if isinstance(error, UnreadableError)] == [log]
+    (found,) = (item for item in items if isinstance(item, Verdict))
+    (wound,) = found.wounds
+    damage = wound.damage
+    assert (damage.reason, wound.filled_by) == ("unreadable", (str(tmp_path / "t-0"),))
+    assert damage.position == batches(log).position[walk.MOST_ROWS]
+    assert damage.position + damage.length == log.stat().st_size
+    assert found.pairs[0].equal == damage.first_offset == walk.MOST_ROWS
+
+
 # Made-up tables.
 
 
@@ -282,8 +391,50 @@ def copy_with(rows, *, node=1, start=0, damages=(), topic_id=None, cleaner=None)
         columns["crc"][at], columns["position"][at] = crc, 100 * at
     batches = Batches(*(columns[name] for name in COLUMNS))
     end = int(batches.last_offset[-1]) + 1 if rows else start
-    return Copy("t", 0, f"/{node}", node, topic_id, start, end, 1, 100 * len(rows), None, cleaner,
-                (), batches, tuple(damages), str(node))  # fmt: skip
+    return WholeCopy("t", 0, f"/{node}", node, topic_id, start, end, 1, 100 * len(rows), None,
+                     cleaner, (), Tally(batches), tuple(damages), str(node), batches)  # fmt: skip
+
+
+class Blocks(Reading):
+    """Gives each part as a block, however small."""
+
+    def __iter__(self):
+        for part in self._parts:
+            self.damages += part.damages
+            self._bytes += part.size
+            if len(part.batches):
+                yield self._told(part.batches)
+
+
+def reading(copy, rows=None, *, at_once=True):
+    """Return a copy as one that is still to be read, in parts of so many rows.
+
+    Damage comes with the first part behind it, and with the last one, or else `at_once`.
+    """
+    names = ("topic", "partition", "path", "node", "topic_id", "high_watermark", "cleaner_offset",
+             "epochs")  # fmt: skip
+    step = rows or max(len(copy.batches), 1)
+    left = list(copy.damages)
+
+    def known(end):
+        found = [damage for damage in left if at_once or end is None or damage.first_offset < end]
+        left[:] = [damage for damage in left if damage not in found]
+        return tuple(found)
+
+    def parts():
+        for at in range(0, len(copy.batches), step):
+            block = copy.batches[at : at + step]
+            yield Part(block, known(int(block.last_offset[-1])))
+        yield Part(NOTHING, known(None), copy.bytes)
+
+    return Blocks(
+        {name: getattr(copy, name) for name in names}, parts(),
+        segments=copy.segments, log_start=copy.log_start, least_end=copy.log_end,
+    )  # fmt: skip
+
+
+def judged(copies, rows=None):
+    return judge([reading(copy, rows) for copy in copies])
 
 
 @st.composite
@@ -297,10 +448,71 @@ def histories(draw):
     return rows
 
 
+@st.composite
+def edited(draw, rows):
+    """Draw a copy of a history: compacted, damaged, cut, rotten, with another tail."""
+    kept, damages = [], []
+    for at, (base, count, records, epoch, crc) in enumerate(rows):
+        what = draw(st.sampled_from(["", "", "", "", "gone", "fewer", "hurt", "rot"]))
+        if what == "hurt":
+            damages.append(DamagedRange(0, 100 * at, 100, "crc", "", base, base + count - 1))
+        elif what == "fewer":
+            kept.append((base, count, records - 1, epoch, crc ^ 1))
+        elif what == "rot" and draw(st.booleans()):
+            kept.append((base, count, records, epoch, crc ^ 2))
+        elif what != "gone":
+            kept.append((base, count, records, epoch, crc))
+    return kept, damages
+
+
+@given(histories(), st.data())
+def test_where_blocks_end_makes_no_difference(rows, data):
+    drawn = [data.draw(edited(rows)) for _ in range(data.draw(st.integers(1, 3)))]
+    copies = [
+        copy_with(kept, node=node, damages=damages, start=data.draw(st.sampled_from([0, 0, 4])))
+        for node, (kept, damages) in enumerate(drawn)
+    ]
+    whole = told(judged(copies))
+    for count in (1, 2, 7):
+        assert told(judge([reading(copy, count, at_once=False) for copy in copies])) == whole
+    if len(copies) == 2:
+        pair = compare(*copies).as_json()
+        assert {**pair, "left": 0, "right": 0} == {**whole[3], "left": 0, "right": 0}
+
+
+def test_no_more_than_two_blocks_of_a_copy_are_held():
+    rows = [(n, 1, 1, 0, n) for n in range(100)]
+    asked = [0, 0]
+
+    def blocks(number, size):
+        table = copy_with(rows).batches
+        for at in range(0, len(table), size):
+            asked[number] += 1
+            yield table[at : at + size]
+
+    done = 0
+    for tables, _ in stretches([blocks(0, 10), blocks(1, 7)]):
+        assert np.array_equal(tables[0].base_offset, tables[1].base_offset)
+        done += len(tables[0])
+        assert asked[0] * 10 - done <= 20
+        assert asked[1] * 7 - done <= 14
+    assert done == 100
+
+
+def test_a_stretch_ends_inside_no_batch():
+    one = copy_with([(n, 1, 1, 0, n) for n in range(40)]).batches
+    other = copy_with([(0, 3, 3, 0, 1), (3, 30, 30, 0, 2), (33, 7, 7, 0, 3)], node=2).batches
+    found = list(stretches([[one[at : at + 4] for at in range(0, 40, 4)],
+                            [other[at : at + 1] for at in range(3)]]))  # fmt: skip
+    ends = [int(table.last_offset[-1]) for tables, _ in found for table in tables if len(table)]
+    assert sum(len(tables[0]) for tables, _ in found) == 40
+    assert set(ends) <= {2, 32, 39}
+
+
 @given(histories(), st.integers(0, 20))
 def test_a_prefix_is_behind_and_the_whole_a_superset(rows, size):
     whole, part = copy_with(rows), copy_with(rows[:size], node=2)
-    verdict = judge([whole, part])
+    verdict = judged([whole, part])
     assert "1" in verdict.superset
     if size >= len(rows):
         assert verdict.status is Status.SAME
@@ -313,11 +525,11 @@ def test_two_tails_diverge_where_they_part(rows, size, tail):
     at = rows[min(size, len(rows)) - 1] if rows and size else None
     start = at[0] + at[1] if at else 0
     other = [*rows[:size], *((start + b, n, r, e + 99, c) for b, n, r, e, c in tail)]
-    pair = compare(copy_with(rows), copy_with(other, node=2))
+    left, right = copy_with(rows), copy_with(other, node=2)
+    pair, back = compare(left, right), compare(right, left)
     parts = size < len(rows) and len(tail) > 0
     assert pair.diverges_at == (start if parts else None)
     assert (pair.status is Status.DIVERGED) == parts
-    back = compare(pair.right, pair.left)
     assert (back.diverges_at, back.equal, back.status) == (
         pair.diverges_at, pair.equal, pair.status,
     )  # fmt: skip
@@ -365,7 +577,7 @@ def test_what_diverged_before_the_damage_cannot_fill_it():
     good = copy_with([(0, 5, 5, 0, 1), (5, 5, 5, 0, 2), (10, 5, 5, 0, 3)], node=2)
     other = copy_with([(0, 5, 5, 1, 9), (5, 5, 5, 1, 8), (10, 5, 5, 1, 7)], node=3)
     short = copy_with([(0, 5, 5, 0, 1), (5, 3, 3, 0, 4)], node=4)
-    (wound,) = judge([hurt, good, other, short]).wounds
+    (wound,) = judged([hurt, good, other, short]).wounds
     assert (wound.filled_by, wound.partly_by) == (("2",), ("4",))
 
 
@@ -373,9 +585,9 @@ def test_logs_with_no_offset_in_common_are_neither_the_same_nor_diverged():
     left = copy_with([(0, 5, 5, 0, 1)])
     right = copy_with([(50, 5, 5, 0, 1)], node=2, start=50)
     assert compare(left, right).status is Status.DISJOINT
-    assert judge([left, right]).superset == ()
+    assert judged([left, right]).superset == ()
 
 
 def test_a_copy_alone_has_everything():
-    verdict = judge([replace(copy_with([(0, 5, 5, 0, 1)]), label="")])
+    verdict = judged([replace(copy_with([(0, 5, 5, 0, 1)]), label="")])
     assert (verdict.status, verdict.superset) == (Status.ALONE, ("1",))
