@@ -12,10 +12,12 @@ from staged_tables import answers
 from verification import batches, log_dirs, logs
 
 from logtool.diff.pair import Status
-from logtool.diff.run import Comparison
+from logtool.diff.run import Comparison, ListedCopy, find, read_groups
 from logtool.diff.verdict import Verdict
+from logtool.disk.log_dir import Selection
 from logtool.disk.node_dir import NodeDir
 from logtool.formats import record, record_batch
+from logtool.running.run import Run
 
 TOPIC = "replica.fetched-at-once"
 
@@ -39,13 +41,23 @@ def compared(homes):
             for one in found if len(one.copies) > 1}  # fmt: skip
 
 
+def table_of(copy):
+    """Return the sound batches of a copy that was compared."""
+    found = find(Path(copy.path), None, Selection())
+    listed = [one for one in found if isinstance(one, ListedCopy)]
+    (copies,) = read_groups([listed], Run())
+    assert isinstance(copies, list)
+    (whole,) = copies
+    return whole.batches
+
+
 def agree(rows, verdict):
     """Hold the rows of a partition against what `diff` says of it."""
     copies = {str(Path(copy.path).parent): copy for copy in verdict.copies}
     assert set(rows) == set(copies)
     furthest = max(copy.log_end for copy in verdict.copies)
     for log_dir, copy in copies.items():
-        row, table = rows[log_dir], copy.batches
+        row, table = rows[log_dir], table_of(copy)
         assert row.copies == len(copies)
         assert row.batches == len(table)
         ends = (table.base_offset[0], table.last_offset[-1]) if len(table) else (None, None)
@@ -63,7 +75,7 @@ def agree(rows, verdict):
             other = pair.right if copy is pair.left else pair.left
             start, end = pair.common or (0, 0)
             inside = table[(table.base_offset >= start) & (table.base_offset < end)]
-            theirs = set(other.batches.base_offset.tolist())
+            theirs = set(table_of(other).base_offset.tolist())
             assert row.only_here == len(set(inside.base_offset.tolist()) - theirs)
         else:
             assert row.shared_batches >= pair.equal
