@@ -1,4 +1,4 @@
-"""Blocks of a dump as NDJSON, CSV, TSV and Kafka's lines: what its objects would give, at once.
+"""Blocks of a dump in the formats for programs: what its objects would give, at once.
 
 What is the same for many objects comes from the object path: one object is written with marks in
 the place of the values that vary, and cut there. The compiled loop of `rendering` puts the values
@@ -141,19 +141,22 @@ class _Room:
         self._size = size
 
     def pieces(self) -> Iterator[memoryview]:
-        """Yield what was written: whole lines, few enough to be printed at once."""
+        """Yield what was written: whole lines, few enough to be printed at once.
+
+        In a JSON document a line ends behind the comma of the next one, and the last one nowhere.
+        """
         first, size, written = 0, self._size, self._bytes
         while first < size:
             end = size
             if size - first > _AT_ONCE:
                 end = written.rfind(b"\n", first, first + _AT_ONCE) + 1
-                end = end or written.find(b"\n", first + _AT_ONCE) + 1
+                end = end or written.find(b"\n", first + _AT_ONCE, size) + 1 or size
             yield memoryview(written)[first:end]
             first = end
 
 
 class BlockLines:
-    """NDJSON or Kafka's lines, records behind their batch; or CSV or TSV, where they stand alone.
+    """JSON or Kafka's lines, records behind their batch; or CSV or TSV, where they stand alone.
 
     A thread of its own writes the lines of a block while the caller prints those of the block
     before and reads the next one, until `close`.
@@ -165,8 +168,14 @@ class BlockLines:
         columns: Columns = (),
         delimiter: str = "",
         patterns: Patterns | None = None,
+        *,
+        document: bool = False,
     ) -> None:
-        """Take how values are shown; with `patterns` it is as Kafka's tool shows them."""
+        """Take how values are shown; with `patterns` it is as Kafka's tool shows them.
+
+        In a JSON `document` each object follows a comma, as none of them is the first.
+        """
+        self._document = document
         self._values = values
         self._encoding = rendering.KAFKA if patterns else _ENCODINGS[values]
         self._patterns = patterns
@@ -265,7 +274,7 @@ class BlockLines:
             return sort.cut_pattern(sort.pattern(obj) + "\n")
         if not self._delimiter:
             line = text.to_json({**obj, **dict.fromkeys(sort.cells, MARK)})
-            return sort.cut(line + "\n", '"\\u0000"')
+            return sort.cut(f",\n{line}" if self._document else f"{line}\n", '"\\u0000"')
         # The loop writes the encoding and the size of a key or value behind it.
         behind = {f"{name}_{more}" for name in sort.cells for more in ("encoding", "size")}
         cells = [

@@ -190,8 +190,8 @@ def block_lines(
     """Return what makes the lines of blocks, or None where a format takes single objects."""
     if not rendering.COMPILED:
         return None  # single objects are faster then
-    if format == "ndjson":
-        return BlockLines(values)
+    if format in ("json", "ndjson"):
+        return BlockLines(values, document=format == "json")
     if format == "kafka":
         return kafka_lines()
     # Of a meta.properties before a log, a column has the name of one of records and is not it.

@@ -49,7 +49,7 @@ def both(run, monkeypatch):
     return printed
 
 
-FORMATS = ("ndjson", "csv", "tsv", "kafka")
+FORMATS = ("ndjson", "json", "csv", "tsv", "kafka")
 VALUES = ("utf8", "hex", "base64", "len")
 
 
@@ -123,7 +123,7 @@ def test_producers_that_take_turns_are_not_mixed_up(both, log, make_batch):
         for n in range(9)
     ]
     log.write_bytes(b"".join(batches))
-    for format in ("ndjson", "csv", "tsv"):
+    for format in ("ndjson", "json", "csv", "tsv"):
         fast, slow, blocks = both("-f", format, "--records", "--decode", "none", log)
         assert fast == slow
         assert blocks == 1
