@@ -10,7 +10,7 @@ from logtool.commands.program.spread import spread
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.diff.run import ListedCopy
+    from logtool.diff.sources import ListedCopy
     from logtool.running.run import Run
     from logtool.running.summary import ActionSummary
 
@@ -118,7 +118,7 @@ def _prove(
 
 def _target(path: Path) -> "ListedCopy":
     """Return the partition dir; UnreadableError for what is none."""
-    from logtool.diff.run import ListedCopy, find
+    from logtool.diff.sources import ListedCopy, find
     from logtool.disk import log_dir
     from logtool.disk.log_dir import PathKind, Selection
     from logtool.errors import NothingMatchedError

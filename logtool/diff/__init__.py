@@ -1,7 +1,9 @@
 """Copies of partitions compared: the engine of `diff`.
 
+sources   the copies that paths hold
 copy      one copy of a partition as columns, and what is read of it block by block
-lockstep  all copies of a partition read side by side
+together  copies read, in threads
+lockstep  their batches side by side, range of offsets by range
 pair      two copies compared
 verdict   all copies of a partition together: who is right, who is behind
 digest    the columns of a copy in a file, to be compared elsewhere

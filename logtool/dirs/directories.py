@@ -13,7 +13,8 @@ from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
 from logtool.checks.identity import Member, member, topic_id_of
 from logtool.diff.copy import WholeCopy
 from logtool.diff.pair import Pair, compare
-from logtool.diff.run import ListedCopy, find, read_groups
+from logtool.diff.sources import ListedCopy, find
+from logtool.diff.together import read_groups
 from logtool.dirs.proof import Other, Proof, kind_of, prove
 from logtool.disk import files, log_dir
 from logtool.disk.log_dir import PathKind, Selection

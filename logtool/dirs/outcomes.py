@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from logtool.diff.copy import Batches, WholeCopy
-from logtool.diff.run import ListedCopy
+from logtool.diff.sources import ListedCopy
 from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
 from logtool.lazy_dataclass import dataclass

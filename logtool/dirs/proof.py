@@ -16,7 +16,8 @@ import numpy as np
 
 from logtool.diff.copy import Batches, WholeCopy
 from logtool.diff.pair import compare
-from logtool.diff.run import ListedCopy, read_groups
+from logtool.diff.sources import ListedCopy
+from logtool.diff.together import read_groups
 from logtool.dirs import replaced
 from logtool.dirs.outcomes import Source
 from logtool.dirs.replaced import Replaced

@@ -10,7 +10,8 @@ import numpy as np
 
 from logtool.checks import small_files
 from logtool.diff.copy import Batches, WholeCopy
-from logtool.diff.run import ListedCopy, find, read_groups
+from logtool.diff.sources import ListedCopy, find
+from logtool.diff.together import read_groups
 from logtool.disk import files, log_dir, partition
 from logtool.disk.files import LogFile
 from logtool.disk.log_dir import PathKind, Selection

@@ -12,7 +12,9 @@ from staged_tables import answers
 from verification import batches, log_dirs, logs
 
 from logtool.diff.pair import Status
-from logtool.diff.run import Comparison, ListedCopy, find, read_groups
+from logtool.diff.run import Comparison
+from logtool.diff.sources import ListedCopy, find
+from logtool.diff.together import read_groups
 from logtool.diff.verdict import Verdict
 from logtool.disk.log_dir import Selection
 from logtool.disk.node_dir import NodeDir

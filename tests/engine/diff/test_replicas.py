@@ -296,7 +296,7 @@ def test_large_copies_are_read_in_threads_of_their_own_with_the_same_answer(node
         begin(beside, work)
 
     monkeypatch.setattr(Beside, "begin", counted)
-    monkeypatch.setattr("logtool.diff.run.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.diff.together.WORTH_A_POOL", 0)
     for jobs in (1, 2, 8):
         found = run(*nodes, run=Run(budget=Budget(jobs=jobs)))
         assert {topic: told(verdict) for topic, verdict in found.items()} == alone
