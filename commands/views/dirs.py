@@ -63,7 +63,7 @@ class Printer:
             self._strays += 1
             summary.partitions += not self._directories
             summary.segments += item.copy.segments
-            summary.batches += len(item.copy.batches)
+            summary.batches += item.copy.tally.batches
             summary.records += item.copy.records
             summary.bytes += item.copy.bytes
             # A stray is something to do even where it may go; one that was asked about is not.

@@ -293,11 +293,15 @@ class Tally:
         self.records = 0
         self.epochs: list[tuple[int, int]] = []
         """Leader epochs as the batches have them, and their first offsets."""
-        self.has_horizons = False
-        """Whether a batch has a delete horizon."""
-        self.has_partial = False
-        """Whether a batch has fewer records than offsets."""
+        self.horizons = 0
+        """Batches with a delete horizon."""
+        self.partial = 0
+        """Batches with fewer records than offsets."""
+        self.inner_gaps = 0
+        """Gaps between batches of one segment."""
         self._epoch = -2
+        self._before: tuple[int, int] | None = None
+        """Segment and last offset of the batch before the next one."""
         for table in tables:
             self.add(table)
 
@@ -315,8 +319,14 @@ class Tally:
         self._epoch = int(epochs[-1])
         modern = table.magic >= MAGIC
         partial = modern & (table.record_count < table.last_offset - table.base_offset + 1)
-        self.has_partial |= bool(partial.any())
-        self.has_horizons |= bool((modern & (table.attributes & DELETE_HORIZON != 0)).any())
+        self.partial += int(partial.sum())
+        self.horizons += int((modern & (table.attributes & DELETE_HORIZON != 0)).sum())
+        segment, last = self._before or (-1, 0)
+        segments = np.concatenate(([segment], table.segment))
+        lasts = np.concatenate(([last], table.last_offset))
+        gaps = (table.base_offset > lasts[:-1] + 1) & (segments[1:] == segments[:-1])
+        self.inner_gaps += int(gaps.sum())
+        self._before = int(segments[-1]), int(lasts[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -521,8 +531,8 @@ class _Again:
 def _hints(cleaner_offset: int | None, tally: Tally) -> tuple[str, ...]:
     signs = {
         "cleaner-checkpoint": cleaner_offset is not None,
-        "delete-horizons": tally.has_horizons,
-        "partial-batches": tally.has_partial,
+        "delete-horizons": tally.horizons > 0,
+        "partial-batches": tally.partial > 0,
     }
     return tuple(name for name, seen in signs.items() if seen)
 

@@ -9,11 +9,12 @@ its CRC does not show: that is divergence.
 from collections.abc import Sequence
 from dataclasses import field, replace
 from enum import StrEnum
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
 
-from logtool.diff.copy import NOTHING, Batches, Copy, DamagedRange, Epochs, WholeCopy
+from logtool.diff.copy import NOTHING, Batches, Copy, DamagedRange, Epochs, Reading, WholeCopy
 from logtool.formats.record_batch import (
     CONTROL,
     DELETE_HORIZON,
@@ -487,3 +488,30 @@ def _from(epochs: Sequence[tuple[int, int]], start: int) -> Epochs:
     later = [entry for entry in epochs if entry[1] > start]
     current = [entry for entry in epochs if entry[1] <= start][-1:]
     return tuple([(epoch, start) for epoch, _ in current] + later)
+
+
+class Pairs:
+    """All copies of a partition that are being read, each two of them compared."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self._readings = readings
+        self._comparing = {
+            (left, right): Comparing(readings[left], readings[right])
+            for left, right in combinations(range(len(readings)), 2)
+        }
+
+    def feed(self, tables: Sequence[Batches], over: Sequence[bool]) -> None:
+        """Take the next batches of all copies, and which of these are over."""
+        ends = [
+            reading.log_end if done else None
+            for reading, done in zip(self._readings, over, strict=True)
+        ]
+        for (left, right), one in self._comparing.items():
+            one.feed(tables[left], tables[right], (ends[left], ends[right]))
+
+    def finish(self, copies: Sequence[Copy]) -> dict[tuple[int, int], Pair]:
+        """Return what they are to each other, by their numbers, the lower one first."""
+        return {
+            (left, right): one.finish(copies[left], copies[right])
+            for (left, right), one in self._comparing.items()
+        }

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from logtool.diff.copy import Batches, Copy, DamagedRange, Reading
 from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Comparing, Lacks, Pair, Status
+from logtool.diff.pair import Lacks, Pair, Pairs, Status
 from logtool.lazy_dataclass import dataclass
 
 _ORDER = list(Status)
@@ -130,24 +129,14 @@ def judge(
 
     `blocks` are those of the readings, where somebody stands between.
     """
-    comparing = {
-        numbers: Comparing(*(readings[number] for number in numbers))
-        for numbers in combinations(range(len(readings)), 2)
-    }
-    fillings = [_Fillings(reading, len(readings)) for reading in readings]
+    comparing = Pairs(readings)
+    fillings = [Fillings(reading, len(readings)) for reading in readings]
     for tables, over in stretches(blocks or readings):
-        ends = [
-            reading.log_end if done else None for reading, done in zip(readings, over, strict=True)
-        ]
-        for (left, right), one in comparing.items():
-            one.feed(tables[left], tables[right], (ends[left], ends[right]))
+        comparing.feed(tables, over)
         for filling in fillings:
             filling.feed(tables)
     copies = _labelled([reading.copy for reading in readings])
-    pairs = {
-        (left, right): one.finish(copies[left], copies[right])
-        for (left, right), one in comparing.items()
-    }
+    pairs = comparing.finish(copies)
     wounds = tuple(
         wound
         for number, filling in enumerate(fillings)
@@ -201,7 +190,7 @@ def _has_everything(copy: Copy, pairs: Sequence[Pair]) -> bool:
 
 
 @dataclass(slots=True)
-class _Held:
+class HeldRange:
     """The batches of one copy that have offsets of a damaged range of another one."""
 
     first: int
@@ -216,8 +205,12 @@ class _Held:
         self.gapless &= bool((rows.base_offset == follow).all())
         self.last = int(rows.last_offset[-1])
 
+    def covers(self, first: int, last: int) -> bool:
+        """Return whether there is one for each offset from the first to the last."""
+        return self.first <= first and self.last >= last and self.gapless
 
-class _Fillings:
+
+class Fillings:
     """The damage of a copy, and what the others hold of the same offsets.
 
     Damage is known by the time at which the others come to its offsets, but where a segment begins
@@ -227,7 +220,7 @@ class _Fillings:
     def __init__(self, reading: Reading, copies: int) -> None:
         self._reading = reading
         self._numbers = range(copies)
-        self._held: dict[tuple[int, int], _Held] = {}
+        self._held: dict[tuple[int, int], HeldRange] = {}
         """By the damage and by the copy, as numbers."""
         self._passed: set[int] = set()
 
@@ -255,8 +248,12 @@ class _Fillings:
         if not len(rows):
             return
         begin = int(rows.base_offset[0])
-        held = self._held.setdefault((at, number), _Held(begin, begin - 1))
+        held = self._held.setdefault((at, number), HeldRange(begin, begin - 1))
         held.add(rows)
+
+    def held(self, damage: int, copy: int) -> HeldRange | None:
+        """Return what a copy has of damage that was met so far, both by their numbers."""
+        return self._held.get((damage, copy))
 
     def wounds(
         self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair]
@@ -269,7 +266,7 @@ class _Fillings:
             wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
             for number in self._numbers if wound.loses else ():
                 pair = pairs.get((min(own, number), max(own, number)))
-                held = self._held.get((at, number))
+                held = self.held(at, number)
                 if pair and held:
                     filled = _fills(copies[number], damage, pair, held)
                     if filled is not None:
@@ -277,7 +274,7 @@ class _Fillings:
             yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly))
 
 
-def _fills(other: Copy, damage: DamagedRange, pair: Pair, held: _Held) -> bool | None:
+def _fills(other: Copy, damage: DamagedRange, pair: Pair, held: HeldRange) -> bool | None:
     """Return whether the other copy has all the damaged offsets sound; None where it has none.
 
     Where its history is another one from there on, it has none.
@@ -289,9 +286,8 @@ def _fills(other: Copy, damage: DamagedRange, pair: Pair, held: _Held) -> bool |
     if pair.diverges_at is not None and pair.diverges_at <= last:
         return None
     hurt = any(bool(one.overlaps(np.array([first]), np.array([last]))[0]) for one in other.damages)
-    whole = held.first <= first and held.last >= last
     # In a compacted log what is not there was meant to go.
-    sound = (whole and held.gapless) or (
+    sound = held.covers(first, last) or (
         bool(other.compaction_hints) and other.log_start <= first and other.log_end > last
     )
     return sound and not hurt

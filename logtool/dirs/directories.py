@@ -11,10 +11,11 @@ from typing import Any
 
 from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
 from logtool.checks.identity import Member, member, topic_id_of
-from logtool.diff.copy import WholeCopy
-from logtool.diff.pair import Pair, compare
+from logtool.diff.copy import Copy, Reading
+from logtool.diff.lockstep import stretches
+from logtool.diff.pair import Pair, Pairs
 from logtool.diff.sources import ListedCopy, find
-from logtool.diff.together import read_groups
+from logtool.diff.together import Blocks, side_by_side
 from logtool.dirs.proof import Other, Proof, kind_of, prove
 from logtool.disk import files, log_dir
 from logtool.disk.log_dir import PathKind, Selection
@@ -102,8 +103,8 @@ class Assignment:
 class FutureCopy:
     """A copy on its way to another log dir, against the one that it is made of."""
 
-    copy: WholeCopy
-    live: WholeCopy | None
+    copy: Copy
+    live: Copy | None
     pair: Pair | None
     assigned: bool
     """Whether the metadata log assigns the partition to this log dir already."""
@@ -299,14 +300,23 @@ class Audit:
 
     def _future(self, copy: ListedCopy, own: Sequence[ListedCopy], *, here: bool) -> Iterator[Item]:
         live = [one for one in own if one.key == copy.key and kind_of(one) is DirectoryKind.LIVE]
-        run = self._run.anew()
-        for item in read_groups([[copy, *live[:1]]], run):
-            if isinstance(item, UnreadableError):
-                yield item
-            elif item and item[0].path == str(copy.path):
-                other = item[1] if len(item) > 1 else None
-                pair = compare(other, item[0]) if other else None
-                yield FutureCopy(copy=item[0], live=other, pair=pair, assigned=here)
+        group = [*live[:1], copy]
+        found = yield from side_by_side(group, self._run.anew(), _paired)
+        if found and found[0][-1] is copy:
+            _, copies, pair = found
+            before = copies[0] if pair else None
+            yield FutureCopy(copy=copies[-1], live=before, pair=pair, assigned=here)
+
+
+def _paired(
+    listed: Sequence[ListedCopy], readings: Sequence[Reading], blocks: Blocks
+) -> tuple[Sequence[ListedCopy], list[Copy], Pair | None]:
+    """Return one or two copies, and what they are to each other."""
+    pairs = Pairs(readings)
+    for tables, over in stretches(blocks):
+        pairs.feed(tables, over)
+    copies = [reading.copy for reading in readings]
+    return listed, copies, pairs.finish(copies).get((0, 1))
 
 
 def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | UnreadableError]:

@@ -7,37 +7,36 @@ compaction rewrote is another batch: of what no copy holds, `replaced` looks at 
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from logtool.diff.copy import Batches, WholeCopy
-from logtool.diff.pair import compare
+from logtool.diff.copy import Batches, Copy, Reading, WholeCopy
+from logtool.diff.lockstep import stretches
+from logtool.diff.pair import Pair, Pairs
 from logtool.diff.sources import ListedCopy
-from logtool.diff.together import read_groups
+from logtool.diff.together import Blocks, read_groups, side_by_side
+from logtool.diff.verdict import Fillings
 from logtool.dirs import replaced
+from logtool.dirs.holdings import IDENTITY, Holdings, Span
 from logtool.dirs.outcomes import Source
-from logtool.dirs.replaced import Replaced
+from logtool.dirs.replaced import Answer, Candidate, Replaced
 from logtool.errors import UnreadableError
-from logtool.formats.columns import runs
 from logtool.formats.names import DirectoryKind, FileKind, FileState
-from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
-
-_IDENTITY = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
-"""The columns of which the digest is made, big-endian int64 one batch after the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
     """Which batches of the copy another one holds."""
 
-    copy: WholeCopy
+    copy: Copy
     ranges: tuple[tuple[int, int], ...]
     """First and last offset of what it is the first to hold."""
     batches: int
@@ -76,13 +75,13 @@ class Only:
 class Proof:
     """The answer for one copy."""
 
-    copy: WholeCopy
+    copy: Copy
     kind: DirectoryKind
     held: tuple[Held, ...]
     only: tuple[Only, ...]
     """Empty where the copy may be deleted."""
     digest: str
-    """SHA-256 of its batches; see `_IDENTITY`."""
+    """SHA-256 of its batches; see `IDENTITY`."""
     no_proof: tuple[tuple[str, str], ...] = field(default=())
     """Other directories and why they prove nothing."""
     replaced: Replaced | None = None
@@ -106,7 +105,7 @@ class Proof:
             "may_delete": self.may_delete,
             "log_start_offset": copy.log_start,
             "log_end_offset": copy.log_end,
-            "batches": len(copy.batches),
+            "batches": copy.tally.batches,
             "records": copy.records,
             "bytes": copy.bytes,
             "digest": self.digest,
@@ -148,23 +147,49 @@ def prove(
             no_proof.append((str(other.listed.path), why))
         else:
             fit[str(other.listed.path)] = other
-    chosen = [other.listed for other in fit.values()]
-    run.bytes_total = sum(one.log.size for copy in (target, *chosen) for one in copy.segments)
-    for item in read_groups([[target, *chosen]], run):
-        if not isinstance(item, list):
-            yield item
-            continue
-        by_path = {copy.path: copy for copy in item}
-        own = by_path.pop(str(target.path), None)
-        if own is not None:
-            kind = kind_of(target) or DirectoryKind.LIVE
-            sources = [
-                Source(copy, fit[path].listed, fit[path].settings) for path, copy in by_path.items()
-            ]
-            try:
-                yield _judge(Source(own, target), kind, sources, no_proof, run)
-            except UnreadableError as error:
-                yield error
+    group = [target, *(other.listed for other in fit.values())]
+    run.bytes_total = sum(one.log.size for copy in group for one in copy.segments)
+    found = yield from side_by_side(group, run, partial(_compared, target))
+    if found is None:
+        return
+    sources = [fit[copy.path] for copy in found.copies[1:]]
+    try:
+        yield from _judge(target, sources, found, no_proof, run)
+    except UnreadableError as error:
+        yield error
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The copy, which is the first, and the others, once all were read."""
+
+    copies: tuple[Copy, ...]
+    pairs: Mapping[tuple[int, int], Pair]
+    holdings: Holdings
+    fillings: Fillings
+    """Of the damage of the copy."""
+    digest: str
+
+
+def _compared(
+    target: ListedCopy,
+    listed: Sequence[ListedCopy],
+    readings: Sequence[Reading],
+    blocks: Blocks,
+) -> _Compared | None:
+    """Return what the copies are to each other; None where the copy itself is not among them."""
+    if listed[0] is not target:
+        return None
+    pairs, holdings = Pairs(readings), Holdings(len(readings) - 1)
+    fillings, digest = Fillings(readings[0], len(readings)), hashlib.sha256()
+    for tables, over in stretches(blocks):
+        pairs.feed(tables, over)
+        fillings.feed(tables)
+        holdings.feed(tables[0], tables[1:])
+        columns = np.stack([getattr(tables[0], name) for name in IDENTITY], axis=1)
+        digest.update(columns.astype(">i8").tobytes())
+    copies = tuple(reading.copy for reading in readings)
+    return _Compared(copies, pairs.finish(copies), holdings, fillings, digest.hexdigest())
 
 
 def _unfit(other: Other) -> str | None:
@@ -182,59 +207,112 @@ def _unfit(other: Other) -> str | None:
 
 
 def _judge(
-    own: Source,
-    kind: DirectoryKind,
-    sources: Sequence[Source],
+    target: ListedCopy,
+    others: Sequence[Other],
+    found: _Compared,
     no_proof: list[tuple[str, str]],
     run: Run,
-) -> Proof:
-    copy, table = own.copy, own.copy.batches
-    missing = np.ones(len(table), np.bool_)
-    fit = [one.copy for one in sources if _is_fit(copy, one.copy, no_proof)]
+) -> Iterator[UnreadableError | Proof]:
+    copy = found.copies[0]
+    fit = [
+        number for number, other in enumerate(found.copies[1:], 1) if _is_fit(copy, other, no_proof)
+    ]
     for left, right in combinations(tuple(fit), 2):
-        at = compare(left, right).diverges_at
+        at = found.pairs[left, right].diverges_at
         for one, two in ((left, right), (right, left)) if at is not None else ():
-            text = f"it and {two.path} diverge at offset {at}: either may be cut off"
-            no_proof.append((one.path, text))
-            fit = [other for other in fit if other is not one]
+            text = f"it and {found.copies[two].path} diverge at offset {at}: either may be cut off"
+            no_proof.append((found.copies[one].path, text))
+            fit = [other for other in fit if other != one]
     held = []
-    for other in fit:
-        has = missing & _same(table, other.batches)
-        if has.any():
-            spans = tuple(_spans(table, has))
-            held.append(Held(other, spans, int(has.sum())))
-            missing &= ~has
-    whole = [one for one in sources if any(one.copy is other for other in fit)]
-    answer = replaced.prove(own, missing, whole, run)
-    only = [*_only(table, missing, fit, answer), *_damaged(copy, fit), *_beside(own.listed)]
-    return Proof(
+    for number in fit:
+        spans = found.holdings.taken_by(number - 1)
+        if spans:
+            ranges = tuple((span.first, span.last) for span in spans)
+            count = sum(span.batches for span in spans)
+            held.append(Held(found.copies[number], ranges, count))
+    missing = found.holdings.left()
+    candidates = []
+    for number in fit:
+        other, at = others[number - 1], found.pairs[0, number].diverges_at
+        candidates.append(Candidate(found.copies[number], other.listed, other.settings, at))
+    usable, notes = replaced.usable(copy, candidates)
+    answer, wholes = Answer((), None, notes), None
+    if usable and missing:
+        group = [target, *(candidate.listed for candidate in candidates)]
+        wholes = yield from _whole(group, found, fit, run)
+        if wholes is None:
+            return
+        rows = np.zeros(copy.tally.batches, np.bool_)
+        for span in missing:
+            rows[span.rows] = True
+        sources = [
+            Source(whole, candidate.listed, candidate.settings)
+            for whole, candidate in zip(wholes[1:], candidates, strict=True)
+        ]
+        answer = replaced.prove(Source(wholes[0], target), rows, sources, usable, notes, run)
+    if wholes and answer.replaced is not None:
+        only = _not_replaced(wholes, answer)
+    else:
+        only = _missing(missing, found, fit, answer.notes)
+    yield Proof(
         copy=copy,
-        kind=kind,
+        kind=kind_of(target) or DirectoryKind.LIVE,
         held=tuple(held),
-        only=tuple(only),
-        digest=digest(table),
+        only=(*only, *_damaged(found, fit), *_beside(target)),
+        digest=found.digest,
         no_proof=tuple(no_proof),
         replaced=answer.replaced,
     )
 
 
-def _only(
-    table: Batches, missing: Column, fit: Sequence[WholeCopy], answer: replaced.Answer
+def _whole(
+    listed: Sequence[ListedCopy], found: _Compared, fit: Sequence[int], run: Run
+) -> Generator[UnreadableError, None, list[WholeCopy] | None]:
+    """Read the copy and those that are fit once more, with all of their batches.
+
+    None where they are not what they were.
+    """
+    known = [found.copies[number].tally.batches for number in (0, *fit)]
+    for item in read_groups([listed], run):
+        if isinstance(item, UnreadableError):
+            yield item
+        elif [len(whole.batches) for whole in item] == known:
+            return item
+    yield UnreadableError(listed[0].path, "it or another copy changed while it was read")
+    return None
+
+
+def _missing(
+    missing: Sequence[Span], found: _Compared, fit: Sequence[int], notes: Mapping[str, str]
 ) -> Iterator[Only]:
-    """Yield what is missing elsewhere, and what of it no later record has replaced."""
-    if answer.replaced is None:
-        for first, last, count in _counted(table, missing):
-            yield Only(first, last, count, _reason(first, last, fit, answer.notes))
-        return
+    """Yield what no other copy holds."""
+    for span in missing:
+        others = [(found.copies[number], span.others[number - 1]) for number in fit]
+        why = _reason(span.first, span.last, others, notes)
+        yield Only(span.first, span.last, span.batches, why)
+
+
+def _not_replaced(wholes: Sequence[WholeCopy], answer: Answer) -> Iterator[Only]:
+    """Yield what no other copy holds, and no later record has replaced."""
+    assert answer.replaced
+    table = wholes[0].batches
     used = {path for path, _ in answer.replaced.by}
-    others = [other for other in fit if other.path not in used]
     for first_row, last_row, why in sorted(answer.stretches):
         first, last = int(table.base_offset[first_row]), int(table.last_offset[last_row])
+        others = [
+            (other, _is_inside(other.batches, first, last))
+            for other in wholes[1:]
+            if other.path not in used
+        ]
         more = [_reason(first, last, others, answer.notes)] if others else []
         yield Only(first, last, last_row - first_row + 1, "; ".join([why, *more]))
 
 
-def _is_fit(copy: WholeCopy, other: WholeCopy, no_proof: list[tuple[str, str]]) -> bool:
+def _is_inside(table: Batches, first: int, last: int) -> bool:
+    return bool(((table.last_offset >= first) & (table.base_offset <= last)).any())
+
+
+def _is_fit(copy: Copy, other: Copy, no_proof: list[tuple[str, str]]) -> bool:
     """Return whether a copy is sound and of the same topic; notes why not."""
     if copy.topic_id is None or other.topic_id is None:
         whose = "this copy" if copy.topic_id is None else "it"
@@ -252,42 +330,21 @@ def _is_fit(copy: WholeCopy, other: WholeCopy, no_proof: list[tuple[str, str]]) 
     return True
 
 
-def _same(own: Batches, other: Batches) -> Column:
-    """Return which batches another copy has too, a bool each."""
-    found = np.zeros(len(own), np.bool_)
-    if not len(other):
-        return found
-    at = np.minimum(np.searchsorted(other.base_offset, own.base_offset), len(other) - 1)
-    found[:] = True
-    for name in _IDENTITY:
-        found &= getattr(own, name) == getattr(other, name)[at]
-    return found
-
-
-def _counted(table: Batches, rows: Column) -> Iterator[tuple[int, int, int]]:
-    for first, last in runs(rows):
-        yield int(table.base_offset[first]), int(table.last_offset[last]), last - first + 1
-
-
-def _spans(table: Batches, rows: Column) -> Iterator[tuple[int, int]]:
-    return ((first, last) for first, last, _ in _counted(table, rows))
-
-
-def _reason(first: int, last: int, others: Sequence[WholeCopy], notes: Mapping[str, str]) -> str:
-    """Return why no other copy holds a stretch of batches."""
+def _reason(
+    first: int, last: int, others: Sequence[tuple[Copy, bool]], notes: Mapping[str, str]
+) -> str:
+    """Return why no other copy holds a stretch of batches; of each, whether it has some there."""
     if not others:
         return "no other copy is there"
     parts = []
-    for other in others:
-        table = other.batches
-        inside = (table.last_offset >= first) & (table.base_offset <= last)
+    for other, has_some in others:
         if last < other.log_start:
             text = f"begins at offset {other.log_start}"
         elif first >= other.log_end:
             text = f"ends at offset {other.log_end}"
         elif other.path in notes:
             text = notes[other.path]
-        elif inside.any():
+        elif has_some:
             text = "has other batches there"
         else:
             text = "lacks them"
@@ -295,16 +352,17 @@ def _reason(first: int, last: int, others: Sequence[WholeCopy], notes: Mapping[s
     return "; ".join(parts)
 
 
-def _damaged(copy: WholeCopy, others: Sequence[WholeCopy]) -> Iterator[Only]:
+def _damaged(found: _Compared, fit: Sequence[int]) -> Iterator[Only]:
     """Yield the damage of the copy itself whose offsets no other has sound."""
-    for damage in copy.real_damages:
-        last = damage.last_offset
-        if last is not None and last < damage.first_offset:
+    for at, damage in enumerate(found.copies[0].damages):
+        first, last = damage.first_offset, damage.last_offset
+        if damage.tail or (last is not None and last < first):
             continue
-        if last is not None and any(_holds(other, damage.first_offset, last) for other in others):
+        there = [found.fillings.held(at, number) for number in fit if last is not None]
+        if last is not None and any(held and held.covers(first, last) for held in there):
             continue
         text = f"is damaged here, byte {damage.position} of segment {damage.segment}"
-        yield Only(damage.first_offset, last, 0, f"{text}, and no other copy is whole there")
+        yield Only(first, last, 0, f"{text}, and no other copy is whole there")
 
 
 def _beside(listed: ListedCopy) -> Iterator[Only]:
@@ -322,17 +380,3 @@ def _beside(listed: ListedCopy) -> Iterator[Only]:
     for path in (*(file.path for file in found.strangers if file.size), *found.odd_entries):
         text = f"{path.name} is no file of a partition, and what it holds is not judged"
         yield Only(0, None, 0, text)
-
-
-def _holds(other: WholeCopy, first: int, last: int) -> bool:
-    """Return whether a copy has sound batches for each offset of a range."""
-    table = other.batches
-    rows = table[(table.last_offset >= first) & (table.base_offset <= last)]
-    whole = len(rows) and int(rows.base_offset[0]) <= first and int(rows.last_offset[-1]) >= last
-    return bool(whole and (rows.base_offset[1:] == rows.last_offset[:-1] + 1).all())
-
-
-def digest(table: Batches) -> str:
-    """Return the SHA-256 of the batches as far as copies are compared."""
-    columns = np.stack([getattr(table, name) for name in _IDENTITY], axis=1)
-    return hashlib.sha256(columns.astype(">i8").tobytes()).hexdigest()

@@ -9,15 +9,15 @@ Source: ``Cleaner``, ``CleanedTransactionMetadata`` (Kafka 3.9 and 4.3).
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from logtool.checks.compaction import Cleaning, Judgement, Traces
-from logtool.diff.copy import Batches
-from logtool.diff.pair import compare
+from logtool.diff.copy import Batches, Copy
+from logtool.diff.sources import ListedCopy
 from logtool.dirs.outcomes import Fate, Source, fates_of, left_open, markers_of
 from logtool.dump.columns import (
     NONE,
@@ -31,11 +31,10 @@ from logtool.formats import compression, wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import (
     CONTROL,
-    DELETE_HORIZON,
-    MAGIC,
     Column,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 from logtool.segment.walk import scan
 
@@ -147,15 +146,37 @@ class _Slots(Keys):
         return self.intern(records.data, records.key_position[rows], records.key_length[rows])
 
 
-def prove(own: Source, missing: Column, others: Sequence[Source], run: Run) -> Answer:
-    """Say which of the `missing` batches (a bool each) other copies have replaced.
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sound copy of the same topic, whose batches were seen."""
 
-    `others` are sound copies of the same topic. Reads the logs once more; OutOfTimeError once time
-    is over, UnreadableError for what cannot be read.
+    copy: Copy
+    listed: ListedCopy
+    settings: Settings
+    """What is known of its topic."""
+    diverges_at: int | None
+    """Where it and the copy that may be deleted do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A compacted copy that may prove something."""
+
+    path: str
+    limit: int | None
+    """Offset below which alone its compaction counts; None for no limit."""
+    evidence: str
+    """Why it counts as compacted."""
+
+
+def usable(own: Copy, candidates: Sequence[Candidate]) -> tuple[list[Usable], dict[str, str]]:
+    """Return which candidates were compacted and may prove something; why others do not, by path.
+
+    `own` is the copy that may be deleted.
     """
-    usable: list[tuple[Source, int | None, str]] = []
+    found: list[Usable] = []
     notes: dict[str, str] = {}
-    for other in others:
+    for other in candidates:
         judged, limit = _compacted(other)
         if not judged.is_compacted:
             continue
@@ -163,12 +184,29 @@ def prove(own: Source, missing: Column, others: Sequence[Source], run: Run) -> A
         if why:
             notes[other.copy.path] = f"was compacted, and {why}"
         else:
-            usable.append((other, limit, judged.evidence))
-    if not usable or not missing.any():
-        return Answer((), None, notes)
+            found.append(Usable(other.copy.path, limit, judged.evidence))
+    return found, notes
+
+
+def prove(
+    own: Source,
+    missing: Column,
+    others: Sequence[Source],
+    compacted: Sequence[Usable],
+    notes: Mapping[str, str],
+    run: Run,
+) -> Answer:
+    """Say which of the `missing` batches (a bool each) other copies have replaced.
+
+    `others` are all candidates, `compacted` and `notes` what `usable` returned of them. Reads the
+    logs once more; OutOfTimeError once time is over, UnreadableError for what cannot be read.
+    """
+    notes = dict(notes)
+    by_path = {other.copy.path: other for other in others}
+    chosen = [(by_path[one.path], one.limit, one.evidence) for one in compacted]
     proof = _Proof(own, missing, run)
     by = []
-    for other, limit, evidence in usable:
+    for other, limit, evidence in chosen:
         problem = proof.take(other, limit)
         if problem:
             notes[other.copy.path] = f"was compacted, and {problem}"
@@ -176,29 +214,20 @@ def prove(own: Source, missing: Column, others: Sequence[Source], run: Run) -> A
             by.append((other.copy.path, evidence))
     if not by:
         return Answer((), None, notes)
-    limits = [limit for other, limit, _ in usable if other.copy.path not in notes]
+    limits = [limit for other, limit, _ in chosen if other.copy.path not in notes]
     proof.end(others, None if None in limits else max(one or 0 for one in limits))
     paths = " or ".join(path for path, _ in by)
     return Answer(tuple(proof.stretches(paths)), proof.replaced(tuple(by)), notes)
 
 
-def _compacted(other: Source) -> tuple[Judgement, int | None]:
+def _compacted(other: Candidate) -> tuple[Judgement, int | None]:
     """Return whether a copy was compacted, and the offset below which alone that counts.
 
     There is one where nothing says that the topic is compacted today: what came since the cleaner
     was last there must all be held.
     """
-    copy, table = other.copy, other.copy.batches
-    modern = table.magic >= MAGIC
-    gaps = (table.base_offset[1:] > table.last_offset[:-1] + 1) & (
-        table.segment[1:] == table.segment[:-1]
-    )
-    spans = table.last_offset - table.base_offset + 1
-    traces = Traces(
-        horizons=int((modern & (table.attributes & DELETE_HORIZON != 0)).sum()),
-        with_holes=int((modern & (table.record_count < spans)).sum()),
-        inner_gaps=int(gaps.sum()),
-    )
+    copy, tally = other.copy, other.copy.tally
+    traces = Traces(tally.horizons, tally.partial, tally.inner_gaps)
     cleaning = Cleaning(copy.topic, copy.cleaner_offset)
     cleaning = cleaning.with_policy(other.settings, copy.topic_id)
     judged = cleaning.judge(traces)
@@ -206,18 +235,18 @@ def _compacted(other: Source) -> tuple[Judgement, int | None]:
     return judged, None if today else copy.cleaner_offset or 0
 
 
-def _unfit(own: Source, other: Source, limit: int | None) -> str | None:
+def _unfit(own: Copy, other: Candidate, limit: int | None) -> str | None:
     """Return why the keys of a compacted copy prove nothing; None where they may."""
     if other.listed.listed and other.listed.listed.is_redpanda:
         return "what Redpanda's compaction leaves proves nothing"
-    if own.copy.real_damages:
+    if own.real_damages:
         return "as this copy is damaged, the last record of a key is not known"
     if limit == 0:
         return (
             "no metadata log among the log dirs says that its topic is compacted today, and no "
             "cleaner-offset-checkpoint up to where it was"
         )
-    at = compare(own.copy, other.copy).diverges_at
+    at = other.diverges_at
     return None if at is None else f"diverges at offset {at}"
 
 

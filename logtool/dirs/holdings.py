@@ -1,0 +1,157 @@
+"""Which batches of a copy other copies hold, found while all are read side by side.
+
+Not each batch is kept but stretches of them, of which the same copies hold all.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from logtool.diff.copy import Batches
+from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
+
+IDENTITY = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
+"""The columns in which a batch must be the same. A digest of a copy is made of them, as
+big-endian int64 batch by batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Batches of the copy one behind the other."""
+
+    rows: slice
+    """Their numbers in the copy."""
+    first: int
+    """First offset of the first."""
+    last: int
+    """Last offset of the last."""
+    others: tuple[bool, ...]
+    """Which other copies have any batches among their offsets."""
+
+    @property
+    def batches(self) -> int:
+        """Return how many they are."""
+        return int(self.rows.stop - self.rows.start)
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Batches that the same other copies hold."""
+
+    held: tuple[bool, ...]
+    first_row: int
+    end_row: int
+    first: int
+    last: int
+    before: list[bool]
+    """Which others have batches between the batch before and the first."""
+    inside: list[bool]
+    """Which others have batches among the offsets from the first to the last."""
+    is_taken: bool = False
+    """Whether a copy was counted that holds them."""
+
+
+class Holdings:
+    """What other copies hold of one: fed with the batches of all, then asked."""
+
+    def __init__(self, others: int) -> None:
+        self._stretches: list[_Stretch] = []
+        self._rows = 0
+        self._between = [False] * others
+        """Which others have batches behind the last one of the copy."""
+
+    def feed(self, own: Batches, others: Sequence[Batches]) -> None:
+        """Take the next batches of the copy and of the others: see `lockstep.stretches`."""
+        held = [_same(own, other) for other in others]
+        edges = np.zeros(max(len(own) - 1, 0), np.bool_)
+        for one in held:
+            edges |= one[1:] != one[:-1]
+        bounds = [0, *(np.flatnonzero(edges) + 1).tolist(), len(own)] if len(own) else []
+        end = None
+        for start, stop in pairwise(bounds):
+            self._add(own, others, tuple(bool(one[start]) for one in held), start, stop, end)
+            end = int(own.last_offset[stop - 1]) + 1
+        for number, other in enumerate(others):
+            behind = len(other) > 0 and (end is None or int(other.last_offset[-1]) >= end)
+            self._between[number] = behind or (end is None and self._between[number])
+        self._rows += len(own)
+
+    def _add(
+        self,
+        own: Batches,
+        others: Sequence[Batches],
+        held: tuple[bool, ...],
+        start: int,
+        stop: int,
+        end: int | None,
+    ) -> None:
+        """Add rows that the same others hold; `end` is that of the row before of these batches."""
+        first, last = int(own.base_offset[start]), int(own.last_offset[stop - 1])
+        inside = [
+            one or _is_inside(other, first, last) for one, other in zip(held, others, strict=True)
+        ]
+        if end is None:
+            before = [
+                known or _is_inside(other, None, first - 1)
+                for known, other in zip(self._between, others, strict=True)
+            ]
+        else:
+            before = [_is_inside(other, end, first - 1) for other in others]
+        last_one = self._stretches[-1] if self._stretches else None
+        if last_one and last_one.held == held:
+            last_one.end_row, last_one.last = self._rows + stop, last
+            parts = zip(last_one.inside, before, inside, strict=True)
+            last_one.inside = [any(part) for part in parts]
+            return
+        rows = self._rows + start, self._rows + stop
+        self._stretches.append(_Stretch(held, *rows, first, last, before, inside))
+
+    def taken_by(self, other: int) -> list[Span]:
+        """Return what a copy holds of the batches that are left, which it takes."""
+        found = self._spans(lambda one: one.held[other])
+        for one in self._stretches:
+            one.is_taken |= one.held[other]
+        return found
+
+    def left(self) -> list[Span]:
+        """Return what no copy has taken."""
+        return self._spans(lambda one: True)
+
+    def _spans(self, wanted: Callable[[_Stretch], bool]) -> list[Span]:
+        return list(_joined(one for one in self._stretches if not one.is_taken and wanted(one)))
+
+
+def _joined(stretches: Iterator[_Stretch]) -> Iterator[Span]:
+    """Yield what adjoins as one."""
+    span: Span | None = None
+    for one in stretches:
+        if span and span.rows.stop == one.first_row:
+            parts = zip(span.others, one.before, one.inside, strict=True)
+            others = tuple(any(part) for part in parts)
+            span = Span(slice(span.rows.start, one.end_row), span.first, one.last, others)
+            continue
+        if span:
+            yield span
+        span = Span(slice(one.first_row, one.end_row), one.first, one.last, tuple(one.inside))
+    if span:
+        yield span
+
+
+def _is_inside(table: Batches, first: int | None, last: int) -> bool:
+    """Return whether a table has a batch with offsets from the first to the last one."""
+    row = 0 if first is None else int(np.searchsorted(table.last_offset, first))
+    return row < len(table) and int(table.base_offset[row]) <= last
+
+
+def _same(own: Batches, other: Batches) -> Column:
+    """Return which batches another copy has too, a bool each."""
+    found = np.zeros(len(own), np.bool_)
+    if not len(other):
+        return found
+    at = np.minimum(np.searchsorted(other.base_offset, own.base_offset), len(other) - 1)
+    found[:] = True
+    for name in IDENTITY:
+        found &= getattr(own, name) == getattr(other, name)[at]
+    return found
