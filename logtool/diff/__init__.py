@@ -1,7 +1,9 @@
 """Copies of partitions compared: the engine of `diff`.
 
 sources   the copies that paths hold
-copy      one copy of a partition as columns, and what is read of it block by block
+batches   the batches of a copy as columns, and its damage
+segments  segments read
+copy      one copy of a partition, and what is read of it block by block
 together  copies read, in threads
 lockstep  their batches side by side, range of offsets by range
 pair      two copies compared

@@ -31,7 +31,8 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from logtool.apply import outside
-from logtool.diff.copy import COLUMNS, NOTHING, Batches, Copy, DamagedRange, Part, Reading
+from logtool.diff.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
+from logtool.diff.copy import Copy, Reading
 from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats.names import TopicPartition

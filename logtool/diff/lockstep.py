@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from logtool.diff.copy import NOTHING, Batches, joined
+from logtool.diff.batches import NOTHING, Batches, joined
 
 
 def stretches(

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from logtool.diff.copy import NOTHING, Batches, Copy, DamagedRange, Epochs, Reading, WholeCopy
+from logtool.diff.batches import NOTHING, Batches, DamagedRange
+from logtool.diff.copy import Copy, Epochs, Reading, WholeCopy
 from logtool.formats.record_batch import (
     CONTROL,
     DELETE_HORIZON,

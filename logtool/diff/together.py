@@ -7,16 +7,9 @@ from itertools import islice
 from typing import TypeVar
 
 from logtool.beside import Beside
-from logtool.diff.copy import (
-    Batches,
-    Part,
-    Reading,
-    WholeCopy,
-    parts_of,
-    reading_of,
-    try_segment,
-    unreadable_segment,
-)
+from logtool.diff.batches import Batches, Part
+from logtool.diff.copy import Reading, WholeCopy, reading_of
+from logtool.diff.segments import parts_of, try_segment, unreadable_segment
 from logtool.diff.sources import ListedCopy, place_of
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind

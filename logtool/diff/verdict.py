@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from logtool.diff.copy import Batches, Copy, DamagedRange, Reading
+from logtool.diff.batches import Batches, DamagedRange
+from logtool.diff.copy import Copy, Reading
 from logtool.diff.lockstep import stretches
 from logtool.diff.pair import Lacks, Pair, Pairs, Status
 from logtool.lazy_dataclass import dataclass

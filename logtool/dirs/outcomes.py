@@ -6,7 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from logtool.diff.copy import Batches, WholeCopy
+from logtool.diff.batches import Batches
+from logtool.diff.copy import WholeCopy
 from logtool.diff.sources import ListedCopy
 from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from logtool.diff.copy import Batches, Copy, Reading, WholeCopy
+from logtool.diff.batches import Batches
+from logtool.diff.copy import Copy, Reading, WholeCopy
 from logtool.diff.lockstep import stretches
 from logtool.diff.pair import Pair, Pairs
 from logtool.diff.sources import ListedCopy

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from logtool.checks.compaction import Cleaning, Judgement, Traces
-from logtool.diff.copy import Batches, Copy
+from logtool.diff.batches import Batches
+from logtool.diff.copy import Copy
 from logtool.diff.sources import ListedCopy
 from logtool.dirs.outcomes import Fate, Source, fates_of, left_open, markers_of
 from logtool.dump.columns import (

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from logtool.checks import small_files
-from logtool.diff.copy import Batches, WholeCopy
+from logtool.diff.batches import Batches
+from logtool.diff.copy import WholeCopy
 from logtool.diff.sources import ListedCopy, find
 from logtool.diff.together import read_groups
 from logtool.disk import files, log_dir, partition

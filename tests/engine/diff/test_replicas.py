@@ -19,16 +19,8 @@ from verification import batches, logs
 
 from logtool.beside import Beside
 from logtool.diff import digest
-from logtool.diff.copy import (
-    COLUMNS,
-    NOTHING,
-    Batches,
-    DamagedRange,
-    Part,
-    Reading,
-    Tally,
-    WholeCopy,
-)
+from logtool.diff.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
+from logtool.diff.copy import Reading, Tally, WholeCopy
 from logtool.diff.lockstep import stretches
 from logtool.diff.pair import Status, compare
 from logtool.diff.run import Comparison

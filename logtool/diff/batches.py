@@ -1,0 +1,92 @@
+"""The batches of a copy of a partition as columns, and its damage: plain data."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Self
+
+import numpy as np
+
+from logtool.formats.record_batch import Column
+from logtool.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The batches of a copy as int64 columns of one length, their offsets rising."""
+
+    segment: Column
+    """Base offset."""
+    position: Column
+    size: Column
+    base_offset: Column
+    last_offset: Column
+    leader_epoch: Column
+    magic: Column
+    crc: Column
+    attributes: Column
+    max_timestamp: Column
+    producer_id: Column
+    producer_epoch: Column
+    base_sequence: Column
+    record_count: Column
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def __getitem__(self, which: Column | slice) -> Self:
+        """Return the rows that a mask, an index array or a slice selects."""
+        if isinstance(which, np.ndarray) and which.dtype == np.bool_:
+            which = np.flatnonzero(which)
+            if len(which) == len(self):
+                return self  # as nearly always, and there may be millions
+        return type(self)(*(getattr(self, name)[which] for name in COLUMNS))
+
+    def row(self, index: int) -> dict[str, int]:
+        """Return one batch as plain integers."""
+        return {name: int(getattr(self, name)[index]) for name in COLUMNS}
+
+
+COLUMNS = tuple(field.name for field in fields(Batches))
+
+
+def joined(parts: Sequence[Batches]) -> Batches:
+    """Return the rows of all parts in order."""
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    return Batches(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
+
+
+NOTHING = Batches(*(np.empty(0, np.int64) for _ in COLUMNS))
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRange:
+    """Bytes of a log that hold no sound batch, and the offsets that are missing for it."""
+
+    segment: int
+    position: int
+    length: int
+    reason: str
+    message: str
+    first_offset: int
+    last_offset: int | None
+    """None: to the end of the log, which is unknown; below the first: none is missing."""
+    tail: bool = False
+    """Whether it is an append that was not finished, at the end of the active segment."""
+
+    def overlaps(self, first: Column, last: Column) -> Column:
+        """Return where the offset ranges are among those that may be missing, a bool each."""
+        overlapping: Column = last >= self.first_offset
+        return (
+            overlapping if self.last_offset is None else overlapping & (first <= self.last_offset)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a segment, or a stretch of it, adds to a copy."""
+
+    batches: Batches
+    damages: tuple[DamagedRange, ...] = ()
+    size: int = 0
+    """Bytes of the log, told with its last stretch."""
