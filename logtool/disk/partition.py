@@ -22,6 +22,8 @@ from logtool.formats.names import (
 )
 from logtool.lazy_dataclass import dataclass
 
+MOST_LOOKS = 5
+"""Times that a partition is looked at of which a broker takes away files meanwhile."""
 _LISTINGS = 32
 """Directories behind URLs that are listed at once."""
 _BLOCK = 512

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from logtool.disk import files, partition
 from logtool.disk.log_dir import Selection
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
@@ -15,9 +16,13 @@ from logtool.gaps.ledger import Ledger, build
 from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
 from logtool.lazy_dataclass import dataclass
 from logtool.running.run import Run
-from logtool.running.workers import OnBytes, OutOfTimeError
+from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
 __all__ = ["GapOptions", "Gaps", "Part", "Result"]
+
+
+_Looked = Coverage | UnreadableError
+_Found = _Looked | OutOfTimeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,34 @@ class Gaps:
             for subject in wanted:
                 self._run.path = subject.partition.path
                 looked = [next(results) for _ in subject.looks(self._wanted)]
-                yield from self._result(subject, looked)
+                settled = self._settled(subject, looked, workers)
+                if not isinstance(settled, UnreadableError):
+                    yield from self._result(*settled)
+                elif subject.partition.path in self._paths or not files.has_vanished(settled):
+                    yield settled
+
+    def _settled(
+        self, subject: PartitionToRead, looked: list[_Found], workers: Workers[Look, _Looked]
+    ) -> tuple[PartitionToRead, list[_Found]] | UnreadableError:
+        """Return a partition and what was found in its segments, with none that is not there.
+
+        A broker deletes and cleans segments while others are read. Then the directory is listed and
+        read again; the error is that of its listing.
+        """
+        path = subject.partition.path
+        for _ in range(partition.MOST_LOOKS):
+            errors = [one for one in looked if isinstance(one, UnreadableError)]
+            is_log = any(error.path == path for error in errors)
+            if is_log or not any(map(files.has_vanished, errors)):
+                break
+            if not files.has_dir(path):
+                return UnreadableError(path, "No such file or directory", missing=True)
+            *_, item = subjects(path, self._wanted, Selection())
+            if isinstance(item, UnreadableError):
+                return item
+            subject = item
+            looked = [workers.again(task) for task in subject.looks(self._wanted)]
+        return subject, looked
 
     def log_end_of(self, path: Path) -> int:
         """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
@@ -112,7 +144,7 @@ class Gaps:
         return ends[0]
 
     def _result(
-        self, subject: PartitionToRead, looked: list[Coverage | UnreadableError | OutOfTimeError]
+        self, subject: PartitionToRead, looked: list[_Found]
     ) -> Iterator[Result | UnreadableError]:
         problems = [item for item in looked if isinstance(item, UnreadableError)]
         segments = [item for item in looked if isinstance(item, Coverage)]
@@ -168,7 +200,7 @@ def _placed(
             )
 
 
-def _look(task: Look, on_bytes: OnBytes) -> Coverage | UnreadableError:
+def _look(task: Look, on_bytes: OnBytes) -> _Looked:
     try:
         return look(task, on_bytes)
     except UnreadableError as error:

@@ -15,9 +15,12 @@ from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
-from logtool.running.workers import OutOfTimeError
+from logtool.running.workers import OutOfTimeError, Workers
 from logtool.stat.statistics import Measurement, Statistics, measure, merged, unread
 from logtool.times import rfc3339
+
+_Measured = Statistics | UnreadableError
+_Found = _Measured | OutOfTimeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +83,52 @@ class Survey:
                         chosen.append(one)
             except UnreadableError as error:
                 yield error
-        tasks = [
-            Measurement(segment, self._unpack, self._limit, self._ahead_ms(listed))
-            for listed, some in chosen
-            for segment in some
-        ]
+        tasks = [self._task(listed, segment) for listed, some in chosen for segment in some]
         self._run.bytes_total = sum(task.segment.log.size for task in tasks)
         with self._run.workers(measure) as workers:
             # One thread goes on in order, so that what is done is printed.
             results = workers.run(tasks, lambda t: -t.segment.log.size if workers.jobs > 1 else 0)
-            for partition, segments in chosen:
-                self._run.path = partition.path
-                yield from self._partition(partition, segments, islice(results, len(segments)))
+            for listed, segments in chosen:
+                self._run.path = listed.path
+                found = list(islice(results, len(segments)))
+                try:
+                    if segments is listed.segments:
+                        listed, found = self._settled(listed, found, workers)
+                        segments = listed.segments
+                except UnreadableError as error:
+                    if listed.path in self._paths or not files.has_vanished(error):
+                        yield error
+                    continue
+                yield from self._partition(listed, segments, found)
                 if self.out_of_time:
                     return
+
+    def _settled(
+        self, listed: Partition, found: list[_Found], workers: Workers[Measurement, _Measured]
+    ) -> tuple[Partition, list[_Found]]:
+        """Return a partition and what its segments came to, with none that is not there any more.
+
+        A broker deletes and cleans segments while others are read. Then the directory is listed
+        again, UnreadableError where that is not possible, and read as far as there are other files.
+        """
+        for _ in range(partition.MOST_LOOKS):
+            errors = [one for one in found if isinstance(one, UnreadableError)]
+            if not any(map(files.has_vanished, errors)):
+                break
+            known = {
+                segment.log: one
+                for segment, one in zip(listed.segments, found, strict=True)
+                if not isinstance(one, UnreadableError)
+            }
+            listed = partition.read(listed.path)
+            found = [
+                known.get(segment.log) or workers.again(self._task(listed, segment))
+                for segment in listed.segments
+            ]
+        return listed, found
+
+    def _task(self, listed: Partition, segment: Segment) -> Measurement:
+        return Measurement(segment, self._unpack, self._limit, self._ahead_ms(listed))
 
     def _ahead_ms(self, listed: Partition) -> int | None:
         """Return how far ahead the topic allows timestamps; the metadata log is read once."""
@@ -106,7 +141,7 @@ class Survey:
         self,
         listed: Partition,
         segments: Sequence[Segment],
-        results: Iterator[Statistics | UnreadableError | OutOfTimeError],
+        results: Sequence[_Found],
     ) -> Iterator[Surveyed | UnreadableError]:
         measured = []
         for segment, result in zip(segments, results, strict=True):
