@@ -278,6 +278,18 @@ def least_in_sync(
 
 
 def _measure(work: _ReplicaRequest, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
+    """Measure a replica, once more where a broker took a segment away meanwhile."""
+    found = _measured_once(work, on_bytes)
+    for _ in range(partition.MOST_LOOKS):
+        if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
+            break
+        found = _measured_once(work, on_bytes)
+    return found
+
+
+def _measured_once(
+    work: _ReplicaRequest, on_bytes: Callable[[int], None]
+) -> Replica | UnreadableError:
     if work.request.redpanda:
         from logtool.watermark import of_redpanda
 

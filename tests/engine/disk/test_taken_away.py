@@ -8,10 +8,14 @@ import pytest
 from verification import logs, small_log_dir
 
 from logtool.disk import partition
+from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.running.run import Run
+from logtool.startup.assumed import Assumed
 from logtool.stat.run import Survey
+from logtool.watermark.replica import Replica
+from logtool.watermark.run import Watermarks
 
 TOPIC = "small-segments-0"
 Engine = Callable[[Path, Run], Iterable[Any]]
@@ -64,6 +68,31 @@ def test_what_is_left_is_told_as_if_the_rest_had_never_been(
     found = told(ENGINES[name](path, Run(on_progress=once)))  # type: ignore[arg-type]
     assert deleted
     assert found == told(ENGINES[name](path, Run()))
+
+
+def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -> None:
+    def replicas() -> list[Replica]:
+        found = list(Watermarks([NodeDir(home / TOPIC)], Assumed((4, 3))))
+        assert not [item for item in found if isinstance(item, UnreadableError)]
+        return [item for item in found if isinstance(item, Replica)]
+
+    before = replicas()
+    read, deleted = partition.read, []
+
+    def once(path: Path) -> partition.Partition:
+        listed = read(path)
+        if not deleted and path.name == TOPIC:
+            deleted.append(listed.segments[-1].log.path)
+            delete(deleted[0])
+        return listed
+
+    with pytest.MonkeyPatch.context() as patch:
+        # Behind the look at the size, where it is loaded.
+        patch.setattr("logtool.watermark.run._size", lambda path: 0)
+        patch.setattr(partition, "read", once)
+        found = replicas()
+    assert deleted
+    assert found == replicas() != before
 
 
 @pytest.mark.parametrize("name", ENGINES)
