@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from logtool.checks.report import SegmentReport
-from logtool.disk import files
 from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
 from logtool.formats import wording
@@ -25,7 +24,7 @@ class BaseIndexRules:
 
     def __init__(self, segment: Segment, file: File) -> None:
         self._segment, self._file = segment, file
-        found = base_index.parse(files.read_small(file.path))
+        found = base_index.parse(file.read_listed())
         self.fault = fault_of(found)
         """Why a start builds the index anew; None where it believes it."""
         self._index = found if isinstance(found, BaseIndex) and not self.fault else None

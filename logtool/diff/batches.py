@@ -74,6 +74,11 @@ class DamagedRange:
     tail: bool = False
     """Whether it is an append that was not finished, at the end of the active segment."""
 
+    @property
+    def loses(self) -> bool:
+        """Return whether offsets are missing for it."""
+        return self.last_offset is None or self.last_offset >= self.first_offset
+
     def overlaps(self, first: Column, last: Column) -> Column:
         """Return where the offset ranges are among those that may be missing, a bool each."""
         overlapping: Column = last >= self.first_offset
@@ -89,4 +94,4 @@ class Part:
     batches: Batches
     damages: tuple[DamagedRange, ...] = ()
     size: int = 0
-    """Bytes of the log, told with its last stretch."""
+    """Bytes of the log that it stands for."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from logtool.diff.batches import Batches, DamagedRange, Part, joined
-from logtool.diff.segments import BLOCK_ROWS
+from logtool.diff.segments import BLOCK_BYTES, BLOCK_ROWS
 from logtool.disk.partition import Segment
 from logtool.formats import wording
 from logtool.formats.columns import runs
@@ -144,6 +144,10 @@ class WholeCopy(Copy):
     batches: Batches
 
 
+class LateDamageError(Exception):
+    """Damage of offsets that lie below batches which were given away before."""
+
+
 class Reading:
     """A copy that is being read: iterate once for its batches, then ask for the `copy`."""
 
@@ -155,15 +159,21 @@ class Reading:
         segments: int,
         log_start: int,
         least_end: int,
+        damages: Sequence[DamagedRange] | None = None,
     ) -> None:
         """`place` has the fields of a copy that are known before its batches are.
 
-        No log ends before `least_end`, the base offset of its last segment.
+        No log ends before `least_end`, the base offset of its last segment. `damages` are those of
+        all parts, if they are known. Else what is given away was judged by the damage so far, and
+        `LateDamageError` is raised by a part for which that was too early.
         """
         self.topic_id: str | None = place["topic_id"]
         self.log_start = log_start
-        self.damages: list[DamagedRange] = []
+        self.damages = list(damages or ())
         """What was come by so far."""
+        self._is_forewarned = damages is not None
+        self._given = -1
+        """Last offset that was given away."""
         self.tally = Tally()
         self._place, self._parts = place, parts
         self._segments, self._end, self._bytes = segments, least_end, 0
@@ -175,21 +185,35 @@ class Reading:
     def __iter__(self) -> Iterator[Batches]:
         """Yield blocks of batches whose offsets rise, none of them empty."""
         kept: list[Batches] = []
+        size = 0
         for part in self._parts:
-            self.damages += part.damages
-            self._bytes += part.size
+            self._take(part)
+            size += part.size
             kept += [self._rising(part.batches)] if len(part.batches) else []
-            if sum(map(len, kept)) >= BLOCK_ROWS:
+            count = sum(map(len, kept))
+            if count >= BLOCK_ROWS or (count and size >= BLOCK_BYTES):
                 yield self._told(joined(kept))
                 kept.clear()
+                size = 0
         self._close()
         if any(map(len, kept)):
             yield self._told(joined(kept))
 
+    def _take(self, part: Part) -> None:
+        """Note the damage and the bytes of a part."""
+        self._bytes += part.size
+        if self._is_forewarned:
+            return
+        self.damages += part.damages
+        for damage in part.damages:
+            if damage.loses and damage.first_offset <= self._given:
+                raise LateDamageError
+
     def _told(self, block: Batches) -> Batches:
         """Return a block that is added to what is known."""
         self.tally.add(block)
-        self._end = max(self._end, int(block.last_offset[-1]) + 1)
+        self._given = int(block.last_offset[-1])
+        self._end = max(self._end, self._given + 1)
         return block
 
     @property
@@ -277,7 +301,11 @@ def _hints(cleaner_offset: int | None, tally: Tally) -> tuple[str, ...]:
 
 
 def reading_of(
-    place: Mapping[str, Any], segments: Sequence[Segment], log_start: int, parts: Iterable[Part]
+    place: Mapping[str, Any],
+    segments: Sequence[Segment],
+    log_start: int,
+    parts: Iterable[Part],
+    damages: Sequence[DamagedRange] | None = None,
 ) -> Reading:
     """Return the reading of a directory's segments, `parts` of which come in order."""
     first = segments[0].base_offset if segments else 0
@@ -287,4 +315,5 @@ def reading_of(
         segments=len(segments),
         log_start=max(first, log_start),
         least_end=segments[-1].base_offset if segments else 0,
+        damages=damages,
     )

@@ -45,8 +45,8 @@ _FIELDS = ("topic", "partition", "path", "node", "topic_id", "log_start", "log_e
            "bytes", "high_watermark", "cleaner_offset")  # fmt: skip
 _PLACE = ("topic", "partition", "path", "node", "topic_id", "high_watermark", "cleaner_offset")
 _MOST_HEADER = 1 << 30
-_BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, MemoryError,
-           RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)  # fmt: skip
+_BROKEN = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, EOFError,
+           MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)  # fmt: skip
 """What the libraries raise for a file that is none of ours, or damaged."""
 
 
@@ -58,8 +58,8 @@ class Writer:
         self._temporary = path.with_name(path.name + ".tmp")
         self._source = source
         self._partitions: list[dict[str, Any]] = []
-        self._number, self._blocks = -1, 0
-        """Of the partition that is being written."""
+        self._begun = 0
+        """Copies whose blocks are written, or were given up."""
         self._file: IO[bytes] | None = None
         self._zip: zipfile.ZipFile | None = None
 
@@ -72,15 +72,13 @@ class Writer:
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
         return self
 
-    def keeping(self, blocks: Iterable[Batches]) -> Iterator[Batches]:
-        """Yield the blocks of the next partition, and write each; `add` ends the partition."""
-        self._number, self._blocks = self._number + 1, 0
-        for block in blocks:
-            self._write(f"{self._number}-{self._blocks}.npy", block)
-            self._blocks += 1
-            yield block
+    def copy(self) -> "SavedCopy":
+        """Return what the next copy is written with; several may be written at once."""
+        self._begun += 1
+        return SavedCopy(self, self._begun - 1)
 
-    def _write(self, name: str, block: Batches) -> None:
+    def write(self, name: str, block: Batches) -> None:
+        """Write a block under a name of its own."""
         if self._zip is None:
             raise ValueError("the digest is not open")
         columns = np.stack([getattr(block, name) for name in COLUMNS])
@@ -90,12 +88,12 @@ class Writer:
         except OSError as error:
             raise UnwritableError(self._path, error.strerror or str(error)) from error
 
-    def add(self, copy: Copy) -> None:
-        """Add the partition whose blocks were kept."""
+    def add(self, copy: Copy, saved: "SavedCopy") -> None:
+        """Add a copy whose blocks were all written."""
         self._partitions.append(
             {name: getattr(copy, name) for name in _FIELDS}
             | {"epochs": copy.epochs, "damages": [asdict(damage) for damage in copy.damages]}
-            | {"batches": copy.tally.batches, "number": self._number, "blocks": self._blocks}
+            | {"batches": copy.tally.batches, "number": saved.number, "blocks": saved.blocks}
         )
 
     def __exit__(
@@ -136,6 +134,21 @@ class Writer:
             os.close(directory)
 
 
+class SavedCopy:
+    """The blocks of one copy in a digest."""
+
+    def __init__(self, writer: Writer, number: int) -> None:
+        self._writer = writer
+        self.number, self.blocks = number, 0
+
+    def keeping(self, blocks: Iterable[Batches]) -> Iterator[Batches]:
+        """Yield blocks, and write each."""
+        for block in blocks:
+            self._writer.write(f"{self.number}-{self.blocks}.npy", block)
+            self.blocks += 1
+            yield block
+
+
 def check_place(path: Path) -> None:
     """Refuse a file that is there, or that would lie among those of a broker."""
     if os.path.lexists(path):
@@ -152,6 +165,8 @@ class Digest:
 
     path: Path
     partitions: tuple[dict[str, Any], ...]
+    in_blocks: bool = True
+    """Whether it is none of the first version."""
 
     def reading(
         self, number: int, key: TopicPartition | None = None, node: int | None = None
@@ -164,6 +179,7 @@ class Digest:
         epochs = _guarded(
             self.path, lambda: tuple((int(epoch), int(at)) for epoch, at in place["epochs"])
         )
+        damages = tuple(DamagedRange(**damage) for damage in place["damages"])
         return Reading(
             {name: place[name] for name in _PLACE}
             | {"epochs": epochs}
@@ -173,16 +189,15 @@ class Digest:
             segments=place["segments"],
             log_start=place["log_start"],
             least_end=place["log_end"],
+            damages=damages,
         )
 
     def _parts(self, number: int) -> Iterator[Part]:
         place, end = self.partitions[number], -1
-        damages = tuple(DamagedRange(**damage) for damage in place["damages"])
-        yield Part(NOTHING, damages, place["bytes"])
-        blocks = place.get("blocks")
+        yield Part(NOTHING, size=place["bytes"])
         names: Iterable[str] = [f"{number}.npy"]
-        if blocks is not None:
-            names = (f"{place['number']}-{block}.npy" for block in range(blocks))
+        if self.in_blocks:
+            names = (f"{place['number']}-{block}.npy" for block in range(place["blocks"]))
         left = place["batches"]
         with _opened(self.path) as archive:
             for name in names:
@@ -228,7 +243,10 @@ def read(path: Path) -> Digest:
                 or tuple(header["columns"]) != COLUMNS
             ):
                 raise ValueError(f"schema {header['schema']!r}")
-            return Digest(path, tuple(_checked(place) for place in header["partitions"]))
+            in_blocks = header["schema"] == SCHEMA
+            places = [_checked(place) for place in header["partitions"]]
+            places = [_in_blocks(place) for place in places] if in_blocks else places
+            return Digest(path, tuple(places), in_blocks)
         except _BROKEN as error:
             raise _no_digest(path, error) from error
 
@@ -238,8 +256,8 @@ def _checked(place: dict[str, Any]) -> dict[str, Any]:
     for name in ("partition", "log_start", "log_end", "segments", "bytes", "batches"):
         if type(place[name]) is not int:
             raise ValueError(f"{name} is {place[name]!r}")
-    for name in ("node", "high_watermark", "cleaner_offset", "blocks"):
-        if not isinstance(place.get(name), int | None):
+    for name in ("node", "high_watermark", "cleaner_offset"):
+        if not isinstance(place[name], int | None):
             raise ValueError(f"{name} is {place[name]!r}")
     if not (isinstance(place["topic"], str) and isinstance(place["path"], str)):
         raise ValueError(f"topic is {place['topic']!r}")
@@ -247,6 +265,14 @@ def _checked(place: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"topic_id is {place['topic_id']!r}")
     for damage in place["damages"]:
         _check_damage(DamagedRange(**damage))
+    return place
+
+
+def _in_blocks(place: dict[str, Any]) -> dict[str, Any]:
+    """Return the same of a place if it says which blocks are its own."""
+    for name in ("number", "blocks"):
+        if type(place[name]) is not int or place[name] < 0:
+            raise ValueError(f"{name} is {place[name]!r}")
     return place
 
 

@@ -14,18 +14,24 @@ def stretches(
 
     `copies` give blocks of batches, and offsets rise. A stretch has the batches of each copy up to
     an offset at which none of them has one begun that goes on behind it; where a copy is over,
-    nothing more comes of it.
+    nothing comes of it behind these.
     """
     blocks = [iter(copy) for copy in copies]
     held = [NOTHING for _ in blocks]
     over = [False for _ in blocks]
 
     def read_on(number: int) -> None:
-        block = next(blocks[number], None)
-        if block is None:
-            over[number] = True
-        else:
-            held[number] = joined([held[number], block]) if len(held[number]) else block
+        """Read at least as much as is held, so that no row is often copied."""
+        parts = [held[number]] if len(held[number]) else []
+        wanted, count = len(held[number]), 0
+        while not over[number] and (not count or count < wanted):
+            block = next(blocks[number], None)
+            if block is None:
+                over[number] = True
+            else:
+                parts.append(block)
+                count += len(block)
+        held[number] = joined(parts)
 
     while True:
         for number, table in enumerate(held):

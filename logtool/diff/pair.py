@@ -267,7 +267,7 @@ class Comparing:
             if parted:
                 parted.look(a, b)
         if self._parted is None:
-            self._match(a, b)
+            self._hold(a, b)
 
     def finish(self, left: Copy, right: Copy) -> Pair:
         """Return what they are to each other; they are the copies that were read."""
@@ -321,7 +321,8 @@ class Comparing:
             if end is not None:
                 self._behind[number] += int((table.base_offset >= end).sum())
 
-    def _match(self, a: Batches, b: Batches) -> None:
+    def _hold(self, a: Batches, b: Batches) -> None:
+        """Hold the batches of both against each other, up to a divergence."""
         in_a, in_b = _in_both(a.base_offset, b.base_offset)
         both = (a, b) if isinstance(in_a, slice) else (a[in_a], b[in_b])
         same, rewritten, doubtful = _match(*both)

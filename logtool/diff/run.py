@@ -89,8 +89,11 @@ class Comparison:
         def judged(_: Sequence[ListedCopy], readings: Sequence[Reading], blocks: Blocks) -> Verdict:
             if not writer:
                 return judge(readings, blocks)
-            verdict = judge(readings, [writer.keeping(one) for one in blocks])
-            writer.add(verdict.copies[0])
+            saved = [writer.copy() for _ in blocks]
+            kept = [one.keeping(some) for one, some in zip(saved, blocks, strict=True)]
+            verdict = judge(readings, kept)
+            for copy, one in zip(verdict.copies, saved, strict=True):
+                writer.add(copy, one)
             return verdict
 
         try:

@@ -18,6 +18,8 @@ UNREADABLE, OFFSETS = "unreadable", "offsets"
 none of the segment."""
 BLOCK_ROWS = 16_384
 """Batches from which on a block is given away; it has those of a whole chunk besides."""
+BLOCK_BYTES = 64 * 1024 * 1024
+"""Bytes of the log from which on it is, however few batches these are."""
 _MOST_GROWTH = 64
 """Columns get room for at most this many times the rows that they hold: what follows a few batches
 may be zeros alone, so that the size of the file says little about the rows to come."""
@@ -51,20 +53,21 @@ def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part
     """
     kept: list[Batches] = []
     collector = _Collector(segment, lambda table, _: kept.append(_rows(segment, table)))
-    at = 0
+    begin = at = 0
     try:
         with segment.log.open() as log:
             for chunk in scan(log, base_offset=segment.base_offset, payload=False):
                 collector.feed(chunk)
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
-                if sum(map(len, kept)) >= BLOCK_ROWS:
-                    yield Part(joined(kept), collector.take())
+                if sum(map(len, kept)) >= BLOCK_ROWS or at - begin >= BLOCK_BYTES:
+                    yield Part(joined(kept), collector.take(), at - begin)
                     kept.clear()
-            yield Part(joined(kept), tuple(collector.finish()), log.size)
+                    begin = at
+            yield Part(joined(kept), tuple(collector.finish()), log.size - begin)
     except UnreadableError as error:
         collector.give_up(at, error.reason)
-        yield Part(joined(kept), tuple(collector.finish()), segment.log.size)
+        yield Part(joined(kept), tuple(collector.finish()), segment.log.size - begin)
         raise
 
 

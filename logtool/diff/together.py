@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from logtool.beside import Beside
 from logtool.diff.batches import Batches, Part
-from logtool.diff.copy import Reading, WholeCopy, reading_of
+from logtool.diff.copy import LateDamageError, Reading, WholeCopy, reading_of
 from logtool.diff.segments import parts_of, try_segment, unreadable_segment
 from logtool.diff.sources import ListedCopy, place_of
 from logtool.errors import UnreadableError
@@ -32,24 +32,29 @@ def side_by_side(
     shows amid it, `work` is called again without. None where none is left. OutOfTimeError once the
     time of the run is over. Large copies are each read in a thread, as many as the run has.
     """
+    warned: set[int] = set()
     while True:
         opened = []
         for listed in group:
             try:
-                opened.append(_Opened(listed, run.budget.pace))
+                opened.append(_Opened(listed, run.budget.pace, warned=id(listed) in warned))
             except UnreadableError as error:
                 yield error
+        group = [one.listed for one in opened]
         if not opened:
             return None
         try:
             result = _worked(opened, run, work)
         except _BrokenCopyError as broken:
             yield broken.error
-            group = [one.listed for one in opened if one.listed is not broken.listed]
-            continue
-        for one in opened:
-            yield from one.errors
-        return result
+            group = [listed for listed in group if listed is not broken.listed]
+        except _LateCopyError as late:
+            warned.add(id(late.listed))
+        else:
+            for one in opened:
+                yield from one.errors
+            return result
+        run.advance(-sum(one.told for one in opened))  # all is read again
 
 
 def _worked(
@@ -66,7 +71,7 @@ def _worked(
             blocks.append(_told(one, own, run))
         try:
             return work([one.listed for one in opened], [one.reading for one in opened], blocks)
-        except _BrokenCopyError:
+        except (_BrokenCopyError, _LateCopyError):
             raise
         except BaseException:
             run.budget.pace.end()  # nobody waits for a thread that keeps to a rate
@@ -81,29 +86,44 @@ class _BrokenCopyError(Exception):
         self.listed, self.error = listed, error
 
 
+class _LateCopyError(Exception):
+    """A copy of which all damage has to be known before it is compared."""
+
+    def __init__(self, listed: ListedCopy) -> None:
+        super().__init__(listed)
+        self.listed = listed
+
+
 class _Opened:
     """A copy to be read, in whatever thread; iterate for its blocks."""
 
-    def __init__(self, listed: ListedCopy, pace: Pace) -> None:
+    def __init__(self, listed: ListedCopy, pace: Pace, *, warned: bool) -> None:
+        """With `warned` it is read once here already, for its damage."""
         self.listed = listed
         self.errors: list[UnreadableError] = []
         """Of segments that cannot be read to their ends."""
         self.size = sum(segment.log.size for segment in listed.segments)
         self.done = 0
         """Bytes that were read."""
+        self.told = 0
+        """Those that the run was told of."""
         self._pace = pace
         if listed.saved:
             saved, number = listed.saved
             self.reading = saved.reading(number, listed.key, listed.node)
         else:
-            start = listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
-            self.reading = reading_of(place_of(listed), listed.segments, start, self._parts())
+            place, start = place_of(listed), listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+            damages = [one for part in self._parts() for one in part.damages] if warned else None
+            self.errors, self.done = [], 0
+            self.reading = reading_of(place, listed.segments, start, self._parts(), damages)
 
     def __iter__(self) -> Iterator[Batches]:
         try:
             yield from self.reading
         except UnreadableError as error:
             raise _BrokenCopyError(self.listed, error) from error
+        except LateDamageError as error:
+            raise _LateCopyError(self.listed) from error
 
     def _parts(self) -> Iterator[Part]:
         for segment in self.listed.segments:
@@ -120,14 +140,17 @@ class _Opened:
 
 def _told(one: _Opened, blocks: Iterable[Batches], run: Run) -> Iterator[Batches]:
     """Yield blocks, and tell the run how far it is."""
-    seen = 0
-    for block in blocks:
-        run.path = one.listed.path
+
+    def tell() -> None:
         now = one.done
-        run.advance(now - seen)
-        seen = now
+        run.path = one.listed.path
+        run.advance(now - one.told)
+        one.told = now
+
+    for block in blocks:
+        tell()
         yield block
-    run.advance(one.done - seen)
+    tell()
 
 
 @contextmanager
@@ -137,11 +160,11 @@ def _ahead(one: _Opened) -> Iterator[Iterator[Batches]]:
     blocks = iter(one)
 
     def taken() -> Iterator[Batches]:
-        beside.begin(partial(next, blocks, None))
         while (block := beside.end()) is not None:
             beside.begin(partial(next, blocks, None))
             yield block
 
+    beside.begin(partial(next, blocks, None))  # at once, for the other copies are read meanwhile
     try:
         yield taken()
     finally:
@@ -184,4 +207,5 @@ def _copy(
             result = unreadable_segment(segment, result.reason)
         parts.append(result)
     start = listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
-    return reading_of(place_of(listed), listed.segments, start, parts).whole()
+    damages = [one for part in parts for one in part.damages]
+    return reading_of(place_of(listed), listed.segments, start, parts, damages).whole()

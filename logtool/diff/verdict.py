@@ -24,12 +24,6 @@ class Wound:
     filled_by: tuple[str, ...]
     partly_by: tuple[str, ...]
 
-    @property
-    def loses(self) -> bool:
-        """Return whether offsets are missing for it."""
-        last = self.damage.last_offset
-        return last is None or last >= self.damage.first_offset
-
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of the contract."""
         damage = self.damage
@@ -45,8 +39,8 @@ class Wound:
             "reason": damage.reason,
             "message": damage.message,
             "torn_tail": damage.tail,
-            "first_offset": damage.first_offset if self.loses else None,
-            "last_offset": damage.last_offset if self.loses else None,
+            "first_offset": damage.first_offset if damage.loses else None,
+            "last_offset": damage.last_offset if damage.loses else None,
             "filled_by": list(self.filled_by),
             "partly_filled_by": list(self.partly_by),
         }
@@ -88,7 +82,8 @@ class Verdict:
     def unfilled(self) -> int:
         """Return how many damaged ranges no copy can fill; an unfinished append is none."""
         return sum(
-            wound.loses and not wound.filled_by and not wound.damage.tail for wound in self.wounds
+            wound.damage.loses and not wound.filled_by and not wound.damage.tail
+            for wound in self.wounds
         )
 
     @property
@@ -214,8 +209,7 @@ class HeldRange:
 class Fillings:
     """The damage of a copy, and what the others hold of the same offsets.
 
-    Damage is known by the time at which the others come to its offsets, but where a segment begins
-    below the end of the one before it.
+    Damage is known by the time at which the others come to its offsets: see `LateDamageError`.
     """
 
     def __init__(self, reading: Reading, copies: int) -> None:
@@ -265,7 +259,7 @@ class Fillings:
             full: list[str] = []
             partly: list[str] = []
             wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
-            for number in self._numbers if wound.loses else ():
+            for number in self._numbers if wound.damage.loses else ():
                 pair = pairs.get((min(own, number), max(own, number)))
                 held = self.held(at, number)
                 if pair and held:

@@ -326,7 +326,7 @@ class _RemoteFile(LogFile):
         """Return what was listed, or less where a read found the end: nobody is asked again."""
         return self._window.size
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._window.close()
 
 

@@ -24,8 +24,9 @@ from logtool.diff.copy import Reading, Tally, WholeCopy
 from logtool.diff.lockstep import stretches
 from logtool.diff.pair import Status, compare
 from logtool.diff.run import Comparison
+from logtool.diff.segments import parts_of
 from logtool.diff.verdict import Verdict, judge
-from logtool.disk import node_dir
+from logtool.disk import node_dir, partition
 from logtool.disk.files import LogFile
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError, UsageError
@@ -257,6 +258,10 @@ def test_any_other_file_is_no_digest_and_every_cut_of_one_is_said(nodes, tmp_pat
             rewritten(path, broken, {**header, "partitions": [first]})
             with suppress(UnreadableError):
                 judged(copies(broken))
+        first = {name: value for name, value in header["partitions"][0].items() if name != key}
+        rewritten(path, broken, {**header, "partitions": [first]})
+        with pytest.raises(UnreadableError, match="sound digest"):
+            copies(broken)
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("header.json", "{}")
     with pytest.raises(UnreadableError):
@@ -323,6 +328,57 @@ def test_a_digest_that_turns_out_to_be_broken_is_left_out(nodes, tmp_path):
     saved = {place["topic"] for place in digest.read(tmp_path / "new.npz").partitions}
     assert saved == {place["topic"] for place in header["partitions"]} - {topic}
     assert run(tmp_path / "new.npz", nodes[1]).keys() >= saved
+
+
+def test_a_digest_holds_each_copy_that_a_source_has_of_a_partition(nodes, tmp_path, monkeypatch):
+    monkeypatch.setattr("logtool.diff.segments.BLOCK_ROWS", 4)
+    monkeypatch.setattr("logtool.diff.copy.BLOCK_ROWS", 4)
+    source = nodes[0] / f"{TOPIC}-0"
+    future = nodes[0] / f"{TOPIC}-0.{'ab' * 16}-future"
+    shutil.copytree(source, future)
+    log = logs(future)[0]
+    table = batches(log)
+    damage_file(log, cut, int(table.position[len(table) // 2]))
+    run(nodes[0], save=tmp_path / "x.npz")
+    direct, saved = run(*nodes)[TOPIC], run(tmp_path / "x.npz", nodes[1])[TOPIC]
+    assert len(saved.copies) == 3
+    assert told(replace(saved, standing=None)) == told(replace(direct, standing=None))
+
+
+def test_damage_that_shows_late_is_known_where_the_others_are_held_against_it(
+    tmp_path, monkeypatch
+):
+    """Segments that overlap: what the later one lost lies below what the former one has."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for home in (ours, theirs):
+        home.mkdir()
+    all_batches = [new_batch(n, b"value") for n in range(20)]
+    (theirs / f"{0:020d}.log").write_bytes(b"".join(all_batches))
+    (ours / f"{0:020d}.log").write_bytes(b"".join(all_batches[:15]))
+    (ours / f"{10:020d}.log").write_bytes(b"".join([flip(all_batches[10], 75), *all_batches[11:]]))
+    (whole,) = run(ours, theirs).values()
+    assert [wound.filled_by for wound in whole.wounds] == [(str(theirs),), ()]
+    monkeypatch.setattr("logtool.diff.segments.BLOCK_ROWS", 4)
+    monkeypatch.setattr("logtool.diff.copy.BLOCK_ROWS", 4)
+    monkeypatch.setattr(walk, "MOST_ROWS", 2)
+    monkeypatch.setattr("logtool.diff.together.WORTH_A_POOL", 0)
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*.log"))
+    for jobs in (1, 2):
+        progress = Run(budget=Budget(jobs=jobs))
+        (found,) = run(ours, theirs, run=progress).values()
+        assert told(found) == told(whole)
+        assert progress.bytes_done == size
+
+
+def test_blocks_end_where_many_bytes_were_read_too(nodes, monkeypatch):
+    segment = partition.read(log_of(nodes[0]).parent).segments[0]
+    (whole,) = parts_of(segment, lambda _: None)
+    monkeypatch.setattr("logtool.diff.segments.BLOCK_BYTES", 4096)
+    monkeypatch.setattr(walk, "MOST_ROWS", 2)
+    parts = list(parts_of(segment, lambda _: None))
+    assert len(parts) > 5
+    assert sum(part.size for part in parts) == whole.size == segment.log.size
+    assert sum(len(part.batches) for part in parts) == len(whole.batches)
 
 
 def test_a_digest_of_the_first_version_is_read(nodes, tmp_path):
