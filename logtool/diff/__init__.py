@@ -10,4 +10,7 @@ pair      two copies compared
 verdict   all copies of a partition together: who is right, who is behind
 digest    the columns of a copy in a file, to be compared elsewhere
 run       over paths, one partition at a time
+
+A log of small batches takes half of its size as columns, and there are several copies of it. So the
+copies are read side by side, up to one offset after the other, and what was compared is let go.
 """
