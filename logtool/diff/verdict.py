@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from logtool.diff.batches import Batches, DamagedRange
+from logtool.diff.comparing import Pairs
 from logtool.diff.copy import Copy, Reading
 from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Lacks, Pair, Pairs, Status
+from logtool.diff.pair import Lacks, Pair, Status
 from logtool.lazy_dataclass import dataclass
 
 _ORDER = list(Status)

@@ -11,9 +11,10 @@ from typing import Any
 
 from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
 from logtool.checks.identity import Member, member, topic_id_of
+from logtool.diff.comparing import Pairs
 from logtool.diff.copy import Copy, Reading
 from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Pair, Pairs
+from logtool.diff.pair import Pair
 from logtool.diff.sources import ListedCopy, find
 from logtool.diff.together import Blocks, side_by_side
 from logtool.dirs.proof import Other, Proof, kind_of, prove

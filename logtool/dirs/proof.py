@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from logtool.diff.batches import Batches
+from logtool.diff.comparing import Pairs
 from logtool.diff.copy import Copy, Reading, WholeCopy
 from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Pair, Pairs
+from logtool.diff.pair import Pair
 from logtool.diff.sources import ListedCopy
 from logtool.diff.together import Blocks, read_groups, side_by_side
 from logtool.diff.verdict import Fillings

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from logtool.diff.pair import Pair, compare
+from logtool.diff.comparing import compare
+from logtool.diff.pair import Pair
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy

@@ -20,9 +20,10 @@ from verification import batches, logs
 from logtool.beside import Beside
 from logtool.diff import digest
 from logtool.diff.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
+from logtool.diff.comparing import compare
 from logtool.diff.copy import Reading, Tally, WholeCopy
 from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Status, compare
+from logtool.diff.pair import Status
 from logtool.diff.run import Comparison
 from logtool.diff.segments import parts_of
 from logtool.diff.verdict import Verdict, judge

@@ -11,6 +11,7 @@ from logtool.disk import partition
 from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.gaps.run import GapOptions, Gaps
+from logtool.running.progress import Progress
 from logtool.running.run import Run
 from logtool.startup.assumed import Assumed
 from logtool.stat.run import Survey
@@ -59,13 +60,13 @@ def test_what_is_left_is_told_as_if_the_rest_had_never_been(
     path = home if whole else home / TOPIC
     deleted: list[Path] = []
 
-    def once(run: Run) -> None:
+    def once(run: Progress) -> None:
         if not deleted and run.path == home / TOPIC:
             deleted.extend(logs(home / TOPIC)[:5])
             for log in deleted:
                 delete(log)
 
-    found = told(ENGINES[name](path, Run(on_progress=once)))  # type: ignore[arg-type]
+    found = told(ENGINES[name](path, Run(on_progress=once)))
     assert deleted
     assert found == told(ENGINES[name](path, Run()))
 
@@ -117,11 +118,11 @@ def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, na
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_partition_that_is_deleted_meanwhile_is_passed_over(home: Path, name: str) -> None:
-    def once(run: Run) -> None:
+    def once(run: Progress) -> None:
         gone = home.parent / "gone"
         if not gone.exists() and run.path == home / TOPIC:
             (home / TOPIC).rename(gone)
 
-    found = told(ENGINES[name](home, Run(on_progress=once)))  # type: ignore[arg-type]
+    found = told(ENGINES[name](home, Run(on_progress=once)))
     assert (home.parent / "gone").exists()
     assert found == told(ENGINES[name](home, Run()))
