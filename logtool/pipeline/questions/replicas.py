@@ -6,8 +6,8 @@ their batches, and none is looked at. Of the other ranges all copies of what beg
 come down to one row: which copies have it, as bits, and whether they have the same.
 
 Two copies of a batch are the same if its bytes are. They are what compaction leaves of one batch if
-all that it keeps is the same (`logtool.diff.comparing`), and the number of records differs or one has
-a delete horizon. Anything else is divergence, and so are batches that overlap without beginning
+all that it keeps is the same (`logtool.diff.comparing`), and the number of records differs or one
+has a delete horizon. Anything else is divergence, and so are batches that overlap without beginning
 together.
 
 What may differ from `logtool diff`: that takes what lies below the checkpointed log start for gone,
