@@ -227,7 +227,8 @@ class _Teller:
         cluster.resume(1, 4)
         cluster.start(2)
         cluster.wait_for_leader(1, [SEESAW.name], (2,))
-        cluster.wait_for_isr(1, _names([DIVERGED]), (2, 4))
+        # Node 2 cuts each of its logs at its own pace, and has done so where it is in sync.
+        cluster.wait_for_isr(1, _names([one for one in PLAIN if one is not SEESAW]), (2, 4))
         self._aftermath(before)
         cluster.write(2, SEESAW.name, "third", 15)
         live = self._at_rest(PLAIN, (2,))
