@@ -82,6 +82,7 @@ class ParquetFile:
         file = name.open("xb")
         # Arrow's own keeps what is given back, a tenth of the process and more.
         pa.set_memory_pool(pa.system_memory_pool())
+        _keep_freed_memory()
         try:
             with file, self._format(file) as writer:
                 self._writer = writer
@@ -172,6 +173,17 @@ class ParquetFile:
             self._ready_rows = self._ready_bytes = 0
             # The encoder takes indices as they are where there is one list of words.
             self._writer.write_table(pa.concat_tables(ready).unify_dictionaries())
+
+
+def _keep_freed_memory() -> None:
+    """Have the allocator keep what a row group gives back, for the next one.
+
+    The one of glibc gives large pieces back to the system at once, and each of their pages comes
+    back at its first use, zeroed. It keeps pieces up to the size of the largest that was ever given
+    back, if that was no more than 32 MiB (mallopt(3), M_MMAP_THRESHOLD). This one is never touched,
+    and so takes no memory.
+    """
+    bytearray(31 * 1024 * 1024)
 
 
 def _told(schema: Any) -> dict[str, str]:
