@@ -35,6 +35,7 @@ cdef enum:
 cdef const unsigned char[::1] _NULL, _NO_HEADERS, _SIZE_IS, _UTF8_IS, _HEX_IS, _BASE64_IS, _KEY_IS, _VALUE_IS
 cdef const unsigned char[::1] _UTF8, _HEX, _BASE64, _LEN, _LETTERS, _DIGITS
 cdef Py_ssize_t _ROOM
+cdef int64_t _MOST, _TIME_SIZE
 
 cdef inline void copy(
     unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] source, Py_ssize_t first,
@@ -54,6 +55,14 @@ cdef inline Py_ssize_t put(
     memcpy(&out[at], &word[0], 16)
     out[at + 15] = word[15]
     return at + word[15]
+
+cdef inline void again(unsigned char[::1] out, Py_ssize_t at, Py_ssize_t place) noexcept nogil:
+    # The longest of what is noted: a number has 19 digits, a time 24 characters.
+    cdef uint64_t[3] bytes
+    cdef unsigned char last = out[place + 23]
+    memcpy(&bytes[0], &out[place], 24)
+    memcpy(&out[at], &bytes[0], 24)
+    out[at + 23] = last
 
 cdef inline Py_ssize_t decimal(unsigned char[::1] out, Py_ssize_t at, int64_t value) noexcept nogil:
     return at + <Py_ssize_t>write_decimal(&out[at], &out[at + 20], value)
@@ -81,7 +90,7 @@ cpdef (Py_ssize_t, Py_ssize_t, Py_ssize_t) render(
     const unsigned char[::1] data, const int64_t[:, ::1] heads, const int64_t[:, ::1] rows,
     const int64_t[::1] ends, const int64_t[:, ::1] kinds, Py_ssize_t batch, Py_ssize_t line,
     const unsigned char[::1] texts, const int64_t[:, :, ::1] cells, int encoding, int delimiter,
-    unsigned char[::1] out
+    unsigned char[::1] out, int64_t[:, ::1] memo
 )
 
 @cython.locals(
@@ -93,7 +102,7 @@ cdef (Py_ssize_t, Py_ssize_t, Py_ssize_t) _lines(
     const unsigned char[::1] data, const int64_t[:, ::1] heads, const int64_t[:, ::1] rows,
     const int64_t[::1] ends, const int64_t[:, ::1] kinds, Py_ssize_t batch, Py_ssize_t line,
     const unsigned char[::1] texts, const int64_t[:, :, ::1] cells, int encoding, int delimiter,
-    unsigned char[::1] out
+    unsigned char[::1] out, int64_t[:, ::1] memo
 ) noexcept nogil
 
 cdef inline Py_ssize_t _text(
@@ -101,8 +110,15 @@ cdef inline Py_ssize_t _text(
     int64_t last
 ) noexcept nogil
 
+@cython.locals(last=int64_t, place=Py_ssize_t, size=Py_ssize_t, known=bint)
+cdef inline Py_ssize_t _number(
+    unsigned char[::1] out, Py_ssize_t at, int64_t number, int64_t[:, ::1] memo, Py_ssize_t cell
+) noexcept nogil
+
+@cython.locals(last=int64_t, rest=int64_t)
 cdef inline Py_ssize_t _time(
-    unsigned char[::1] out, Py_ssize_t at, int64_t milliseconds, int delimiter
+    unsigned char[::1] out, Py_ssize_t at, int64_t milliseconds, int delimiter,
+    int64_t[:, ::1] memo, Py_ssize_t cell
 ) noexcept nogil
 
 @cython.locals(place=Py_ssize_t)

@@ -129,6 +129,11 @@ def copy(out: memoryview, at: int, source: bytes | memoryview, first: int, last:
     out[at : at + last - first] = source[first:last]
 
 
+def again(out: memoryview, at: int, place: int) -> None:
+    """Write the 24 bytes at `place` once more."""
+    out[at : at + 24] = bytes(out[place : place + 24])
+
+
 def escape_init() -> None:
     """Do nothing: the tables are C's."""
 

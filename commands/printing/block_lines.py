@@ -101,6 +101,7 @@ class _Lines:
         if block.records:
             self.data, self.rows = block.records.data, block.records.columns()
             self.ends = np.cumsum(block.records.counts)
+        self._memo = np.empty((self.cells.shape[1], 3), np.int64)
         self._batch = self._line = 0
 
     def add(self, texts: bytes, places: Column) -> None:
@@ -117,7 +118,7 @@ class _Lines:
         """Write those for which there is room; returns how many bytes they take."""
         self._batch, self._line, size = rendering.render(
             self.data, self.heads, self.rows, self.ends, self.kinds, self._batch, self._line,
-            self.texts, self.cells, self.encoding, self.delimiter, out,
+            self.texts, self.cells, self.encoding, self.delimiter, out, self._memo,
         )  # fmt: skip
         return size
 

@@ -69,7 +69,7 @@ def render(
     batch, stop, size = module.render(
         memoryview(data), np.empty((1, 0), np.int64), table, np.array([len(rows)]),
         np.array([[-1, 0]]), 0, first, texts, np.array([cells], np.int64), encoding,
-        ord(delimiter), memoryview(out),
+        ord(delimiter), memoryview(out), np.full((len(cells), 3), 5, np.int64),
     )  # fmt: skip
     return len(rows) if batch else stop, bytes(out[:size])
 
@@ -109,6 +109,71 @@ def test_numbers_of_every_length_are_decimal(module):
                for sign in (1, -1)]  # fmt: skip
     _, lines = render(module, b"", [[number] for number in numbers], [chosen.NUMBER], room=1 << 16)
     assert lines.decode().split() == list(map(str, numbers))
+
+
+def walks(least, most, steps):
+    """Return lists of numbers of which each is made of the one before it by one of the steps."""
+    return st.builds(
+        lambda first, more: [
+            min(max(first + sum(more[:at]), least), most) for at in range(len(more) + 1)
+        ],
+        st.integers(least, most), st.lists(steps, max_size=30),
+    )  # fmt: skip
+
+
+@both
+@given(
+    walks(1 - 2**63, 2**63 - 1, st.integers(-12, 12) | st.sampled_from([-(2**64), 2**64])),
+    st.sampled_from([b"", b" ", b", and "]),
+)
+@example([2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, 1 - 2**63, -1, 0, 9, 10, 9, 18, 19, 99, 100], b"")
+def test_numbers_like_the_one_in_the_line_before_are_decimal(module, numbers, before):
+    """Three in a line, which stand close to each other; in the second column they fall."""
+    rows = [[one, -one, one] for one in numbers]
+    ops = [chosen.NUMBER, chosen.OPTIONAL, chosen.NUMBER]
+    _, lines = render(module, b"", rows, ops, before=before)
+    assert lines.decode().splitlines() == [
+        "".join(f"{before.decode()}{'null' if one == -1 and op == chosen.OPTIONAL else one}"
+                for one, op in zip(row, ops, strict=True))
+        for row in rows
+    ]  # fmt: skip
+
+
+@both
+@given(walks(0, LAST_TIME, st.one_of(st.integers(-1100, 1100), st.integers(-(10**9), 10**9))))
+@example([0, 999, 1000, 999, 1999, 2000, LAST_TIME, 0])
+def test_times_like_the_one_in_the_line_before_are_what_a_calendar_says(module, times):
+    _, lines = render(module, b"", [[one] for one in times], [chosen.TIME])
+    assert lines.decode().splitlines() == [f'"{rfc3339(one)}"' for one in times]
+
+
+@both
+def test_a_number_is_not_taken_for_the_time_that_a_line_of_another_kind_has_in_its_place(module):
+    """Lines of batches and of records have cells of their own: here a time, and a number."""
+    kinds, ends = np.array([[0, 1]] * 3), np.arange(1, 4)
+    times = [[1_700_000_000_000 + more] for more in (0, 0, 5)]
+    cells = np.array([
+        [[chosen.TIME, ~0, 0, 0], [chosen.END, 0, 0, 1]],
+        [[chosen.NUMBER, 0, 0, 0], [chosen.END, 0, 0, 1]],
+    ])  # fmt: skip
+    out = bytearray(1 << 12)
+    _, _, size = module.render(
+        memoryview(b""), np.array(times), np.array(times), ends, kinds, 0, 0, b"\n", cells,
+        chosen.UTF8, ord(JSON), memoryview(out), np.zeros((2, 3), np.int64),
+    )  # fmt: skip
+    expected = [[f'"{rfc3339(time)}"', str(time)] for (time,) in times]
+    assert out[:size].decode().splitlines() == [line for lines in expected for line in lines]
+
+
+@both
+def test_room_to_note_fewer_cells_than_a_line_has_is_refused(module):
+    cells = np.array([[[chosen.NUMBER, 0, 0, 0], [chosen.END, 0, 0, 1]]])
+    with pytest.raises(IndexError):
+        module.render(
+            memoryview(b""), np.empty((1, 0), np.int64), np.array([[1]]), np.array([1]),
+            np.array([[-1, 0]]), 0, 0, b"\n", cells, chosen.UTF8, ord(JSON),
+            memoryview(bytearray(1 << 12)), np.zeros((1, 3), np.int64),
+        )  # fmt: skip
 
 
 @both
@@ -318,7 +383,7 @@ def test_each_batch_stands_before_its_records_wherever_the_room_ends(module, sho
             place = batch, line
             batch, line, size = module.render(
                 memoryview(b""), heads, np.array(rows), ends, kinds, batch, line, texts, cells,
-                chosen.UTF8, 0, memoryview(out),
+                chosen.UTF8, 0, memoryview(out), np.empty((cells.shape[1], 3), np.int64),
             )  # fmt: skip
             written += out[:size].decode()
             if (batch, line) == place:

@@ -52,17 +52,19 @@ def _rendered(kernels: ModuleType, data: bytes) -> object:
     """Render rows whose cells stand in the first bytes and show what follows."""
     op, encoding, delimiter, first, size, number = struct.unpack_from(">BBBhhq", data)
     # What a cell is; the numbers are those of the module, which the compiled one does not export.
-    op, delimiter = 1 + op % 5, b"\0,\t"[delimiter % 3]
+    op, step, delimiter = 1 + op % 5, op // 5 % 13, b"\0,\t"[delimiter % 3]
     numbers = {1: [number], 2: [number], 3: [number % (LAST_TIME + 2) - 1]}.get(op, [first, size])
     if op == 5:
         numbers, delimiter = [first, size & 15], 0
     cells = np.array([[[op, 0, 0, 0], [0, 0, 0, 1]]], np.int64)
+    most = LAST_TIME if op == 3 else 2**63 - 1
+    rows = [numbers, [min(numbers[0] + step, most), *numbers[1:]]]
     out = bytearray(4096)
     try:
         batch, line, done = kernels.render(
-            memoryview(data), np.empty((1, 0), np.int64), np.array([numbers] * 2, np.int64),
+            memoryview(data), np.empty((1, 0), np.int64), np.array(rows, np.int64),
             np.array([2]), np.array([[-1, 0]]), 0, 0, b"\n", cells, encoding % 5, delimiter,
-            memoryview(out),
+            memoryview(out), np.empty((2, 3), np.int64),
         )  # fmt: skip
     except IndexError:
         return "out of bounds"
