@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -183,7 +184,7 @@ def _keep_freed_memory() -> None:
     back, if that was no more than 32 MiB (mallopt(3), M_MMAP_THRESHOLD). This one is never touched,
     and so takes no memory.
     """
-    bytearray(31 * 1024 * 1024)
+    np.empty(31 * 1024 * 1024, np.uint8)
 
 
 def _told(schema: Any) -> dict[str, str]:
