@@ -214,7 +214,7 @@ class Verification:
         self.summary.count(facts, partitions=0)
 
     def _log_dir(self, home: DataDir) -> Iterator[Item]:
-        yield from root.check_in_use(home)
+        yield from root.check_in_use(home.path, is_redpanda=home.is_redpanda)
         if home.is_redpanda:
             yield from self._of_redpanda(home)
             return

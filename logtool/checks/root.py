@@ -1,6 +1,7 @@
 """Rules for the files of a log dir: the checkpoints and the clean marker, against the logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from logtool.checks import lost_end
 from logtool.checks.facts import PartitionFacts
@@ -19,15 +20,15 @@ _MARKER_TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use."""
 
 
-def check_in_use(root: DataDir) -> Iterator[Finding]:
+def check_in_use(log_dir: Path, *, is_redpanda: bool) -> Iterator[Finding]:
     """Say when a broker holds the directory: reading is allowed, and everything may move."""
-    holder = in_use.holder(root.path)
+    holder = in_use.holder(log_dir)
     if holder:
         who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
         name = f" ({holder.command})" if holder.command else ""
-        lock = "pid.lock" if root.is_redpanda else ".lock"
+        lock = "pid.lock" if is_redpanda else ".lock"
         text = f"{who}{name} holds its {lock}: files may change while they are read"
-        yield Finding("data-dir/in-use", text, path=root.path)
+        yield Finding("data-dir/in-use", text, path=log_dir)
 
 
 def check_partition_offsets(

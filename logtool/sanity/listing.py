@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logtool.checks import host_limits
+from logtool.checks.root import check_in_use
 from logtool.disk import files, log_dir, partition
-from logtool.disk import in_use as broker
 from logtool.disk.log_dir import PathKind, Selection
 from logtool.disk.partition import Partition
 from logtool.disk.redpanda_dir import data_dir_of
 from logtool.errors import UnreadableError
+from logtool.findings import Finding
 from logtool.formats.names import INDEX_KINDS, FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.running.workers import Pace
@@ -26,8 +27,8 @@ class Listing:
     unread: Sequence[UnreadableError]
     """Partitions that could not be listed."""
     clean: bool
-    in_use: bool
-    """Whether a broker holds it."""
+    in_use: Finding | None
+    """Says that a broker holds it, where one does."""
     is_redpanda: bool = False
 
     @property
@@ -67,14 +68,12 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     is_redpanda = log_dir.is_redpanda(path)
     if kind is PathKind.PARTITION_DIR:
-        home = data_dir_of(path)[0] if is_redpanda else Path(path.resolve()).parent
-        holder = broker.holder(home)
         return Listing(
             path=path,
             partitions=[partition.read(path)],
             unread=[],
             clean=False,
-            in_use=holder is not None,
+            in_use=_in_use(path if is_redpanda else path.resolve().parent, is_redpanda),
             is_redpanda=is_redpanda,
         )
     root = log_dir.read(path)
@@ -94,6 +93,12 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         partitions=partitions,
         unread=unread,
         clean=root.is_clean,
-        in_use=broker.holder(data_dir_of(path)[0] if is_redpanda else path) is not None,
+        in_use=_in_use(path, is_redpanda),
         is_redpanda=is_redpanda,
     )
+
+
+def _in_use(path: Path, is_redpanda: bool) -> Finding | None:
+    """Say that a broker holds a log dir, where one does."""
+    home = data_dir_of(path)[0] if is_redpanda else path
+    return next(check_in_use(home, is_redpanda=is_redpanda), None)

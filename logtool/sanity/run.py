@@ -8,10 +8,11 @@ from pathlib import Path
 
 from logtool.checks import host_limits
 from logtool.checks.host_limits import Limits, Needs
+from logtool.disk import files, partition
 from logtool.disk.log_dir import Selection
 from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
@@ -25,7 +26,7 @@ from logtool.sanity import (
     of_redpanda,
 )
 from logtool.sanity.broker_load import Load
-from logtool.sanity.indexes import Opener
+from logtool.sanity.indexes import Cost, Item, Opener
 from logtool.sanity.judging import Seen, SeenBy
 from logtool.sanity.listing import Listing
 from logtool.sanity.measuring import Run, Start
@@ -81,6 +82,10 @@ class Sanity:
         self._selection = selection or Selection()
         self._pace = pace or Pace()
         self._needed: dict[Path, Needs] = {}
+        self._is_at_work = False
+        """Whether a broker holds what is looked at."""
+        self.in_use: list[Finding] = []
+        """Log dirs whose broker is at work."""
         self.summary = ActionSummary()
 
     def __iter__(self) -> Iterator[Said]:
@@ -117,8 +122,10 @@ class Sanity:
             summary.add(item)
         elif isinstance(item, Seen):
             summary.add(item.finding)
-            # Whatever its severity: a broker that checks recovers the segment.
-            summary.to_do |= item.by is not SeenBy.NEITHER
+            # Whatever its severity: a broker that checks recovers the segment. One that is at work
+            # puts the indexes to which it appends in order when it stops.
+            at_work = item.finding.severity is Severity.INFO and self._is_at_work
+            summary.to_do |= item.by is not SeenBy.NEITHER and not at_work
         elif isinstance(item, Directory):
             summary.partitions += item.partitions
             summary.segments += item.segments
@@ -127,6 +134,8 @@ class Sanity:
 
     def _path(self, path: Path) -> Iterator[Said]:
         listed = listing.read(path, self._selection, self._pace)
+        self._is_at_work = listed.in_use is not None
+        self.in_use += [listed.in_use] if listed.in_use else []
         if listed.is_redpanda:
             yield from self._redpanda(listed)
             return
@@ -162,7 +171,7 @@ class Sanity:
         threads = self._settings.threads
         once = partial(measuring.run, of_redpanda.start, listed.partitions, threads, self._pace)
         run = self._median(once, listed)
-        by_path = {partition.path: partition for partition in listed.partitions}
+        by_path = {one.path: one for one in listed.partitions}
         said: list[Seen | UnreadableError] = []
         for item in run.found:
             if isinstance(item, Finding) and item.path:
@@ -172,8 +181,8 @@ class Sanity:
                 said.append(item)
         seen = sum(isinstance(item, Seen) for item in said)
         if self._settings.verify:
-            for finding, partition in of_redpanda.passed_over(self._paced(listed.partitions)):
-                said.append(Seen(judging.placed(finding, partition), SeenBy.NEITHER))
+            for finding, home in of_redpanda.passed_over(self._paced(listed.partitions)):
+                said.append(Seen(judging.placed(finding, home), SeenBy.NEITHER))
         found = sum(isinstance(item, Seen) for item in said)
         yield Measurement(
             path=listed.path,
@@ -193,7 +202,9 @@ class Sanity:
         if not runs:
             return
         opened = broker_load.opening(listed.partitions, threads, self._pace)
-        yield from (item for item in opened.found if isinstance(item, UnreadableError))
+        for item in opened.found:
+            if isinstance(item, UnreadableError) and not (listed.in_use and item.missing):
+                yield item
         for mode, run in runs.items():
             yield broker_load.estimate(
                 listed.path,
@@ -207,7 +218,7 @@ class Sanity:
     def _wanted(self, listed: Listing) -> Iterator[tuple[Mode, Callable[[], Run]]]:
         """Yield what is to be measured, in order."""
         settings, pace = self._settings, self._pace
-        opener, partitions = Opener(mapped=not listed.in_use), listed.partitions
+        opener, partitions = self._opener(listed), listed.partitions
         # Lazy first: it leaves less in the page cache for the other than vice versa.
         starts: dict[Mode, Start] = {Mode.LAZY: Lazy(opener), Mode.EAGER: Eager(opener)}
         for mode, start in starts.items():
@@ -249,19 +260,74 @@ class Sanity:
 
     def _judged(self, listed: Listing, runs: dict[Mode, Run]) -> list[Seen | UnreadableError]:
         """Return what each start sees, and after an eager one what neither sees."""
-        by_path = {partition.path: partition for partition in listed.partitions}
+        eager = Mode.EAGER in runs
+        found = [item for run in runs.values() for item in run.found]
+        said = self._said(listed, listed.partitions, found, eager=eager)
+        if not listed.in_use:
+            return said
+        by_path = {one.path: one for one in listed.partitions}
+        of_each: dict[Path, list[Seen | UnreadableError]] = {path: [] for path in by_path}
+        for item in said:
+            path = item.path if isinstance(item, UnreadableError) else item.finding.path
+            assert path
+            of_each[path if path in by_path else path.parent].append(item)
+        return [
+            item
+            for path, items in of_each.items()
+            for item in self._settled(listed, by_path[path], items, eager=eager)
+        ]
+
+    def _settled(
+        self,
+        listed: Listing,
+        before: Partition,
+        items: list[Seen | UnreadableError],
+        *,
+        eager: bool,
+    ) -> list[Seen | UnreadableError]:
+        """Return what is said of a partition once it stood still, or nothing is an alarm.
+
+        A broker that cleans a log, rolls or deletes segments takes files away that were listed, and
+        puts others in the place of some.
+        """
+        path, opener = before.path, self._opener(listed)
+        for _ in range(partition.MOST_LOOKS):
+            if not any(map(_is_alarm, items)):
+                break
+            try:
+                now = partition.read(path)
+            except UnreadableError as error:
+                gone = files.has_vanished(error) and path != listed.path
+                return [] if gone else [error]
+            if now == before:
+                break
+            before, starts = now, (Lazy(opener), Eager(opener))[: 1 + eager]
+            found = [item for start in starts for item in start(now, Cost())]
+            items = self._said(listed, [now], found, eager=eager)
+        return items
+
+    def _said(
+        self,
+        listed: Listing,
+        partitions: Sequence[Partition],
+        found: Sequence[Item],
+        *,
+        eager: bool,
+    ) -> list[Seen | UnreadableError]:
+        """Return what starts found in partitions, and after an eager one what the rules find."""
+        by_path = {one.path: one for one in partitions}
         said: dict[tuple[Path | None, str], Seen | UnreadableError] = {}
         failed: dict[Path, set[int]] = {}
-        for item in (item for run in runs.values() for item in run.found):
+        for item in found:
             if isinstance(item, UnreadableError):
                 said.setdefault((item.path, "unreadable"), item)
             elif item.path and item.segment is not None:
-                partition = by_path[item.path.parent]
-                failed.setdefault(partition.path, set()).add(item.segment)
-                seen = Seen(judging.placed(item, partition), judging.seen_by(item))
+                home = by_path[item.path.parent]
+                failed.setdefault(home.path, set()).add(item.segment)
+                seen = Seen(judging.placed(item, home), judging.seen_by(item))
                 said.setdefault((item.path, item.code), seen)
-        if Mode.EAGER in runs and self._settings.verify:
-            paced = self._paced(listed.partitions)
+        if eager and self._settings.verify:
+            paced = self._paced(partitions)
             for item in judging.passed_over(paced, failed, clean=listed.clean):
                 if isinstance(item, Finding):
                     said[(item.path, f"{item.code} {item.position}")] = Seen(item, SeenBy.NEITHER)
@@ -269,10 +335,13 @@ class Sanity:
                     said.setdefault((item.path, "unreadable"), item)
         return list(said.values())
 
+    def _opener(self, listed: Listing) -> Opener:
+        return Opener(mapped=listed.in_use is None)
+
     def _paced(self, partitions: Sequence[Partition]) -> Iterator[Partition]:
-        for partition in partitions:
+        for one in partitions:
             self._pace.spend(0)
-            yield partition
+            yield one
 
     def _measurements(
         self, listed: Listing, runs: dict[Mode, Run], judged: Sequence[Seen | UnreadableError]
@@ -286,6 +355,8 @@ class Sanity:
             if mode is Mode.EAGER:
                 # What it did not get to in a bad segment is made anew with the rest.
                 seen = len(by) - by.count(SeenBy.NEITHER)
+            elif mode is Mode.LAZY:
+                seen = by.count(SeenBy.LAZY)
             served = run.service_seconds
             yield Measurement(
                 path=listed.path,
@@ -298,3 +369,10 @@ class Sanity:
                 seen=seen,
                 missed=len(by) - seen if knows_all and mode not in _LATER else None,
             )
+
+
+def _is_alarm(item: Seen | UnreadableError) -> bool:
+    """Return whether it is more than what a broker at work always shows."""
+    if isinstance(item, UnreadableError):
+        return True
+    return item.finding.severity is not Severity.INFO or item.finding.code == "partition/changed"

@@ -11,7 +11,7 @@ from pathlib import Path
 from logtool.actions import Action, Loss
 from logtool.checks.ensemble import WITH_STRAYS, Ensemble, Future
 from logtool.checks.identity import Member, member
-from logtool.disk import partition
+from logtool.disk import files, in_use, partition
 from logtool.disk.log_dir import DataDir, Selection
 from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
@@ -103,7 +103,7 @@ class Forecast:
                 if isinstance(result, OutOfTimeError):
                     self.out_of_time = True
                     self.not_reached += 1
-                else:
+                elif not self._is_gone(request, result):
                     if isinstance(result, PartitionForecast):
                         self._loaded[request.path] = replace(result, actions=())
                         result = self._with_fix(result)
@@ -111,6 +111,11 @@ class Forecast:
         if self._given is None:
             yield from self._afterwards()
             yield from self._cleaned_twice()
+
+    def _is_gone(self, request: LoadRequest, result: PartitionForecast | UnreadableError) -> bool:
+        """Return whether a broker has deleted the partition since the log dir was listed."""
+        gone = isinstance(result, UnreadableError) and files.has_vanished(result)
+        return gone and request.path not in self._paths and not files.has_dir(request.path)
 
     def _with_fix(self, forecast: PartitionForecast) -> PartitionForecast:
         """Return a forecast of a log that is damaged with the command that repairs it."""
@@ -299,8 +304,29 @@ class _Load:
         self.request = replace(self.request, start=start)
 
     def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
-        """Load it; what was listed is needed no more then."""
+        """Load it; what was listed is needed no more then.
+
+        Under a running broker damage may be what it was about to write or to replace: then the log
+        is loaded again, until it stands still or is in order.
+        """
         listed, self.listed = self.listed, None
+        found = self._once(on_bytes, listed)
+        for _ in range(partition.MOST_LOOKS - 1):
+            if not _is_alarm(found) or in_use.holder(self.request.log_dir) is None:
+                break
+            before = listed
+            try:
+                listed = partition.read(self.request.path)
+            except UnreadableError as error:
+                return error
+            if listed == before:
+                break
+            found = self._once(on_bytes, listed)
+        return found
+
+    def _once(
+        self, on_bytes: Callable[[int], None], listed: Partition | None
+    ) -> PartitionForecast | UnreadableError:
         if self.request.redpanda:
             # Here, because Kafka's logs have no need of it.
             from logtool.startup import redpanda_forecast
@@ -308,6 +334,13 @@ class _Load:
             return redpanda_forecast.forecast(self.request, self.request.redpanda, on_bytes, listed)
         found = forecast_partition(self.request, on_bytes, listed)
         return found if isinstance(found, UnreadableError) else replace(found, cold=self.cold)
+
+
+def _is_alarm(found: PartitionForecast | UnreadableError) -> bool:
+    """Return whether a log is damaged, or files of it were not there any more."""
+    if isinstance(found, UnreadableError):
+        return files.has_vanished(found)
+    return found.is_damaged
 
 
 def _prepared(

@@ -63,7 +63,7 @@ class Home:
             for path, reason in self._kvstores.problems:
                 text = f"{reason}; what stands behind it of the logs is not known here"
                 self.notes.append(Action(action="unknown", path=path, reason=text))
-        for finding in root.check_in_use(root_dir):
+        for finding in root.check_in_use(root_dir.path, is_redpanda=root_dir.is_redpanda):
             self.notes.append(Action(action="in-use", path=root_dir.path, reason=finding.message))
         if self.is_offline:
             return  # a broker does not list it

@@ -59,6 +59,8 @@ class State:
     log_dirs: Sequence[Path]
     planned: bool = True
     """Whether a broker can start there: a copy of files of different moments is not for that."""
+    at_work: bool = False
+    """Whether a broker runs on them."""
 
 
 @dataclass
@@ -86,6 +88,17 @@ class Verdicts:
                 self.alarms.append(f"{where}: exit status {outcome.exit_status}")
         if state.planned:
             self._plan(state)
+        if state.at_work:
+            self._ask(state)
+
+    def _ask(self, state: State) -> None:
+        """Ask what else looks at whole log dirs, and must not take a broker at work for damage."""
+        for command in ("plan", "sanity", "gaps", "stat"):
+            asked = [sys.executable, "-m", "logtool", command, *map(str, state.log_dirs)]
+            done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=300)
+            if done.returncode:
+                where = f"{state.name}, {command}: exit status {done.returncode}"
+                self.alarms.append(f"{where}: {done.stdout[-400:]} {done.stderr[-800:]}")
 
     def _plan(self, state: State) -> None:
         command = [sys.executable, "-m", "logtool", "plan", "--json", *map(str, state.log_dirs)]
@@ -123,7 +136,7 @@ def states(
     for _ in range(rounds - 1):
         load.round()
     with _traffic(load):
-        yield _state(node, "running, read live", planned=False)
+        yield State("running, read live", node.log_dirs, planned=False, at_work=True)
         copies = [copy(path, work / f"copy-{n}") for n, path in enumerate(node.log_dirs)]
         yield State("running, copied", copies, planned=False)
         for path in copies:
@@ -145,7 +158,7 @@ def states(
     node.start()
     for _ in range(rounds):
         load.round()
-    yield _state(node, "restarted and compacted", planned=False)
+    yield State("restarted and compacted", node.log_dirs, planned=False, at_work=True)
     load.forget_clients()
     node.stop()
     yield _state(node, "stopped after compaction")
@@ -178,8 +191,8 @@ def _copied(folder: Path, target: Path) -> bool:
         return not folder.exists()  # the topic was deleted, or the move is over
 
 
-def _state(node: Node, name: str, *, planned: bool = True) -> State:
-    return State(name, node.log_dirs, planned)
+def _state(node: Node, name: str) -> State:
+    return State(name, node.log_dirs)
 
 
 @contextmanager

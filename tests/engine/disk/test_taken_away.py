@@ -1,10 +1,13 @@
-"""Segments that a broker deletes while the logs of its partition are read, one by one."""
+"""Files that a broker deletes, replaces or writes while the logs of its partition are read."""
 
+import os
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import held
 from verification import logs, small_log_dir
 
 from logtool.disk import partition
@@ -13,7 +16,11 @@ from logtool.errors import UnreadableError
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.running.progress import Progress
 from logtool.running.run import Run
+from logtool.sanity.judging import Seen
+from logtool.sanity.run import Procedure, Sanity
+from logtool.startup import forecast
 from logtool.startup.assumed import Assumed
+from logtool.startup.partition import PartitionForecast
 from logtool.stat.run import Survey
 from logtool.watermark.replica import Replica
 from logtool.watermark.run import Watermarks
@@ -126,3 +133,162 @@ def test_a_partition_that_is_deleted_meanwhile_is_passed_over(home: Path, name: 
     found = told(ENGINES[name](home, Run(on_progress=once)))
     assert (home.parent / "gone").exists()
     assert found == told(ENGINES[name](home, Run()))
+
+
+def sane(path: Path) -> tuple[list[str], bool]:
+    """Return what `sanity` finds or cannot read, and whether that is an alarm."""
+    job = Sanity([path], Procedure())
+    found = [
+        str(item) if isinstance(item, UnreadableError) else item.finding.code
+        for item in job
+        if isinstance(item, UnreadableError | Seen)
+    ]
+    return found, bool(job.summary.exit_status())
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("at_work", [True, False])
+def test_indexes_that_a_broker_deletes_while_they_are_checked_are_no_alarm(
+    home: Path, at_work: bool, whole: bool
+) -> None:
+    path = home if whole else home / TOPIC
+    read, deleted = partition.read, list[Path]()
+
+    def once(folder: Path) -> partition.Partition:
+        listed = read(folder)
+        if not deleted and folder.name == TOPIC:
+            deleted.extend(segment.log.path for segment in listed.segments[:5])
+            for log in deleted:
+                delete(log)
+        return listed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition, "read", once)
+        with held(home / ".lock") if at_work else nullcontext():
+            found, alarm = sane(path)
+    assert len(deleted) == 5
+    assert alarm != at_work
+    if at_work:
+        assert found == []
+    else:
+        assert "offset-index/missing" in found
+        assert any(str(deleted[0]) in one for one in found)
+
+
+def test_a_partition_is_passed_over_that_a_broker_deletes_while_its_indexes_are_checked(
+    home: Path,
+) -> None:
+    read = partition.read
+
+    def once(folder: Path) -> partition.Partition:
+        listed = read(folder)
+        if folder.name == TOPIC:
+            folder.rename(home.parent / "gone")
+        return listed
+
+    with pytest.MonkeyPatch.context() as patch, held(home / ".lock"):
+        patch.setattr(partition, "read", once)
+        assert sane(home) == ([], False)
+    assert (home.parent / "gone").exists()
+
+
+def test_an_index_that_is_missing_under_a_broker_is_an_alarm(home: Path) -> None:
+    next((home / TOPIC).glob("*.index")).unlink()
+    with held(home / ".lock"):
+        assert sane(home) == (["offset-index/missing"], True)
+
+
+def test_indexes_to_which_a_broker_appends_are_no_alarm_but_those_of_a_killed_one_are(
+    copy_of: Callable[[str], Path],
+) -> None:
+    home = copy_of("4.3.1/killed")
+    found, alarm = sane(home)
+    assert alarm
+    with held(home / ".lock"):
+        at_work, alarm = sane(home)
+    assert (sorted(at_work), alarm) == (sorted(found), False)
+    assert set(found) <= {"time-index/preallocated", "offset-index/preallocated"}
+
+
+class Log:
+    """A log that is not all there yet, as one to which a broker appends; and looks at it."""
+
+    def __init__(self, home: Path, change: Callable[["Log"], None]) -> None:
+        self.home, self.looks = home, 0
+        (self.path,) = logs(home / "codec-none-0")
+        self.sound = self.path.read_bytes()
+        size = 12 + int.from_bytes(self.sound[8:12], "big")
+        assert size < len(self.sound)
+        self.path.write_bytes(bytes(size) + self.sound[size:])
+        self._change, self._look = change, forecast.forecast_partition
+
+    def look(self, request: Any, *more: Any) -> PartitionForecast | UnreadableError:
+        found = self._look(request, *more)
+        if request.path == self.path.parent:
+            self.looks += 1
+            self._change(self)
+        return found
+
+    def lost(self) -> bool:
+        """Return whether `plan` says that records are lost."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(forecast, "forecast_partition", self.look)
+            found = list(
+                forecast.Forecast(
+                    [self.home], Assumed((4, 3), clean=False), points=lambda key, row: 0
+                )
+            )
+        assert not [item for item in found if isinstance(item, UnreadableError)]
+        return any(item.losses for item in found if isinstance(item, PartitionForecast))
+
+
+def written(log: Log) -> None:
+    log.path.write_bytes(log.sound)
+
+
+def touched(log: Log) -> None:
+    os.utime(log.path, ns=(log.looks, log.looks))
+
+
+def test_zeros_that_a_broker_fills_meanwhile_are_no_loss(home: Path) -> None:
+    log = Log(home, written)
+    with held(home / ".lock"):
+        assert not log.lost()
+    assert log.looks == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "at_work", "looks"),
+    [
+        (written, False, 1),
+        (lambda log: None, True, 2),
+        (touched, True, partition.MOST_LOOKS),
+    ],
+    ids=["nobody-writes", "stands-still", "never-in-order"],
+)
+def test_zeros_that_stay_are_a_loss(
+    home: Path, change: Callable[[Log], None], at_work: bool, looks: int
+) -> None:
+    log = Log(home, change)
+    with held(home / ".lock") if at_work else nullcontext():
+        assert log.lost()
+    assert log.looks == looks
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_partition_that_is_deleted_meanwhile_is_not_planned(home: Path, whole: bool) -> None:
+    look = forecast.forecast_partition
+
+    def late(request: Any, *more: Any) -> PartitionForecast | UnreadableError:
+        if request.path.name == TOPIC:
+            request.path.rename(home.parent / "gone")
+        return look(request, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forecast, "forecast_partition", late)
+        found = list(forecast.Forecast([home if whole else home / TOPIC], Assumed((4, 3))))
+    assert (home.parent / "gone").exists()
+    errors = [item for item in found if isinstance(item, UnreadableError)]
+    loaded = [item.request.path.name for item in found if isinstance(item, PartitionForecast)]
+    assert len(errors) == (not whole)
+    assert loaded == (["codec-none-0"] if whole else [])
