@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from logtool.checkpoints.view import Wanted
     from logtool.commands.output import Report
     from logtool.commands.views.checkpoint import NotFlushed as Total
-    from logtool.disk.log_dir import Selection
+    from logtool.log.selection import Selection
 
 File = Annotated[
     Path,
@@ -307,15 +307,15 @@ def rebuild(
     """
     from logtool.checkpoints.rebuild import Rebuild
     from logtool.commands.views.checkpoint import Job
-    from logtool.disk.log_dir import Inputs
     from logtool.errors import UnreadableError
+    from logtool.log.inputs import GivenPaths
     from logtool.running.budget import Budget
     from logtool.running.run import Run
     from logtool.running.summary import ActionSummary
 
     settings = printing.settings()
     path = target or parsing.here()
-    given = Inputs([path], inputs.selection)
+    given = GivenPaths([path], inputs.selection)
     summary = ActionSummary()
     job = Job(
         settings=settings,

@@ -7,7 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
-from logtool.disk.flavour import Flavour
+from logtool.log.flavour import Flavour
 
 Given = Annotated[
     options.LocalInputs,

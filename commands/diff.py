@@ -99,7 +99,7 @@ def diff(
     from logtool.commands.output import Report
     from logtool.commands.views import diff
     from logtool.diff.run import Comparison
-    from logtool.disk.log_dir import Inputs
+    from logtool.log.inputs import GivenPaths
     from logtool.running.summary import ActionSummary
 
     settings = printing.settings()
@@ -107,7 +107,7 @@ def diff(
         raise UsageError("--identical compares copies, --digest saves the scan of one")
     summary = ActionSummary()
     sources = inputs.node_dirs()
-    given = Inputs([source.path for source in sources], inputs.selection, files_select=True)
+    given = GivenPaths([source.path for source in sources], inputs.selection, files_select=True)
     report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
     job = Comparison(
         sources,

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report, View
     from logtool.commands.printing.dump_parquet import ParquetFile
     from logtool.commands.printing.writers import Object
-    from logtool.disk.log_dir import Inputs
     from logtool.dump.log import Filter
     from logtool.dump.selecting import Content
     from logtool.dump.stream import Dump
     from logtool.errors import UnreadableError
+    from logtool.log.inputs import GivenPaths
 
 SCHEMA = "logtool.dump/2"
 
@@ -252,7 +252,7 @@ class _Asked:
     """What a command line asks for."""
 
     settings: "OutputSettings"
-    inputs: "Inputs"
+    inputs: "GivenPaths"
     shown: Shown
     selectors: Selectors
     chosen: "Filter"
@@ -368,7 +368,7 @@ def _count(report: "Report", job: "Dump") -> None:
 
 
 def _print(
-    report: "Report", job: "Dump", shown: Shown, table: "ParquetFile | None", given: "Inputs"
+    report: "Report", job: "Dump", shown: Shown, table: "ParquetFile | None", given: "GivenPaths"
 ) -> None:
     """Print what is dumped as it is read, in blocks of many objects where the format lets us."""
     from logtool.commands.views import dump

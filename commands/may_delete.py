@@ -119,12 +119,13 @@ def _prove(
 def _target(path: Path) -> "ListedCopy":
     """Return the partition dir; UnreadableError for what is none."""
     from logtool.diff.sources import ListedCopy, find
-    from logtool.disk import log_dir
-    from logtool.disk.log_dir import PathKind, Selection
     from logtool.errors import NothingMatchedError
+    from logtool.log import inputs
+    from logtool.log.inputs import PathKind
+    from logtool.log.selection import Selection
 
     lacking = "is not judged here; 'logtool diff' compares its copies"
-    if log_dir.classify(path, lacking=lacking) is PathKind.PARTITION_DIR:
+    if inputs.kind_of(path, lacking=lacking) is PathKind.PARTITION_DIR:
         for one in find(path.absolute(), None, Selection()):
             if isinstance(one, ListedCopy):
                 return one

@@ -17,17 +17,17 @@ from logtool.commands.program.broker_config import NO_CONFIG, BrokerConfig
 from logtool.commands.program.broker_config import load as load_broker_config
 from logtool.commands.program.spread import Without
 from logtool.disk import files
-from logtool.disk.flavour import Flavour, force
 from logtool.errors import UsageError
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour, force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from logtool.disk import log_dir
-    from logtool.disk.log_dir import Selection
-    from logtool.disk.node_dir import NodeDir
+    from logtool.log import inputs
+    from logtool.log.inputs import NodeDir
+    from logtool.log.selection import Selection
     from logtool.running.progress import Progress as RunProgress
     from logtool.running.run import Run
     from logtool.running.workers import Pace
@@ -271,7 +271,7 @@ class Inputs:
     @property
     def selection(self) -> "Selection":
         """Return which partitions of log dirs are meant."""
-        from logtool.disk.log_dir import Selection
+        from logtool.log.selection import Selection
 
         return Selection(
             topics=tuple(self.topic or ()),
@@ -301,11 +301,11 @@ class Inputs:
 
     def node_dirs(self) -> "list[NodeDir]":
         """Return the paths of `texts` where ``ID=DIR`` says whose each is; UsageError as above."""
-        from logtool.disk import node_dir
+        from logtool.log import inputs
 
-        return [node_dir.parse(text, self.path_of) for text in self.texts()]
+        return [inputs.parse_node_dir(text, self.path_of) for text in self.texts()]
 
-    def of_one_cluster(self, paths: "Sequence[Path] | None" = None) -> "log_dir.Inputs":
+    def of_one_cluster(self, paths: "Sequence[Path] | None" = None) -> "inputs.GivenPaths":
         """Return the same as `resolved`; UsageError where they are of several clusters."""
         from logtool.disk import cluster
 
@@ -315,11 +315,11 @@ class Inputs:
 
     def resolved(
         self, paths: "Sequence[Path] | None" = None, selection: "Selection | None" = None
-    ) -> "log_dir.Inputs":
+    ) -> "inputs.GivenPaths":
         """Return the paths, by default those of `given`, with the selection and who named them."""
-        from logtool.disk import log_dir
+        from logtool.log import inputs
 
-        return log_dir.Inputs(
+        return inputs.GivenPaths(
             self.given() if paths is None else paths,
             self.selection if selection is None else selection,
             config=self.broker_config,

@@ -43,7 +43,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import Summary
 
 if TYPE_CHECKING:
-    from logtool.disk.log_dir import Inputs
+    from logtool.log.inputs import GivenPaths
     from logtool.running.progress import Progress
 
 FLUSH_SECONDS = 0.2
@@ -95,7 +95,11 @@ class Report:
     """What one command prints. Use as a context manager; then ask for `exit_status`."""
 
     def __init__(
-        self, settings: OutputSettings, view: View, summary: Summary, inputs: "Inputs | None" = None
+        self,
+        settings: OutputSettings,
+        view: View,
+        summary: Summary,
+        inputs: "GivenPaths | None" = None,
     ) -> None:
         """Begin; with `inputs`, a run that finds none of them to look at is incomplete."""
         self.settings = settings

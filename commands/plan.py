@@ -17,7 +17,7 @@ from logtool.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from logtool.actions import Action
     from logtool.commands.output import Report
-    from logtool.disk.log_dir import Inputs
+    from logtool.log.inputs import GivenPaths
     from logtool.running.summary import ActionSummary
     from logtool.startup.forecast import Forecast
     from logtool.startup.partition import PartitionForecast
@@ -71,7 +71,7 @@ class Timing:
     limits: host.LimitsOption = None
     policy: Policies = None
 
-    def check(self, given: "Inputs", strategy: Strategy) -> None:
+    def check(self, given: "GivenPaths", strategy: Strategy) -> None:
         """UsageError where something is asked for that no start of Redpanda does."""
         if given.flavour and (strategy.supplements or self.policy):
             raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")

@@ -19,8 +19,9 @@ from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.disk.log_dir import Inputs, Selection
     from logtool.formats.names import TopicPartition
+    from logtool.log.inputs import GivenPaths
+    from logtool.log.selection import Selection
     from logtool.running.summary import ActionSummary
     from logtool.startup.assumed import Assumed
     from logtool.startup.home import Points
@@ -311,7 +312,7 @@ def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
         report.note("or go on with the same command")
 
 
-def _check_flavour(given: "Inputs", begin: Begin, way: Way, consented: Consented) -> None:
+def _check_flavour(given: "GivenPaths", begin: Begin, way: Way, consented: Consented) -> None:
     """UsageError where something is asked for that a directory of Redpanda knows nothing of."""
     named = begin.from_offset or begin.truncate_to
     if given.flavour and (named or way.supplements or way.fill_from or consented.mark_clean):

@@ -16,7 +16,7 @@ from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings
-    from logtool.disk.log_dir import Inputs
+    from logtool.log.inputs import GivenPaths
     from logtool.sanity.model import Target
     from logtool.sanity.run import Procedure, Sanity
 
@@ -231,7 +231,7 @@ def _procedure(mode: ModeChoice, delayed: Delayed, elsewhere: Elsewhere) -> "Pro
     )
 
 
-def _print(job: "Sanity", settings: "OutputSettings", given: "Inputs", *, models: bool) -> int:
+def _print(job: "Sanity", settings: "OutputSettings", given: "GivenPaths", *, models: bool) -> int:
     """Print what a measurement says while it runs; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import sanity

@@ -15,8 +15,8 @@ from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report
-    from logtool.disk.log_dir import Inputs
     from logtool.exits import Exit
+    from logtool.log.inputs import GivenPaths
 
 
 class LevelChoice(StrEnum):
@@ -260,7 +260,7 @@ def _scan(
 def _write(
     report: "Report",
     output: str,
-    given: "Inputs",
+    given: "GivenPaths",
     written: Written,
     limit: int,
     master: str | None,

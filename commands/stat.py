@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from logtool.commands.output import OutputSettings, Report
-    from logtool.disk.log_dir import Inputs
     from logtool.exits import Exit
+    from logtool.log.inputs import GivenPaths
     from logtool.stat.run import Surveyed
     from logtool.stat.statistics import Statistics
 
@@ -138,7 +138,7 @@ class _Chosen:
 
 
 def _survey(
-    settings: "OutputSettings", given: "Inputs", chosen: _Chosen, limit: int,
+    settings: "OutputSettings", given: "GivenPaths", chosen: _Chosen, limit: int,
     static: "Mapping[str, str]", running: options.Running, fail_on: Severity,
 ) -> "Exit":  # fmt: skip
     """Print what logs add up to, batch by batch."""
@@ -176,7 +176,7 @@ def _survey(
 
 
 def _weigh(
-    settings: "OutputSettings", given: "Inputs", sort: SortBy, top: int | None,
+    settings: "OutputSettings", given: "GivenPaths", sort: SortBy, top: int | None,
     running: options.Running,
 ) -> "Exit":  # fmt: skip
     """Print what takes up the disk, by names and sizes alone."""

@@ -22,10 +22,8 @@ from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.plain import PlainPartitions
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
-from logtool.disk import files, flavour, log_dir, partition
+from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, names
@@ -33,6 +31,11 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
 from logtool.lazy_dataclass import dataclass
+from logtool.log import flavour, inputs, opening
+from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
+from logtool.log.file import File
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.metadata.settings import Settings
 from logtool.running.budget import Budget, Engine
@@ -171,7 +174,7 @@ class Verification:
             try:
                 if isinstance(found, UnreadableError):
                     yield found
-                elif isinstance(found, DataDir):
+                elif isinstance(found, LogDir):
                     yield from self._log_dir(found)
                 elif found is PathKind.PARTITION_DIR:
                     yield from self._partitions([self._alone(path)])
@@ -180,7 +183,7 @@ class Verification:
             except UnreadableError as error:
                 yield error
 
-    def _gather(self, homes: Iterable[DataDir]) -> None:
+    def _gather(self, homes: Iterable[LogDir]) -> None:
         """Find out which log dirs are of one broker, which a start takes together."""
         members = []
         for home in homes:
@@ -213,7 +216,7 @@ class Verification:
         )
         self.summary.count(facts, partitions=0)
 
-    def _log_dir(self, home: DataDir) -> Iterator[Item]:
+    def _log_dir(self, home: LogDir) -> Iterator[Item]:
         yield from root.check_in_use(home.path, is_redpanda=home.is_redpanda)
         if home.is_redpanda:
             yield from self._of_redpanda(home)
@@ -231,7 +234,7 @@ class Verification:
                 continue
             if kind is not FileKind.META_PROPERTIES:  # which is judged with those of the others
                 yield from findings
-            if kind in log_dir.OFFSET_CHECKPOINTS:
+            if kind in OFFSET_CHECKPOINTS:
                 checkpoints[kind] = root.by_key(value)
             elif kind is FileKind.META_PROPERTIES:
                 meta = value
@@ -253,7 +256,7 @@ class Verification:
             cleaning=compaction.beside(path),
             known=known,
         )
-        return self._job(path, partition.read_or_error(path), request)
+        return self._job(path, opening.try_partition(path), request)
 
     def _quick_job(
         self,
@@ -274,10 +277,10 @@ class Verification:
         self._run.bytes_total += found.bytes
         return Job(path, (), _Subject(None, _NO_REQUEST, found, key))
 
-    def _of_redpanda(self, home: DataDir) -> Iterator[Item]:
+    def _of_redpanda(self, home: LogDir) -> Iterator[Item]:
         """Check the partitions of a data directory of Redpanda: there is no file beside them."""
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
-        listed = partition.read_each([path for path, _ in chosen])
+        listed = opening.try_partitions([path for path, _ in chosen])
         request = self._request(known=Settings())
         yield from self._partitions(
             self._job(path, result, request)
@@ -285,7 +288,7 @@ class Verification:
         )
 
     def _live(
-        self, home: DataDir, checkpoints: root.Checkpoints, needs_topic_ids: bool
+        self, home: LogDir, checkpoints: root.Checkpoints, needs_topic_ids: bool
     ) -> Iterator[Item]:
         """Check the partitions of a log dir, and its own files against them."""
         facts: dict[PartitionDirectory, PartitionFacts] = {}
@@ -298,7 +301,7 @@ class Verification:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
             engine = self._run.budget.engine
             paths = [path for path, _ in chosen if not plain]
-            listed = engine.partitions(paths) if engine else partition.read_each(paths)
+            listed = engine.partitions(paths) if engine else opening.try_partitions(paths)
             for path, directory in chosen:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
@@ -308,7 +311,7 @@ class Verification:
                     facts[directory] = job.subject.facts
                     yield job
                     continue
-                result = partition.read_or_error(path) if plain else next(listed)
+                result = opening.try_partition(path) if plain else next(listed)
                 row = cleaned.get(key) if key else None
                 request = self._request(
                     clean=home.is_clean,
@@ -421,14 +424,14 @@ class Verification:
         return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
 
 
-def _open(path: Path) -> DataDir | PathKind | UnreadableError:
+def _open(path: Path) -> LogDir | PathKind | UnreadableError:
     """Return what a path is; the content of a log dir, as names."""
     try:
-        kind = log_dir.classify(path, redpanda=True)
-        return log_dir.read(path) if kind is PathKind.LOG_DIR else kind
+        kind = inputs.kind_of(path, redpanda=True)
+        return opening.open_log_dir(path) if kind is PathKind.LOG_DIR else kind
     except UnreadableError as error:
         return error
 
 
-def _is_of_kafka(found: DataDir | PathKind | UnreadableError) -> TypeGuard[DataDir]:
-    return isinstance(found, DataDir) and not found.is_redpanda
+def _is_of_kafka(found: LogDir | PathKind | UnreadableError) -> TypeGuard[LogDir]:
+    return isinstance(found, LogDir) and not found.is_redpanda

@@ -9,17 +9,17 @@ from pyarrow import parquet
 
 from logtool.checks.pieces import join
 from logtool.checks.report import Task
-from logtool.disk import log_dir, partition
 from logtool.disk.files import LogFile
-from logtool.disk.partition import Segment
 from logtool.formats.names import DirectoryKind
+from logtool.log import opening
+from logtool.log.dir import Segment
+from logtool.log.walk.scanner import scan
 from logtool.pipeline import tables
 from logtool.pipeline.answers import Asked
 from logtool.pipeline.manifest import Part
 from logtool.pipeline.questions.answering import LISTS_OF
 from logtool.pipeline.runs import begin
 from logtool.pipeline.unit_rows import STAGED, ScanWork
-from logtool.segment.walk import scan
 
 
 def answers(
@@ -32,9 +32,9 @@ def answers(
     job = ScanWork(run.staging, frozenset({STAGED, *compared}), lists=lists)
     whole: list[Task] = []
     for home in homes:
-        for folder, directory in log_dir.read(home).partitions:
+        for folder, directory in opening.open_log_dir(home).partitions:
             if directory.kind is not DirectoryKind.DELETE:
-                for segment in partition.read(folder).segments:
+                for segment in opening.open_partition(folder).segments:
                     parts = _in_pieces(job, segment) if cut else []
                     run.add(parts)
                     whole += [] if parts else [Task(segment)]

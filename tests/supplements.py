@@ -10,7 +10,6 @@ from pathlib import Path
 
 from verification import verify
 
-from logtool.disk import log_dir, partition
 from logtool.formats import offset_checkpoint, time_index, transaction_index
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, parse_partition_file
 from logtool.loading.loaded import Loaded, Outcome, Start
@@ -18,7 +17,8 @@ from logtool.loading.loader import load
 from logtool.loading.producers import decode
 from logtool.loading.shadow import Shadow
 from logtool.loading.supplement import supplement
-from logtool.segment.producer_state import Producer
+from logtool.log import opening
+from logtool.log.producer_state import Producer
 
 _DENSE = {"index.dense": 64}
 """Topics with an ``index.interval.bytes`` of their own."""
@@ -37,7 +37,7 @@ def unclean_starts(home: Path) -> Iterator[tuple[Path, Start]]:
     """Yield the partitions of a log dir, each as it would start after a crash."""
     points = rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
     starts = rows(home, FileKind.LOG_START_CHECKPOINT)
-    for path, directory in log_dir.read(home).partitions:
+    for path, directory in opening.open_log_dir(home).partitions:
         if directory.topic == CLUSTER_METADATA or directory.kind is not DirectoryKind.LIVE:
             continue
         key = directory.topic, directory.partition
@@ -61,10 +61,13 @@ def both(path: Path, start: Start) -> tuple[Loaded, Loaded]:
 
     Where flushed data is gone, nothing counts as flushed for the supplement.
     """
-    rebuilt, mine = load(partition.read(path), start), supplement(partition.read(path), start)
+    rebuilt, mine = (
+        load(opening.open_partition(path), start),
+        supplement(opening.open_partition(path), start),
+    )
     if rebuilt.outcome is Outcome.LOADS and start.recovery_point > rebuilt.log_end:
         start = dataclasses.replace(start, recovery_point=0)
-        rebuilt = load(partition.read(path), start)
+        rebuilt = load(opening.open_partition(path), start)
         rebuilt.recovery_point = mine.recovery_point
     return rebuilt, mine
 
@@ -151,7 +154,7 @@ def changed_again(path: Path, start: Start) -> list[str]:
     def changes(loaded: Loaded) -> set[str]:
         return {f"{change.kind} {change.path.name}" for change in loaded.shadow.changes()}
 
-    again = changes(supplement(partition.read(path), start))
+    again = changes(supplement(opening.open_partition(path), start))
     if "replace leader-epoch-checkpoint" in again:
-        again -= changes(load(partition.read(path), start))
+        again -= changes(load(opening.open_partition(path), start))
     return sorted(again)

@@ -13,16 +13,17 @@ import numpy as np
 
 from logtool.checks.plain import PlainPartitions
 from logtool.checks.report import SegmentReport
-from logtool.disk import files, partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats import offset_checkpoint, record_batch
 from logtool.formats.names import FileKind, parse_partition_file, parse_root_file
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Coverage
+from logtool.log import opening
+from logtool.log.producer_state import ProducerState
+from logtool.log.walk.scanner import scan
 from logtool.running.summary import Summary
-from logtool.segment.producer_state import ProducerState
-from logtool.segment.walk import scan
 from logtool.verify import Level, Verification
 
 Place = tuple[str, str, int | None]
@@ -164,7 +165,7 @@ def batches(log: Path) -> BatchTable:
 
 def logs(directory: Path) -> list[Path]:
     """Return the ``.log`` files of a partition, oldest first."""
-    return [segment.log.path for segment in partition.read(directory).segments]
+    return [segment.log.path for segment in opening.open_partition(directory).segments]
 
 
 def kind_of(path: Path) -> FileKind:

@@ -144,8 +144,8 @@ def here() -> Path:
 
     UsageError where it is neither a log dir nor a partition dir.
     """
-    from logtool.disk import log_dir
     from logtool.errors import UnreadableError
+    from logtool.log import inputs
 
     expected = "no PATH: the current directory is neither a log dir nor a partition dir"
     try:
@@ -153,7 +153,7 @@ def here() -> Path:
     except OSError as error:
         raise UsageError(f"no PATH: the current directory is gone: {error.strerror}") from error
     try:
-        log_dir.classify(path)
+        inputs.kind_of(path)
     except UnreadableError as error:
         reason = error.reason.removeprefix("nothing matched: ").partition("; expected ")[0]
         raise UsageError(f"{expected}: {path}: {reason}") from error

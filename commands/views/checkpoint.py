@@ -21,7 +21,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
 
 if TYPE_CHECKING:
-    from logtool.disk.log_dir import Inputs
+    from logtool.log.inputs import GivenPaths
 
 SCHEMA = "logtool.checkpoint/1"
 _PARTITION = keep(columns(
@@ -135,7 +135,7 @@ class Job:
     command: str
     """What is run, for whoever finds the undo directory."""
     summary: ActionSummary = field(default_factory=ActionSummary)
-    inputs: "Inputs | None" = None
+    inputs: "GivenPaths | None" = None
     unchanged: str = "nothing to change"
     """What is said where there is nothing to do."""
 

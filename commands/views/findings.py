@@ -16,7 +16,7 @@ from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
 
 if TYPE_CHECKING:
-    from logtool.disk.partition import File
+    from logtool.log.file import File
     from logtool.verify import Verification
 
 SCHEMA = "logtool.verify/1"

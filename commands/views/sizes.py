@@ -8,7 +8,7 @@ from logtool.commands.printing.writers import Column, Object, columns, keep
 from logtool.commands.views.stat import SCHEMA
 
 if TYPE_CHECKING:
-    from logtool.disk.partition import Partition
+    from logtool.log.dir import Partition
     from logtool.stat.sizes import Sizes
 
 _CSV = columns(

@@ -11,11 +11,11 @@ from logtool.commands.printing.writers import Column, Columns, Object, columns, 
 from logtool.commands.views import coordinators
 from logtool.commands.views.coordinators import age
 from logtool.dump.values import or_null
-from logtool.segment.producer_state import NONE
+from logtool.log.producer_state import NONE
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
-    from logtool.segment.producer_state import Producer
+    from logtool.log.producer_state import Producer
     from logtool.txns.joining import Joining
     from logtool.txns.open_transactions import PartitionTransactions, Transaction
 

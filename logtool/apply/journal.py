@@ -25,9 +25,9 @@ from logtool.apply import disk, outside, records, saving, states, stepping
 from logtool.apply.held import HeldDir, check_trusted
 from logtool.apply.parsing import Record, State
 from logtool.apply.steps import Draft, Step, merge
-from logtool.disk import log_dir as log_dirs
 from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.log import opening
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _ELSEWHERE = "make room there, or give --undo-dir DIR on a disk that has some"
@@ -215,7 +215,7 @@ class Journal:
         if not (
             outside.belongs_to_broker(self.log_dir)
             or any(map(outside.is_brokers, gone))
-            or log_dirs.is_redpanda(self.log_dir)
+            or opening.is_redpanda(self.log_dir)
         ):
             raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
 

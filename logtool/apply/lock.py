@@ -12,10 +12,10 @@ from pathlib import Path
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
 from logtool.disk import in_use
-from logtool.disk import log_dir as log_dirs
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import LOCK as REDPANDA_LOCK
+from logtool.log import opening
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = re.compile(rb"logtool (-?[0-9]{1,19})\n")
@@ -66,7 +66,7 @@ def locked(log_dir: Path) -> Iterator[None]:
 
 def _name_in(log_dir: Path) -> str:
     with suppress(UnreadableError):
-        if log_dirs.is_redpanda(log_dir):
+        if opening.is_redpanda(log_dir):
             return REDPANDA_LOCK
     return FileKind.LOCK.value
 

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from logtool.disk import files, redpanda_dir
+from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.log import redpanda_dir
 
 _PARTITION_KINDS = (
     *names.SEGMENT_KINDS,

@@ -13,10 +13,10 @@ from typing import Any
 from logtool.actions import Kind
 from logtool.apply.held import MOST_MODE
 from logtool.apply.steps import Look, Step
-from logtool.disk.redpanda_dir import LEVELS
 from logtool.formats.crc import crc32c
 from logtool.formats.redpanda.names import parse_partition_directory
 from logtool.lazy_dataclass import dataclass
+from logtool.log.redpanda_dir import LEVELS
 
 SCHEMA = "logtool.journal/1"
 _INT64 = 1 << 63

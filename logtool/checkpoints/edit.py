@@ -6,12 +6,12 @@ from typing import Any
 
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.disk import files
-from logtool.disk.log_dir import OFFSET_CHECKPOINTS
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import OFFSET_CHECKPOINTS
 
 REMOVABLE = (*OFFSET_CHECKPOINTS, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.CLEAN_SHUTDOWN)
 """Files that a broker does without."""

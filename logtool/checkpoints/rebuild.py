@@ -16,14 +16,14 @@ from logtool.checks import chain, root
 from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.segment import Level, SegmentReport
-from logtool.disk import log_dir as log_dirs
-from logtool.disk import partition
-from logtool.disk.log_dir import OF_TODAY, OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary
@@ -47,7 +47,7 @@ class Rebuild:
     def __post_init__(self) -> None:
         """Find out what is meant; UsageError for a file that is no checkpoint."""
         self.log_dir, self._kinds = self.path, OFFSET_CHECKPOINTS
-        what = log_dirs.classify(self.path, lacking="has no checkpoints of offsets")
+        what = inputs.kind_of(self.path, lacking="has no checkpoints of offsets")
         if what is PathKind.FILE:
             self.log_dir, self._kinds = self.path.parent, (kind_of(self.path),)
             if self._kinds[0] is FileKind.LEADER_EPOCH_CHECKPOINT:
@@ -64,7 +64,7 @@ class Rebuild:
         return not self._kinds or self._kinds == OFFSET_CHECKPOINTS
 
     def __iter__(self) -> Iterator[Edit | UnreadableError]:
-        home = log_dirs.read(self.log_dir)
+        home = opening.open_log_dir(self.log_dir)
         present: dict[FileKind, Present] = {}
         for kind in {*self._kinds, FileKind.LOG_START_CHECKPOINT} & home.files.keys():
             try:
@@ -84,7 +84,7 @@ class Rebuild:
                     present[kind], home, self.selection, extents, start_rows, self.summary
                 )
 
-    def _jobs(self, home: DataDir, start_rows: dict[TopicPartition, int]) -> Iterator[Job]:
+    def _jobs(self, home: LogDir, start_rows: dict[TopicPartition, int]) -> Iterator[Job]:
         """Yield the partitions to look at: the ends of their logs, or for the epochs all of it."""
         level = Level.BATCHES if self._with_epochs else Level.QUICK
         for path, directory in self._partitions(home):
@@ -93,14 +93,14 @@ class Rebuild:
             row = start_rows.get(key, 0) if key else 0
             request = CheckRequest(level=level, clean=home.is_clean, log_start_offset=max(row, 0))
             try:
-                listed: Partition | UnreadableError = partition.read(path)
+                listed: Partition | UnreadableError = opening.open_partition(path)
             except UnreadableError as error:
                 listed = error
             tasks = plan(listed, request) if isinstance(listed, Partition) else []
             yield Job(path, tasks, (listed, request, key))
 
     def _partitions(
-        self, home: DataDir
+        self, home: LogDir
     ) -> Iterator[tuple[Path, PartitionDirectory | names.BadDirectory]]:
         if self._partition:
             yield self._partition, names.parse_directory(self._partition.absolute().name)
@@ -163,7 +163,7 @@ def _epochs(
 
 def _offsets(
     present: Present,
-    home: DataDir,
+    home: LogDir,
     selection: Selection,
     extents: dict[TopicPartition, Extent],
     start_rows: dict[TopicPartition, int],

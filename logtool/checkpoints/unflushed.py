@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from logtool.disk.partition import Partition
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import walk
-from logtool.segment.damage import Damage, Reason
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.dir import Partition
+from logtool.log.walk import scanner
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def measure(listed: Partition, point: int, segment_bytes: int | None = None) -> 
     for segment in rest:
         found.log_end = max(found.log_end, segment.base_offset)
         with segment.log.open() as log:
-            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+            for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
                 damage, table = chunk.damage, chunk.table
                 if damage is None:
                     found.log_end = max(found.log_end, int(table.last_offset[-1]) + 1)
@@ -69,4 +69,4 @@ def measure(listed: Partition, point: int, segment_bytes: int | None = None) -> 
 
 
 def _is_padding(damage: Damage) -> bool:
-    return damage.reason is Reason.ZEROS and not damage.resynchronised
+    return damage.reason is DamageReason.ZEROS and not damage.resynchronised

@@ -7,14 +7,16 @@ from typing import Any
 from logtool.checkpoints.edit import Present, content, kind_of, load
 from logtool.checkpoints.unflushed import measure
 from logtool.checks import root
-from logtool.disk import log_dir, partition
-from logtool.disk.log_dir import OFFSET_CHECKPOINTS, DataDir, PathKind, Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import names, recovery_journal, wording
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.recovery_journal import RecoveryJournal
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.times import rfc3339
 
 Object = dict[str, Any]
@@ -61,9 +63,9 @@ def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iter
     `wanted`, the logs of a log dir are read from their recovery points on. What a file is where its
     name does not tell comes as a line of text.
     """
-    what = log_dir.classify(path, lacking="has no checkpoints of offsets")
+    what = inputs.kind_of(path, lacking="has no checkpoints of offsets")
     if what is PathKind.LOG_DIR:
-        yield from _log_dir(log_dir.read(path), selection, wanted)
+        yield from _log_dir(opening.open_log_dir(path), selection, wanted)
         return
     if what is PathKind.FILE and kind_of(path) in _MAY_BE_JOURNAL:
         data = content(path)
@@ -98,7 +100,7 @@ def _journal(path: Path, journal: RecoveryJournal) -> Iterator[Item]:
         yield _partition(path, topic, number, rows)
 
 
-def _log_dir(home: DataDir, selection: Selection, wanted: Wanted | None) -> Iterator[Item]:
+def _log_dir(home: LogDir, selection: Selection, wanted: Wanted | None) -> Iterator[Item]:
     found: Rows = {}
     for kind in OFFSET_CHECKPOINTS:
         if kind not in home.files:
@@ -115,7 +117,7 @@ def _log_dir(home: DataDir, selection: Selection, wanted: Wanted | None) -> Iter
         key = directory.topic, directory.partition
         if not selection.takes(directory):
             continue
-        has_rows = directory.kind in log_dir.OF_TODAY and root.key_of(directory)
+        has_rows = directory.kind in OF_TODAY and root.key_of(directory)
         rows: Rows = found if has_rows else {}
         if rows:
             seen.add(key)
@@ -156,7 +158,7 @@ def _partition(path: Path, topic: str, number: int, rows: Rows) -> Object:
 
 
 def _unflushed(path: Path, point: int, wanted: Wanted) -> Object:
-    found = measure(partition.read(path), point, wanted.segment_bytes)
+    found = measure(opening.open_partition(path), point, wanted.segment_bytes)
     since = found.since_ms
     values = (
         found.log_end,

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from logtool.checks.report import SegmentReport
-from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.record_batch import Column
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
+from logtool.log.file import File
 
 
 class BaseIndexRules:

@@ -23,18 +23,18 @@ from logtool.formats.record_batch import (
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
 
 _DAMAGE_CODES = {
-    Reason.CRC: "batch/crc",
-    Reason.SIZE: "batch/size",
-    Reason.MAGIC: "batch/magic",
-    Reason.ZEROS: "batch/zero-run",
-    Reason.HEADER: "batch/header-crc",
+    DamageReason.CRC: "batch/crc",
+    DamageReason.SIZE: "batch/size",
+    DamageReason.MAGIC: "batch/magic",
+    DamageReason.ZEROS: "batch/zero-run",
+    DamageReason.HEADER: "batch/header-crc",
 }
 # Where a sound batch follows, the scan never calls damage incomplete.
-_TAIL_CODES = {Reason.INCOMPLETE: "log/torn-tail", Reason.ZEROS: "log/zero-tail"}
+_TAIL_CODES = {DamageReason.INCOMPLETE: "log/torn-tail", DamageReason.ZEROS: "log/zero-tail"}
 
 
 @dataclass(slots=True)

@@ -8,11 +8,12 @@ from logtool.checks.batches import with_next
 from logtool.checks.compaction import Cleaning, Judgement, Traces
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
-from logtool.disk.partition import File, Partition, Segment
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
 from logtool.formats.names import FileKind, FileState
+from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
 
 _OFFSETS = frozenset({"batch/offset-order", "batch/offset-range", "batch/last-offset"})
 

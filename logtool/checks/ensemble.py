@@ -15,7 +15,6 @@ from pathlib import Path
 
 from logtool.checks.identity import Effect, Member, differences, faults, topic_id_of
 from logtool.disk import files
-from logtool.disk.log_dir import OF_TODAY
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding
 from logtool.formats.names import (
@@ -26,6 +25,7 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import OF_TODAY
 from logtool.metadata import image as metadata_image
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage

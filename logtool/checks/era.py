@@ -8,14 +8,14 @@ them the id; none of them needs it (``Log``, ``Partition`` of Kafka 2.8; ``LogMa
 from pathlib import Path
 
 from logtool.disk import files
-from logtool.disk.log_dir import DataDir
 from logtool.errors import UnreadableError
 from logtool.formats import meta_properties
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.log.dir import LogDir
 
 
-def needs_topic_ids(home: DataDir, meta: MetaProperties | None) -> bool:
+def needs_topic_ids(home: LogDir, meta: MetaProperties | None) -> bool:
     """Return whether each partition of a log dir must have a ``partition.metadata``.
 
     Without a meta.properties (`meta` is None) the other partitions tell.

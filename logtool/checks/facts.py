@@ -1,7 +1,7 @@
 """What the rules for a log dir are told of each partition."""
 
-from logtool.disk.partition import File
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 
 
 @dataclass(slots=True)

@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from logtool.disk.partition import Partition
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot, wording
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 
 BROKER_FILES = 150
 BROKER_MAPS = 400

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from logtool.checks import small_files
 from logtool.disk import files
-from logtool.disk.log_dir import DataDir
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import partition_metadata
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import LogDir, Partition
 
 _READ_VERSIONS = (0, 1)
 """Of meta.properties, by every release up to 4.3."""
@@ -36,7 +35,7 @@ class Effect(StrEnum):
 class Member:
     """One log dir and its identity."""
 
-    root: DataDir
+    root: LogDir
     meta: MetaProperties | None
     """None where there is no such file, where it is a folder, or where it cannot be read."""
     wrong: tuple[Finding, ...] = ()
@@ -72,7 +71,7 @@ class Member:
         return self.meta.node_id if self.meta else None
 
 
-def member(root: DataDir) -> Member:
+def member(root: LogDir) -> Member:
     """Read the identity of a log dir, as far as that is possible."""
     file = root.files.get(FileKind.META_PROPERTIES)
     if file is None:

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from logtool.disk import files, shell
-from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
 from logtool.formats import names, offset_index, time_index, wording
 from logtool.formats.columns import runs
@@ -16,8 +15,10 @@ from logtool.formats.names import FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import Column
 from logtool.formats.time_index import TimeIndex
-from logtool.segment.chunk import Chunk
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
+from logtool.log.file import File
+from logtool.log.index_join import EntryState, OffsetIndexJoin, TimeIndexJoin
 
 MOST_RESTARTS = 50
 """Starts of brokers that a segment sees at most before it is rolled."""
@@ -27,10 +28,10 @@ LONGEST_STRETCH = 16 * 1024 * 1024
 _IMPOSSIBLE = ("/relative-zero", "/zero-entry", "-range", "/ahead-of-log", "/ahead")
 """Ends of the codes of entries that are wrong whatever the log holds."""
 _JOIN_CODES = {
-    Verdict.NO_BATCH: "not-a-batch",
-    Verdict.OFFSET: "wrong-offset",
-    Verdict.TIMESTAMP: "wrong-timestamp",
-    Verdict.LATER: "later-before",
+    EntryState.NO_BATCH: "not-a-batch",
+    EntryState.OFFSET: "wrong-offset",
+    EntryState.TIMESTAMP: "wrong-timestamp",
+    EntryState.LATER: "later-before",
 }
 
 
@@ -145,7 +146,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
             entry = _offset_entry(self._index, self._segment.base_offset, first)
             text = (
                 f"{entry} points at no batch"
-                if verdict is Verdict.NO_BATCH
+                if verdict is EntryState.NO_BATCH
                 else f"{entry} points at the batch with "
                 f"{wording.offsets(self.join.batch_base[first], self.join.batch_last[first])}, "
                 "at which a lookup of that offset must not begin"
@@ -194,14 +195,14 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
     def _mismatches(self, *, clean: bool) -> Iterator[Finding]:
         for verdict, first, last in _bad(self.join):
             code = _JOIN_CODES[verdict]
-            if verdict is Verdict.NO_BATCH and self._segment.is_active and not clean:
+            if verdict is EntryState.NO_BATCH and self._segment.is_active and not clean:
                 code = "ahead"
             entry = _time_entry(self._index, self._segment.base_offset, first)
             text = {
-                Verdict.NO_BATCH: f"{entry}: no batch holds that offset",
-                Verdict.TIMESTAMP: f"{entry}: the batch that holds it has the largest timestamp "
+                EntryState.NO_BATCH: f"{entry}: no batch holds that offset",
+                EntryState.TIMESTAMP: f"{entry}: the batch that holds it has the largest timestamp "
                 f"{self.join.batch_timestamp[first]}",
-                Verdict.LATER: f"{entry}: an earlier batch has a later timestamp",
+                EntryState.LATER: f"{entry}: an earlier batch has a later timestamp",
             }[verdict]
             yield _entry_finding(
                 f"time-index/{code}", text, first, last, time_index.ENTRY_SIZE, self._file
@@ -285,7 +286,7 @@ def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[
     yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
 
 
-def _bad(join: OffsetIndexJoin | TimeIndexJoin) -> Iterator[tuple[Verdict, int, int]]:
+def _bad(join: OffsetIndexJoin | TimeIndexJoin) -> Iterator[tuple[EntryState, int, int]]:
     verdicts = join.verdicts()
     if not verdicts.any():  # all right, which is 0
         return

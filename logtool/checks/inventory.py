@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from logtool.disk.log_dir import DataDir
-from logtool.disk.partition import File, Partition
 from logtool.findings import Broker, Finding
 from logtool.formats.names import (
     BadDirectory,
@@ -13,6 +11,8 @@ from logtool.formats.names import (
     PartitionDirectory,
     Reception,
 )
+from logtool.log.dir import LogDir, Partition
+from logtool.log.file import File
 
 _STATE_CODES = {
     FileState.DELETED: ("leftover-deleted", "is scheduled for deletion"),
@@ -61,7 +61,7 @@ def check_leftovers(partition: Partition) -> Iterator[Finding]:
         yield _leftover("partition", file)
 
 
-def check_root_names(root: DataDir) -> Iterator[Finding]:
+def check_root_names(root: LogDir) -> Iterator[Finding]:
     """Yield what the names in a log dir tell."""
     for path, bad in root.bad_directories:
         yield Finding("data-dir/stops-broker", bad.reason, path=path)

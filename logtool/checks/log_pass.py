@@ -13,8 +13,8 @@ from logtool.disk.files import LogFile
 from logtool.findings import Finding
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
-from logtool.segment import producer_state
-from logtool.segment.chunk import Chunk, Inspect, Plain
+from logtool.log import producer_state
+from logtool.log.chunk import Chunk, Inspect, PlainTotals
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""
@@ -57,7 +57,7 @@ class LogPass:
         _add_epochs(self._report, placed, chunk.plain)
         return findings
 
-    def _add_rows(self, table: BatchTable, plain: Plain | None) -> None:
+    def _add_rows(self, table: BatchTable, plain: PlainTotals | None) -> None:
         """Keep the rows of producers."""
         cuts = self._task.cuts
         self._rows.append(producer_state.significant(table, cuts, plain))
@@ -109,7 +109,7 @@ def _count(report: SegmentReport, chunk: Chunk) -> None:
     report.largest_batch = max(report.largest_batch, largest)
 
 
-def _add_epochs(report: SegmentReport, table: BatchTable, plain: Plain | None) -> None:
+def _add_epochs(report: SegmentReport, table: BatchTable, plain: PlainTotals | None) -> None:
     if not len(table):
         return
     epochs = table.leader_epoch

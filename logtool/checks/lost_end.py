@@ -12,15 +12,15 @@ from contextlib import suppress
 from logtool.checks import small_files
 from logtool.checks.facts import PartitionFacts
 from logtool.disk import files, in_use
-from logtool.disk.log_dir import DataDir
-from logtool.disk.partition import File, Partition
 from logtool.formats.names import FileKind, TopicPartition
+from logtool.log.dir import LogDir, Partition
+from logtool.log.file import File
 
 _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
 
 
-def has_lost_end(root: DataDir, checkpoint: File, facts: PartitionFacts) -> bool:
+def has_lost_end(root: LogDir, checkpoint: File, facts: PartitionFacts) -> bool:
     """Return whether nothing but a loss explains that a log ends below a checkpointed offset.
 
     True after a clean stop, or where the checkpoint is not younger than the log, so that it was not
@@ -40,14 +40,14 @@ def has_lost_end(root: DataDir, checkpoint: File, facts: PartitionFacts) -> bool
     return has_times and not is_older_topic and not is_copy
 
 
-def watermarks(root: DataDir) -> dict[TopicPartition, int]:
+def watermarks(root: LogDir) -> dict[TopicPartition, int]:
     """Return the high watermarks that a log dir has checkpointed; UnreadableError."""
     file = root.files.get(FileKind.REPLICATION_CHECKPOINT)
     return dict(small_files.check_file(file)[0].offsets) if file else {}
 
 
 def lost(
-    root: DataDir, known: Mapping[TopicPartition, int], listed: Partition, end: int
+    root: LogDir, known: Mapping[TopicPartition, int], listed: Partition, end: int
 ) -> range | None:
     """Return the offsets that a log has lost at its end, by the `watermarks` of its log dir.
 

@@ -17,14 +17,15 @@ from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
 from logtool.checks.facts import PartitionFacts
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import vanished
-from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
+from logtool.log.producer_state import ProducerState
 from logtool.metadata.settings import Settings
-from logtool.segment.producer_state import ProducerState
 
 Item = Finding | UnreadableError
 

@@ -26,15 +26,15 @@ from logtool.checks.segment import (
     open_indexes,
 )
 from logtool.disk.files import LogFile
-from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE, NO_TIMESTAMP, concat
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import walk
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.dir import Segment
+from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.walk import scanner
 
 PIECE_BYTES = 128 * 1024 * 1024
 """About the bytes of a piece: many for its own costs to vanish, few for all cores to get some."""
@@ -173,7 +173,7 @@ def _is_ordinary(
     offsets, times = _joins(segment, log, piece, report)
     log_pass = LogPass(task, report.report)
     at = piece.start
-    for chunk in walk.scan(
+    for chunk in scanner.scan(
         log,
         base_offset=segment.base_offset,
         start=at,

@@ -22,7 +22,6 @@ import numpy as np
 from logtool.checks import timestamps
 from logtool.checks.facts import PartitionFacts
 from logtool.disk import files
-from logtool.disk.partition import File
 from logtool.formats import (
     kernels,
     leader_epoch_checkpoint,
@@ -33,6 +32,7 @@ from logtool.formats import (
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import SEQUENCES
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 
 LARGEST = 256 * 1024
 """Bytes of the largest file that is looked at: beyond it the bytes cost more than the file."""

@@ -19,8 +19,8 @@ from logtool.checks.report import Level, Task
 from logtool.formats import kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import Column
-from logtool.segment.chunk import Plain
-from logtool.segment.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
+from logtool.log.chunk import PlainTotals
+from logtool.log.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
 
 _NO_ENTRIES = np.empty((ENTRY_ROWS, 0), np.int64)
 _LARGEST = 2**63 - 1
@@ -30,7 +30,7 @@ _BOUNDS, _UNTIL = slice(12, 15), 15
 
 
 class PlainPass:
-    """Walks over the plain batches of one log; a `logtool.segment.chunk.PlainWalk`."""
+    """Walks over the plain batches of one log; a `logtool.log.chunk.PlainWalk`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PlainPass:
     def walk(
         self, data: memoryview, position: int, rows: Column, first: int
     ) -> tuple[int, int, int]:
-        """Add the batches at edges to `rows`; see `logtool.segment.chunk.PlainWalk`."""
+        """Add the batches at edges to `rows`; see `logtool.log.chunk.PlainWalk`."""
         if not first:
             self._begin(position)
         self._before[:] = self._state
@@ -75,9 +75,9 @@ class PlainPass:
         if self._times:
             self._times.forget(int(self._state[_TIME_ENTRY]))
 
-    def facts(self) -> Plain:
+    def facts(self) -> PlainTotals:
         """Return what the batches of the chunk come to."""
-        return Plain(*self._state[:_OFFSET_ENTRY].tolist())
+        return PlainTotals(*self._state[:_OFFSET_ENTRY].tolist())
 
     @property
     def _entries(self) -> tuple[Column, Column]:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from logtool.disk import shell
-from logtool.disk.partition import File, Segment
 from logtool.findings import Finding
 from logtool.formats import producer_snapshot, transaction_index, wording
 from logtool.formats.names import FileKind
-from logtool.segment.producer_state import NONE, AbortedTransaction, Producer
+from logtool.log.dir import Segment
+from logtool.log.file import File
+from logtool.log.producer_state import NONE, AbortedTransaction, Producer
 
 _OPEN = "first offset of the open transaction"
 EXPIRATION_MS = 86_400_000

@@ -17,7 +17,7 @@ from logtool.formats.record_batch import (
     TIMESTAMP_TYPE,
     Column,
 )
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
 
 _UNPACKED_AT_ONCE = 512 * 1024
 """Bytes: few enough for a cache. What one thread decompresses goes into one buffer of this size."""

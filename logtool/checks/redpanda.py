@@ -14,12 +14,12 @@ from itertools import pairwise
 from logtool.checks import inventory
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
-from logtool.disk.partition import Partition, Segment
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind
-from logtool.segment import given_up
+from logtool.log import given_up
+from logtool.log.dir import Partition, Segment
 
 _ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "_schemas", "tx", "group"})
 """Topics that Redpanda compacts whatever their settings say."""

@@ -8,13 +8,14 @@ Source: ``storage/snapshot.cc``, ``storage/kvstore.cc`` (``load_snapshot_from_re
 
 from collections.abc import Iterator
 
-from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.redpanda import kvstore, names, snapshot
 from logtool.formats.redpanda.names import FileKind
 from logtool.formats.redpanda.snapshot import Snapshot
+from logtool.log.dir import Partition
+from logtool.log.file import File
 
 _LARGEST = 256 * 1024 * 1024
 """Bytes that are read of one: a kvstore rolls at 16 MiB, Raft's metadata have some hundred."""

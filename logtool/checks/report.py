@@ -3,12 +3,12 @@
 from dataclasses import field
 from enum import StrEnum
 
-from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, offset_index
 from logtool.formats.record_batch import BatchTable, empty_table
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
 
 
 class Level(StrEnum):

@@ -6,11 +6,11 @@ from pathlib import Path
 from logtool.checks import lost_end
 from logtool.checks.facts import PartitionFacts
 from logtool.disk import files, in_use, shell
-from logtool.disk.log_dir import OF_TODAY, DataDir
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
+from logtool.log.dir import OF_TODAY, LogDir
 
 """(topic, partition)."""
 Checkpoints = Mapping[FileKind, Mapping[TopicPartition, Row]]
@@ -32,7 +32,7 @@ def check_in_use(log_dir: Path, *, is_redpanda: bool) -> Iterator[Finding]:
 
 
 def check_partition_offsets(
-    root: DataDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
+    root: LogDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Hold the checkpointed offsets of one live partition against its log."""
     rows = {kind: checkpoint[key] for kind, checkpoint in checkpoints.items() if key in checkpoint}
@@ -72,9 +72,7 @@ _ENDS = {
 }
 
 
-def _beyond_end(
-    root: DataDir, kind: FileKind, row: Row, facts: PartitionFacts, end: int
-) -> Finding:
+def _beyond_end(root: LogDir, kind: FileKind, row: Row, facts: PartitionFacts, end: int) -> Finding:
     """Return what it means that an offset of a checkpoint lies behind the end of its log."""
     rule, name, were = _ENDS[kind]
     text = f"{name} {row.offset}, but the log ends at {end}"
@@ -87,7 +85,7 @@ def _beyond_end(
     return _at(root, kind, row, f"{rule}-ahead", text)
 
 
-def check_rows(root: DataDir, checkpoints: Checkpoints) -> Iterator[Finding]:
+def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
     """Yield rows of partitions that the directory does not hold."""
     there = {(d.topic, d.partition) for _, d in root.partitions}
     for kind, checkpoint in checkpoints.items():
@@ -98,7 +96,7 @@ def check_rows(root: DataDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 
 
 def check_missing_rows(
-    root: DataDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
+    root: LogDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Say when a partition with data has no recovery point: it is then read from its start."""
     recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
@@ -114,7 +112,7 @@ def check_missing_rows(
     )
 
 
-def check_marker(root: DataDir, all_facts: Sequence[PartitionFacts]) -> Iterator[Finding]:
+def check_marker(root: LogDir, all_facts: Sequence[PartitionFacts]) -> Iterator[Finding]:
     """Yield when a log changed after the clean-shutdown marker was written.
 
     In a copy without its time stamps meta.properties, which is always older than the marker, looks
@@ -143,7 +141,7 @@ TopicIds = dict[str, tuple[str, PartitionDirectory]]
 
 
 def check_topic_ids(
-    root: DataDir, facts: Mapping[PartitionDirectory, PartitionFacts], seen: TopicIds
+    root: LogDir, facts: Mapping[PartitionDirectory, PartitionFacts], seen: TopicIds
 ) -> Iterator[Finding]:
     """Yield partitions of one topic that claim different topic ids.
 
@@ -175,7 +173,7 @@ def key_of(directory: PartitionDirectory) -> TopicPartition | None:
     return None if directory.topic == CLUSTER_METADATA else (directory.topic, directory.partition)
 
 
-def _at(root: DataDir, kind: FileKind, row: Row, rule: str, text: str) -> Finding:
+def _at(root: LogDir, kind: FileKind, row: Row, rule: str, text: str) -> Finding:
     path = root.files[kind].path
     return Finding(
         f"checkpoint/{rule}",

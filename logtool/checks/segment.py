@@ -11,13 +11,14 @@ from logtool.checks.plain_pass import plain_pass
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE, Column
-from logtool.segment import walk
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
+from logtool.log.file import File
+from logtool.log.walk import scanner
 
 __all__ = [
     "Indexes", "Level", "OnChunk", "SegmentReport", "Task", "check_segment", "finish_log",
@@ -143,7 +144,7 @@ def _read_log(
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)
-        for chunk in walk.scan(
+        for chunk in scanner.scan(
             log,
             base_offset=segment.base_offset,
             start=start,
@@ -188,7 +189,7 @@ def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) 
     start = rules.last_position if rules else 0
     if not 0 < start < log.size:
         return 0
-    chunk = next(walk.scan(log, base_offset=segment.base_offset, start=start), None)
+    chunk = next(scanner.scan(log, base_offset=segment.base_offset, start=start), None)
     return start if chunk and len(chunk.table) else 0
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from logtool.checks import identity
-from logtool.disk import files, log_dir
+from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.log import opening
 from logtool.metadata import image as metadata_image
 from logtool.metadata.settings import Settings
 
@@ -17,7 +18,7 @@ def within(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
     if not files.has_dir(path / metadata_image.DIRECTORY):
         return Settings(static=static)
     try:
-        meta = identity.member(log_dir.read(path)).meta
+        meta = identity.member(opening.open_log_dir(path)).meta
         image = metadata_image.read(path)
     except UnreadableError:
         return Settings(static=static)

@@ -10,12 +10,14 @@ from logtool.checks.identity import topic_id_of
 from logtool.checks.partition import CheckRequest, Item, judge
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
-from logtool.disk import files, partition, redpanda_dir
+from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind, FileState, PartitionDirectory, Reception
+from logtool.log import opening, redpanda_dir
+from logtool.log.dir import Segment
+from logtool.log.file import File
 
 Neighbours = dict[Path, dict[int, Segment]]
 """The segments of directories that were listed, by base offset: one listing for many files."""
@@ -106,7 +108,7 @@ def _segment(file: File, neighbours: Neighbours) -> Segment | None:
     base, parent = file.name.offset or 0, file.path.parent
     if file.name.state is FileState.LIVE and file.name.reception is Reception.EXACT:
         if parent not in neighbours:
-            segments = partition.read(parent).segments
+            segments = opening.open_partition(parent).segments
             neighbours[parent] = {segment.base_offset: segment for segment in segments}
         if base in neighbours[parent]:
             return neighbours[parent][base]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from logtool.disk import files, shell
-from logtool.disk.partition import File
 from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import (
@@ -22,8 +21,9 @@ from logtool.formats.kraft_snapshot import BodyBatch
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import walk
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
+from logtool.log.file import File
+from logtool.log.walk import scanner
 
 _FORMATS: dict[FileKind, Any] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint,
@@ -104,7 +104,7 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
     command = f"logtool dump {shell.path(file.path)}"
     try:
         with file.open() as log:
-            for chunk in walk.scan(log, base_offset=0):
+            for chunk in scanner.scan(log, base_offset=0):
                 if chunk.damage:
                     damaged, damage = True, chunk.damage
                     yield Finding(

@@ -24,7 +24,7 @@ from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Plain
+from logtool.log.chunk import PlainTotals
 from logtool.times import rfc3339
 
 AHEAD_MS = 24 * 3600 * 1000
@@ -80,7 +80,7 @@ class TimestampRules:
         """Return whether some batch so far has an odd timestamp."""
         return bool(self._odd)
 
-    def feed(self, table: BatchTable, plain: Plain | None = None) -> None:
+    def feed(self, table: BatchTable, plain: PlainTotals | None = None) -> None:
         """Take the next sound batches, and what they come to if they are plain."""
         if not self._ordinary or not len(table):
             return

@@ -5,9 +5,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from logtool.disk.flavour import Flavour
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
 
 LEFT_OUT = "left-out"
 """The directory with what Kafka has no place for."""

@@ -11,11 +11,12 @@ from typing import Any
 
 from logtool.convert import to_kafka, to_redpanda
 from logtool.convert.pieces import Piece
-from logtool.disk import files, log_dir, partition
-from logtool.disk.flavour import Flavour
-from logtool.disk.log_dir import PathKind
+from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 from logtool.loading.loaded import Start
+from logtool.log import inputs, opening
+from logtool.log.flavour import Flavour
+from logtool.log.inputs import PathKind
 from logtool.running.summary import ActionSummary
 from logtool.salvage.writing import Output
 
@@ -87,6 +88,6 @@ def _segments(path: Path) -> list[Path]:
     """Return the segments that a path stands for: a partition dir for all of its own."""
     if not files.leads_to_dir(path):
         return [path]
-    if log_dir.classify(path, redpanda=True) is not PathKind.PARTITION_DIR:
+    if inputs.kind_of(path, redpanda=True) is not PathKind.PARTITION_DIR:
         raise UnreadableError(path, "expected a segment or a partition dir")
-    return [segment.log.path for segment in partition.read(path).segments]
+    return [segment.log.path for segment in opening.open_partition(path).segments]

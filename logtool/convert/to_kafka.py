@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, PARTITIONS, TOPIC, Piece
-from logtool.disk import redpanda_dir
 from logtool.disk.files import LogFile
-from logtool.disk.flavour import Flavour
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import SEGMENTS
 from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.formats.redpanda.record_batch import RAFT_DATA
-from logtool.segment import kafka_offsets
-from logtool.segment.chunk import Chunk
-from logtool.segment.kafka_offsets import NONE, KafkaOffsets
-from logtool.segment.walk import scan
+from logtool.log import kafka_offsets, redpanda_dir
+from logtool.log.chunk import Chunk
+from logtool.log.flavour import Flavour
+from logtool.log.kafka_offsets import NONE, KafkaOffsets
+from logtool.log.walk.scanner import scan
 
 _BASE_OFFSET = struct.Struct(">q")
 

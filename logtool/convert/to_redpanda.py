@@ -9,7 +9,6 @@ from typing import Any
 from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, TOPIC, Piece
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.flavour import Flavour
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
@@ -18,8 +17,9 @@ from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.base_index_building import Builder, table_of
-from logtool.segment.walk import scan
+from logtool.log.base_index import Builder, table_of
+from logtool.log.flavour import Flavour
+from logtool.log.walk.scanner import scan
 
 _TOGETHER = 1000
 """Batches of which an index is told at once."""

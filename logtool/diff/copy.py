@@ -12,11 +12,11 @@ import numpy as np
 
 from logtool.diff.batches import Batches, DamagedRange, Part, joined
 from logtool.diff.segments import BLOCK_BYTES, BLOCK_ROWS
-from logtool.disk.partition import Segment
 from logtool.formats import wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import DELETE_HORIZON, MAGIC, Column, records_of_each
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
 
 Epochs = tuple[tuple[int, int], ...]
 """(leader epoch, first offset) in order."""

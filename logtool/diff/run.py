@@ -14,10 +14,10 @@ from logtool.diff.sources import ListedCopy, find
 from logtool.diff.together import Blocks, side_by_side
 from logtool.diff.verdict import Standing, Verdict, judge
 from logtool.disk import files
-from logtool.disk.log_dir import Selection
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import TopicPartition
+from logtool.log.inputs import NodeDir
+from logtool.log.selection import Selection
 from logtool.metadata import image
 from logtool.metadata.state import MetadataImage
 from logtool.running.run import Run

@@ -6,12 +6,12 @@ import numpy as np
 
 from logtool.checks.batches import BatchRules
 from logtool.diff.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part, joined
-from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Reason
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.damage import DamageReason
+from logtool.log.dir import Segment
+from logtool.log.walk.scanner import scan
 
 UNREADABLE, OFFSETS = "unreadable", "offsets"
 """Reasons of damage besides those of a scan: a log that cannot be read; batches whose offsets are
@@ -143,9 +143,11 @@ class _Collector:
             pass  # what is wrong with headers is for verify to say
         damage = chunk.damage
         if damage:
-            torn = damage.reason in (Reason.INCOMPLETE, Reason.ZEROS)
+            torn = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
             tail = torn and not damage.resynchronised and self._segment.is_active
-            if not (tail and damage.reason is Reason.ZEROS):  # preallocated: nothing was there
+            if not (
+                tail and damage.reason is DamageReason.ZEROS
+            ):  # preallocated: nothing was there
                 reason = str(damage.reason)
                 what = damage.position, damage.length, reason, damage.message, tail
                 self._open.append(what)

@@ -9,13 +9,15 @@ from logtool.checks import root, small_files
 from logtool.checks.identity import listed_topic_id
 from logtool.diff import digest
 from logtool.diff.digest import Digest
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import OF_TODAY, DataDir, PathKind, Selection
-from logtool.disk.partition import Partition, Segment
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def find(
 
     Of a log dir directories of these `kinds` are taken.
     """
-    kind = log_dir.classify(path, redpanda=True)
+    kind = inputs.kind_of(path, redpanda=True)
     if kind is PathKind.FILE:
         saved = digest.read(path)
         for number, place in enumerate(saved.partitions):
@@ -58,7 +60,7 @@ def find(
             if selection.takes(directory):
                 yield ListedCopy(key=key, node=node, path=path, saved=(saved, number))
     elif kind is PathKind.LOG_DIR:
-        home = _LogDir(log_dir.read(path), node)
+        home = _LogDir(opening.open_log_dir(path), node)
         yield from home.unread
         for folder, directory in home.root.partitions:
             if directory.kind in kinds and selection.takes(directory):
@@ -68,12 +70,12 @@ def find(
                     if not files.has_vanished(error):
                         yield error
     else:
-        listed = partition.read(path)
+        listed = opening.open_partition(path)
         try:
-            home = _LogDir(log_dir.read(path.resolve().parent), node)
+            home = _LogDir(opening.open_log_dir(path.resolve().parent), node)
         except UnreadableError:
             home = _LogDir(
-                DataDir(
+                LogDir(
                     path=path,
                     partitions=(),
                     bad_directories=(),
@@ -92,7 +94,7 @@ def find(
 class _LogDir:
     """A log dir: whose it is, and its checkpoints, as far as they can be read."""
 
-    def __init__(self, found: DataDir, node: int | None) -> None:
+    def __init__(self, found: LogDir, node: int | None) -> None:
         self.root = found
         self.unread: list[UnreadableError] = []
         """Its files that could not be read; what they say is taken for not being there."""
@@ -100,14 +102,14 @@ class _LogDir:
         self._node = meta.node_id if node is None and meta else node
         self._rows = {
             kind: root.by_key(value) if (value := self._read(kind)) else {}
-            for kind in log_dir.OFFSET_CHECKPOINTS
+            for kind in OFFSET_CHECKPOINTS
         }
 
     def copy(self, folder: Path, key: TopicPartition) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
         return ListedCopy(
-            key=key, node=self._node, path=folder, listed=partition.read(folder), rows=rows
+            key=key, node=self._node, path=folder, listed=opening.open_partition(folder), rows=rows
         )
 
     def _read(self, kind: FileKind) -> Any:

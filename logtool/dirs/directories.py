@@ -18,13 +18,14 @@ from logtool.diff.pair import Pair
 from logtool.diff.sources import ListedCopy, find
 from logtool.diff.together import Blocks, side_by_side
 from logtool.dirs.proof import Other, Proof, kind_of, prove
-from logtool.disk import files, log_dir
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.node_dir import NodeDir
+from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats.java_text import uuid_bytes
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.selection import Selection
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
@@ -325,7 +326,7 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
     members, copies = [], []
     for path in paths:
         try:
-            if log_dir.classify(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
+            if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
                 members.append(_member(path))
             for one in find(path, None, Selection(), kinds=tuple(DirectoryKind)):
                 if isinstance(one, UnreadableError):
@@ -351,9 +352,9 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _member(path: Path, node: int | None = None) -> Member:
-    if log_dir.classify(path, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
+    if inputs.kind_of(path, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
         raise NothingMatchedError(path, "is no log dir")
-    return replace(member(log_dir.read(path)), told_node=node)
+    return replace(member(opening.open_log_dir(path)), told_node=node)
 
 
 def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:

@@ -12,9 +12,9 @@ from logtool.diff.sources import ListedCopy
 from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.walk.scanner import scan
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
-from logtool.segment.walk import scan
 
 _DATA, _MARKER, _QUESTION = range(3)
 

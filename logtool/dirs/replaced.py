@@ -35,9 +35,9 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.log.walk.scanner import scan
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
-from logtool.segment.walk import scan
 
 _DIGEST = np.dtype("V16")
 _OFFSETS, _FLAGS = ("last", "row", "later"), ("wanted", "deletes", "proven", "seen", "held")

@@ -191,8 +191,8 @@ def device_of(path: Path) -> int | None:
 
 def term_of(path: Path) -> int | None:
     """Return the term of a segment of Redpanda, which its name tells; None of any other file."""
-    from logtool.disk.flavour import Flavour, forced
     from logtool.formats.redpanda import names  # where no log is read nothing needs them
+    from logtool.log.flavour import Flavour, forced
 
     if forced() is Flavour.KAFKA:
         return None

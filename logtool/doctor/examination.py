@@ -13,10 +13,10 @@ from pathlib import Path
 from logtool.actions import Action
 from logtool.checks.partition import Item
 from logtool.disk import files, in_use
-from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
+from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.progress import Progress
 from logtool.running.run import Run

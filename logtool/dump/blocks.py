@@ -24,7 +24,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
 from logtool.times import LAST_TIME
 
 BLOCK_SIZE = 2560 * 1024

@@ -10,7 +10,7 @@ from logtool.formats import compression, control_record, legacy_batch, record
 from logtool.formats.offset_commits import fill_table, intern_keys
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
 
 NONE = -1
 Marker = tuple[int, int, bool]

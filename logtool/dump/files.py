@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from logtool.disk import files, log_dir, partition, redpanda_dir
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.redpanda_dir import Place
+from logtool.disk import files
 from logtool.dump.values import Range
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
@@ -19,6 +17,11 @@ from logtool.formats.names import (
 )
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening, redpanda_dir
+from logtool.log.file import File, describe
+from logtool.log.inputs import PathKind, kind_of
+from logtool.log.redpanda_dir import SegmentPlace
+from logtool.log.selection import Selection
 
 LOG_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
 REDPANDA_KINDS = (FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX)
@@ -69,7 +72,7 @@ def _expand(
     path: Path, selection: Selection, unreadable: list[UnreadableError], logs_with: Range | None
 ) -> Iterable[Input]:
     try:
-        kind = log_dir.classify(path)
+        kind = kind_of(path)
     except NothingMatchedError:
         found = redpanda_dir.places(path, unreadable)
         if not found:
@@ -83,7 +86,7 @@ def _expand(
     if kind is PathKind.PARTITION_DIR:
         return _partition(path, logs_with)
     inputs: list[Input] = []
-    content = log_dir.read(path)
+    content = opening.open_log_dir(path)
     whole = selection == Selection() and logs_with is None
     if whole:
         root = [*content.files.values(), *content.leftovers, *content.strangers]
@@ -102,7 +105,7 @@ def _expand(
 
 
 def _partition(path: Path, logs_with: Range | None) -> Iterator[Input]:
-    listed = partition.read(path)
+    listed = opening.open_partition(path)
     if logs_with is None:
         return _inputs(listed.files(), listed.topic, listed.number)
     logs = [
@@ -113,9 +116,7 @@ def _partition(path: Path, logs_with: Range | None) -> Iterator[Input]:
     return _inputs(logs, listed.topic, listed.number)
 
 
-def _inputs(
-    found: Iterable[partition.File], topic: str | None, number: int | None
-) -> Iterator[Input]:
+def _inputs(found: Iterable[File], topic: str | None, number: int | None) -> Iterator[Input]:
     for file in found:
         if file.name.kind is not FileKind.UNKNOWN:
             yield Input(
@@ -127,7 +128,7 @@ def _remote_indexes(cache: Path) -> Iterator[Input]:
     for entry in files.list_dir(cache):
         name = names.parse_remote_index(entry.name)
         if name.kind is not FileKind.UNKNOWN and entry.is_file(follow_symlinks=False):
-            file = partition.describe(cache, entry, name)
+            file = describe(cache, entry, name)
             if file:
                 yield Input(path=file.path, name=name, size=file.size, topic=None, partition=None)
 
@@ -153,7 +154,7 @@ def _single(path: Path) -> Input:
     return Input(path=path, name=name, size=size, topic=None, partition=None)
 
 
-def _is_meant(place: Place, selection: Selection, logs_with: Range | None) -> bool:
+def _is_meant(place: SegmentPlace, selection: Selection, logs_with: Range | None) -> bool:
     """Return whether a file of a directory is asked for; of ranges each batch is asked itself."""
     if logs_with is not None and place.name.kind is redpanda_names.FileKind.BASE_INDEX:
         return False
@@ -168,7 +169,7 @@ def _is_meant(place: Place, selection: Selection, logs_with: Range | None) -> bo
     return selection.takes(directory)
 
 
-def _of_redpanda(place: Place) -> Input:
+def _of_redpanda(place: SegmentPlace) -> Input:
     is_index = place.name.kind is redpanda_names.FileKind.BASE_INDEX
     name = FileName(
         name=place.path.name,

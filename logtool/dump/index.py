@@ -11,7 +11,6 @@ from pathlib import Path
 from logtool.checks.batches import BatchRules
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import Selection
 from logtool.dump.files import Input, find_inputs, log_beside
 from logtool.dump.join import UNKNOWN, Join, make_join
 from logtool.dump.records import Object
@@ -22,9 +21,10 @@ from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.selection import Selection
+from logtool.log.walk.scanner import scan
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
-from logtool.segment.walk import scan
 
 _LOGS = (FileKind.LOG, FileKind.REDPANDA_SEGMENT)
 

@@ -1,6 +1,6 @@
 """Index entries beside the log: which batch each points at, and whether a lookup comes out right.
 
-The rules are those of `logtool.segment.index_join`; here the batch is remembered too. One pass over
+The rules are those of `logtool.log.index_join`; here the batch is remembered too. One pass over
 the log serves all indexes of a segment.
 """
 
@@ -13,8 +13,8 @@ from logtool.dump.values import or_null
 from logtool.formats import control_record, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.segment.chunk import Chunk
-from logtool.segment.index_join import ABSENT, OffsetIndexJoin, TimeIndexJoin, Verdict
+from logtool.log.chunk import Chunk
+from logtool.log.index_join import ABSENT, EntryState, OffsetIndexJoin, TimeIndexJoin
 from logtool.times import rfc3339
 
 UNKNOWN = "unknown"
@@ -107,7 +107,7 @@ class _Lookup:
 
     def verdict(self, entry: int) -> str:
         """Return the engine's verdict as a word."""
-        return Verdict(self._verdicts[entry]).name.lower().replace("_", "-")
+        return EntryState(self._verdicts[entry]).name.lower().replace("_", "-")
 
 
 class _Direct:

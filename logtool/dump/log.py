@@ -26,8 +26,8 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
 from logtool.times import rfc3339
 
 
@@ -270,7 +270,7 @@ def _record_wanted(obj: Object, chosen: Filter) -> bool:
 
 def _unsound_batch(origin: Origin, file: LogFile, damage: Damage) -> Iterator[Object]:
     """Yield what the header of a batch with a wrong CRC says, where its size can be believed."""
-    if not damage.framed or damage.reason is not Reason.CRC:
+    if not damage.framed or damage.reason is not DamageReason.CRC:
         return
     head = memoryview(bytearray(HEADER_SIZE))
     read = file.read_into(head, damage.position)

@@ -18,10 +18,10 @@ from logtool.formats.redpanda import base_index, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex, Unreadable
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.base_index_building import header_of
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
-from logtool.segment.kafka_offsets import KafkaOffsets
+from logtool.log.base_index import header_of
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.kafka_offsets import KafkaOffsets
 from logtool.times import rfc3339
 
 _REASONS = {
@@ -93,9 +93,9 @@ def damage_object(path: Path, damage: Damage) -> Object:
 
 
 def _reason(damage: Damage) -> str:
-    if damage.reason is Reason.INCOMPLETE:
+    if damage.reason is DamageReason.INCOMPLETE:
         return "short-header" if damage.length < HEADER_SIZE else "short-body"
-    return "header-crc" if damage.reason is Reason.HEADER else str(damage.reason)
+    return "header-crc" if damage.reason is DamageReason.HEADER else str(damage.reason)
 
 
 def _batch(batch: dict[str, int], term: int, first: int | None, last: int | None) -> Object:

@@ -18,11 +18,11 @@ from logtool.formats import compression
 from logtool.formats.record_batch import CONTROL, HEADER_SIZE
 from logtool.formats.redpanda import names, record_batch
 from logtool.formats.redpanda.record_batch import RAFT_DATA
+from logtool.log.chunk import Chunk
+from logtool.log.kafka_offsets import NONE, KafkaOffsets
+from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Part
 from logtool.salvage.patient import Patient
-from logtool.segment.chunk import Chunk
-from logtool.segment.kafka_offsets import NONE, KafkaOffsets
-from logtool.segment.walk import scan
 
 INTERNAL = ("redpanda", "kafka_internal")
 """Namespaces whose records no client wrote."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import Selection
 from logtool.dump.blocks import Block, Origin
 from logtool.dump.files import LOG_KINDS, REDPANDA_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
@@ -26,14 +25,15 @@ from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.selection import Selection
+from logtool.log.walk.scanner import scan
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import scan
 
 if TYPE_CHECKING:
-    from logtool.segment.kafka_offsets import KafkaOffsets
+    from logtool.log.kafka_offsets import KafkaOffsets
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ class Dump:
 
     def _redpanda_segment(self, item: Input) -> Iterator[Object]:
         from logtool.dump import redpanda
-        from logtool.segment.kafka_offsets import KafkaOffsets
+        from logtool.log.kafka_offsets import KafkaOffsets
 
         if self._kafka_offsets is None:
             self._kafka_offsets = KafkaOffsets()
@@ -268,7 +268,7 @@ class Dump:
 
 def _is_cut(damage: Damage) -> bool:
     """Return whether damage is no more than a batch of which the end was not read."""
-    return damage.reason is Reason.INCOMPLETE and not damage.resynchronised
+    return damage.reason is DamageReason.INCOMPLETE and not damage.resynchronised
 
 
 def _topic(item: Input) -> str | None:

@@ -30,10 +30,10 @@ from logtool.gaps import table as gap_table
 from logtool.gaps.decoding import Batches, counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import kafka_start, producer_state
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Reason
-from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
+from logtool.log import kafka_start, producer_state
+from logtool.log.chunk import Chunk
+from logtool.log.damage import DamageReason
+from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH, scan
 
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
 
@@ -103,7 +103,7 @@ class Coverage:
     overlaps: int = 0
     damages: int = 0
     damaged_head: bool = False
-    tail: Reason | None = None
+    tail: DamageReason | None = None
     """What it ends in, where that is no sound batch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
     """The `producer_state.significant` rows."""
@@ -410,7 +410,7 @@ class _Pass:
             coverage.transactional = np.concatenate(self._transactional, axis=1)
             coverage.markers = np.concatenate(self._markers, axis=1)
         if coverage.tail is None and self._damaged:
-            coverage.tail = Reason.CRC  # a batch with foreign offsets is the last
+            coverage.tail = DamageReason.CRC  # a batch with foreign offsets is the last
         coverage.odd = list(self._timestamps.finish(self.task.path))
         return coverage
 

@@ -10,7 +10,7 @@ from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, BatchTa
 
 
 class Batches(Protocol):
-    """Batches whose bytes can be asked for; a `logtool.segment.chunk.Chunk` with payload is one."""
+    """Batches whose bytes can be asked for; a `logtool.log.chunk.Chunk` with payload is one."""
 
     @property
     def table(self) -> BatchTable:

@@ -4,13 +4,13 @@ Compaction takes no batch that has no Kafka offset, so the offsets of a gap that
 Kafka's. Behind a gap that may mean loss, and behind damage, it is not known how many were.
 """
 
-from logtool.disk.partition import Partition
 from logtool.formats.redpanda.offset_translation import Translation
 from logtool.gaps.ledger import Ledger
 from logtool.gaps.table import Reason
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import kafka_start
-from logtool.segment.kafka_start import Ranges
+from logtool.log import kafka_start
+from logtool.log.dir import Partition
+from logtool.log.kafka_start import Ranges
 
 
 @dataclass(frozen=True, slots=True)

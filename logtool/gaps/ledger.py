@@ -11,8 +11,8 @@ from logtool.gaps.coverage import Coverage
 from logtool.gaps.evidence import Facts, Verdict, decide
 from logtool.gaps.table import GapTable, Kind, Reason
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.damage import Reason as DamageReason
-from logtool.segment.producer_state import ProducerState
+from logtool.log.damage import DamageReason as DamageReason
+from logtool.log.producer_state import ProducerState
 
 _NO_MARKERS = np.empty((3, 0), np.int64)
 _TORN = (DamageReason.INCOMPLETE, DamageReason.ZEROS)

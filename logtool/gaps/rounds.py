@@ -19,7 +19,7 @@ from logtool.formats.record_batch import BatchTable
 from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.walk import scan
+from logtool.log.walk.scanner import scan
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from logtool.disk import files, partition
-from logtool.disk.log_dir import Selection
+from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.gaps import kafka_view
@@ -15,6 +14,8 @@ from logtool.gaps.kafka_view import KafkaView
 from logtool.gaps.ledger import Ledger, build
 from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
@@ -115,7 +116,7 @@ class Gaps:
         read again; the error is that of its listing.
         """
         path = subject.partition.path
-        for _ in range(partition.MOST_LOOKS):
+        for _ in range(opening.MOST_LOOKS):
             errors = [one for one in looked if isinstance(one, UnreadableError)]
             is_log = any(error.path == path for error in errors)
             if is_log or not any(map(files.has_vanished, errors)):

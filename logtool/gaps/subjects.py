@@ -8,9 +8,7 @@ from logtool.checks import compaction, redpanda, settings, small_files
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import topic_id_of
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
-from logtool.disk import files, log_dir, partition, redpanda_dir
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import Partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import compression, names
@@ -19,8 +17,11 @@ from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
+from logtool.log import given_up, inputs, opening, redpanda_dir
+from logtool.log.dir import OF_TODAY, Partition
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.metadata.settings import Settings
-from logtool.segment import given_up
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Home
 
@@ -85,12 +86,12 @@ def subjects(
 ) -> Iterator[PartitionToRead | UnreadableError]:
     """Yield the partitions that a path names, and what of it cannot be read."""
     try:
-        kind = log_dir.classify(path, redpanda=True)
+        kind = inputs.kind_of(path, redpanda=True)
         if kind is PathKind.FILE:
             yield _single(path, wanted)
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
-        home = Home(log_dir.read(top), Assumed(_KAFKA, static=wanted.static))
+        home = Home(opening.open_log_dir(top), Assumed(_KAFKA, static=wanted.static))
         yield from home.unread
     except UnreadableError as error:
         yield error
@@ -106,7 +107,7 @@ def subjects(
         ]
     for folder in chosen:
         try:
-            listed = partition.read(folder)
+            listed = opening.open_partition(folder)
             epochs, unread = _epochs(listed)
             topic_id = topic_id_of(listed.path)
             facts = _facts(listed, home, wanted, epochs, known, topic_id)
@@ -125,7 +126,7 @@ def _single(path: Path, wanted: GapOptions) -> PartitionToRead:
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not exact:
         raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-    listed = partition.read(path.parent)
+    listed = opening.open_partition(path.parent)
     segment = next(
         (candidate for candidate in listed.segments if candidate.log.path.name == path.name), None
     )
@@ -167,7 +168,7 @@ def _facts(
     directory = listed.directory
     first = listed.segments[0].base_offset if listed.segments else 0
     key = None
-    if isinstance(directory, PartitionDirectory) and directory.kind in log_dir.OF_TODAY:
+    if isinstance(directory, PartitionDirectory) and directory.kind in OF_TODAY:
         key = directory.topic, directory.partition
     row = home.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
     start = first if row is None else max(row, first)

@@ -11,22 +11,22 @@ from pathlib import Path
 
 from logtool.checks import root, small_files
 from logtool.checks.identity import listed_topic_id
-from logtool.disk import files, partition, redpanda_dir
-from logtool.disk.log_dir import DataDir
-from logtool.disk.partition import Partition
+from logtool.disk import files
 from logtool.dump.columns import NONE
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import decode
+from logtool.log import kafka_start, kvstore, opening, producer_state, redpanda_dir
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage
+from logtool.log.dir import LogDir, Partition
+from logtool.log.kvstore import Kvstores
+from logtool.log.producer_state import ProducerState
+from logtool.log.walk import scanner
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
-from logtool.segment import kafka_start, kvstore_state, producer_state, walk
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage
-from logtool.segment.kvstore_state import Kvstores
-from logtool.segment.producer_state import ProducerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Extent:
 class Ends:
     """The partitions of log dirs, measured when they are asked for."""
 
-    def __init__(self, homes: Sequence[DataDir], on_bytes: Callable[[int], None]) -> None:
+    def __init__(self, homes: Sequence[LogDir], on_bytes: Callable[[int], None]) -> None:
         self._on_bytes = on_bytes
         self._homes = homes
-        self._places: dict[TopicPartition, list[tuple[Path, DataDir]]] = {}
+        self._places: dict[TopicPartition, list[tuple[Path, LogDir]]] = {}
         for home in homes:
             listed = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
             for path, directory in listed:
@@ -102,7 +102,7 @@ class Ends:
         known = self._today.partitions.get(topic_id, {}) if self._today and topic_id else {}
         return len(known.keys() - set(here))
 
-    def _read_image(self, home: DataDir) -> MetadataImage | None:
+    def _read_image(self, home: LogDir) -> MetadataImage | None:
         if not files.has_dir(home.path / metadata_image.DIRECTORY):
             return None
         try:
@@ -111,9 +111,9 @@ class Ends:
             self.problems.append(error)
             return None
 
-    def _measured(self, path: Path, home: DataDir, key: TopicPartition) -> Extent | None:
+    def _measured(self, path: Path, home: LogDir, key: TopicPartition) -> Extent | None:
         try:
-            listed = partition.read(path)
+            listed = opening.open_partition(path)
             if listed.is_redpanda:
                 return _of_redpanda(listed, self._raft_start(home, key), self._on_bytes)
             return measure(listed, self._start(home).get(key, 0), self._on_bytes)
@@ -121,7 +121,7 @@ class Ends:
             self.problems.append(error)
             return None
 
-    def _start(self, home: DataDir) -> dict[TopicPartition, int]:
+    def _start(self, home: LogDir) -> dict[TopicPartition, int]:
         """Return the log start offsets that a log dir has checkpointed."""
         if home.path not in self._starts:
             file = home.files.get(FileKind.LOG_START_CHECKPOINT)
@@ -129,14 +129,14 @@ class Ends:
             self._starts[home.path] = {key: row.offset for key, row in rows.items()}
         return self._starts[home.path]
 
-    def _raft_start(self, home: DataDir, key: TopicPartition) -> int:
+    def _raft_start(self, home: LogDir, key: TopicPartition) -> int:
         """Return where a log of Redpanda begins for its readers, by the kvstores."""
         if home.path not in self._kvstores:
-            self._kvstores[home.path] = kvstore_state.read(home.path)
+            self._kvstores[home.path] = kvstore.read(home.path)
         return self._kvstores[home.path].start_offset(KAFKA_NAMESPACE, *key) or 0
 
 
-def of_clients(path: Path, home: DataDir) -> bool:
+def of_clients(path: Path, home: LogDir) -> bool:
     """Return whether clients know a partition: of Redpanda, whether it is in their namespace."""
     return not home.is_redpanda or kafka_start.in_kafka(path)
 
@@ -181,7 +181,7 @@ def measure(
         if segment.next_base_offset is not None and segment.next_base_offset <= since:
             continue
         with segment.log.open() as log:
-            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+            for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
                 if look:
                     look(chunk)
                 if chunk.damage:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from logtool.checks.committed_offsets import missing_records, unreadable_record
-from logtool.disk.partition import Partition, Segment
 from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.errors import FormatError
 from logtool.findings import Finding
@@ -17,7 +16,8 @@ from logtool.groups.commits import COMMIT_TYPES, decode
 from logtool.groups.loading import is_torn
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.walk import scan
+from logtool.log.dir import Partition, Segment
+from logtool.log.walk.scanner import scan
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
 
-from logtool.disk.partition import Partition
 from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.formats import compression
 from logtool.groups import redpanda
@@ -16,9 +15,10 @@ from logtool.groups.columns import Pending, Slots
 from logtool.groups.commits import Taken, take
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.dir import Partition
+from logtool.log.walk.scanner import scan
 
 _MOST_TOLD = 20
 """Records that cannot be read which are told one by one."""
@@ -90,7 +90,9 @@ def load(
 
 def is_torn(damage: Damage) -> bool:
     """Return whether the end of an active segment is merely not written whole."""
-    return damage.reason in (Reason.INCOMPLETE, Reason.ZEROS) and not damage.resynchronised
+    return (
+        damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS) and not damage.resynchronised
+    )
 
 
 def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> None:

@@ -18,7 +18,7 @@ from logtool.formats.record_batch import HEADER_SIZE, BatchTable, Column
 from logtool.formats.redpanda import group_transaction
 from logtool.formats.redpanda.group_transaction import TransactionOffset
 from logtool.formats.redpanda.record_batch import BatchType
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
 
 _LONGEST = 2**15 - 1
 """Bytes of a text in a record of Kafka."""

@@ -11,9 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool.checks import committed_offsets, lost_end
-from logtool.disk import files, log_dir, partition, redpanda_dir
-from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.partition import Partition
+from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import (
@@ -31,6 +29,10 @@ from logtool.groups.loading import Loaded, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.sharing import Shares
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.dir import LogDir, Partition
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
@@ -88,7 +90,7 @@ class Groups:
     """Why it is not known which topics there are today; filled."""
     _matched: bool = False
     """Whether a group that is meant was there."""
-    _homes: dict[Path, DataDir] = field(default_factory=dict)
+    _homes: dict[Path, LogDir] = field(default_factory=dict)
     _shares: Shares = field(default_factory=Shares)
     _has_shares: bool = False
     _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
@@ -132,12 +134,12 @@ class Groups:
 
     def _open(self, path: Path, found: dict[int, list[Partition]]) -> Iterator[UnreadableError]:
         """Take the partitions of the topic at a path; yields those that cannot be listed."""
-        kind = log_dir.classify(path, redpanda=True)
+        kind = inputs.kind_of(path, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         try:
-            home = log_dir.read(_around(path, whole=whole))
+            home = opening.open_log_dir(_around(path, whole=whole))
         except UnreadableError:
             if whole:
                 raise
@@ -149,7 +151,7 @@ class Groups:
             yield from _of_old(home)
         for folder in folders:
             try:
-                listed = partition.read(folder)
+                listed = opening.open_partition(folder)
             except UnreadableError as error:
                 if folder == path or not files.has_vanished(error):
                     yield error
@@ -257,7 +259,7 @@ class Groups:
         for home in self._homes.values():
             for folder in _partitions_in(home, home.path, sharing.TOPIC):
                 try:
-                    listed = partition.read(folder)
+                    listed = opening.open_partition(folder)
                     extent = group_ends.measure(listed, 0, lambda _: None)
                     found.setdefault(listed.number or 0, []).append(Copy(listed, extent))
                 except UnreadableError as error:
@@ -298,7 +300,7 @@ class Groups:
         self.run.budget.pace.spend(size)
 
 
-def _partitions_in(home: DataDir, path: Path, topic: str) -> Iterator[Path]:
+def _partitions_in(home: LogDir, path: Path, topic: str) -> Iterator[Path]:
     """Yield the partitions of a topic in a log dir, of Redpanda those below `path`."""
     partitions = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
     for folder, directory in partitions:
@@ -308,7 +310,7 @@ def _partitions_in(home: DataDir, path: Path, topic: str) -> Iterator[Path]:
             yield folder
 
 
-def _of_old(home: DataDir) -> Iterator[UnreadableError]:
+def _of_old(home: LogDir) -> Iterator[UnreadableError]:
     """Yield the partitions that Redpanda kept groups in before it had ``__consumer_offsets``."""
     for folder, directory in home.partitions:
         if directory.topic == _OLD and folder.absolute().parent.parent.name == _OLD_NAMESPACE:
@@ -318,7 +320,7 @@ def _of_old(home: DataDir) -> Iterator[UnreadableError]:
 
 def _around(path: Path, *, whole: bool) -> Path:
     """Return the log dir or data directory that a path is, or lies in; UnreadableError."""
-    if log_dir.is_redpanda(path):
+    if opening.is_redpanda(path):
         return redpanda_dir.data_dir_of(path)[0]
     return path if whole else log_dir_of(path)[0]
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from logtool.checks import committed_offsets
 from logtool.disk import shell
-from logtool.disk.partition import Partition
 from logtool.dump.columns import NONE, Unread, read_records
 from logtool.errors import FormatError
 from logtool.findings import Finding
@@ -20,8 +19,9 @@ from logtool.formats.messages import internal_topics
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Partition
+from logtool.log.walk.scanner import scan
 
 TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1

@@ -8,7 +8,7 @@ from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, FileState, Reception
 from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment
 from logtool.loading.recovery import Lost
-from logtool.segment.damage import Reason
+from logtool.log.damage import DamageReason
 
 _STOPS = {
     Outcome.REFUSES: "refuse",
@@ -162,7 +162,7 @@ def _of_filled(
 def _only_zeros(segment: RecoveredSegment) -> bool:
     """Return whether nothing but zeros is cut, behind a log that was preallocated."""
     stop = segment.stop
-    return stop is not None and stop.reason is Reason.ZEROS and not stop.resynchronised
+    return stop is not None and stop.reason is DamageReason.ZEROS and not stop.resynchronised
 
 
 def _kept_end(segment: RecoveredSegment) -> int:

@@ -20,9 +20,9 @@ from logtool.loading.holding import HeldIndexes, prefix
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.recovery import Recovery
 from logtool.loading.shadow import ShadowFile
-from logtool.segment import producer_state
-from logtool.segment.chunk import Chunk, Plain
-from logtool.segment.producer_state import AbortedTransaction, Producer
+from logtool.log import producer_state
+from logtool.log.chunk import Chunk, PlainTotals
+from logtool.log.producer_state import AbortedTransaction, Producer
 
 _NOTHING = HeldIndexes(0, b"", b"")
 _CHUNKS_OF_ROWS = 64
@@ -93,7 +93,7 @@ class Reading:
         self.covered = base_offset - 1
         """The last offset up to which no entry of it is missing."""
 
-    def _watch(self, table: BatchTable, plain: Plain | None) -> None:
+    def _watch(self, table: BatchTable, plain: PlainTotals | None) -> None:
         """Hold the indexes against batches that stay."""
         chunk = Chunk(
             table=table,
@@ -106,7 +106,7 @@ class Reading:
         self._held.feed(chunk, self.recovery.added_entries)
         self._count(table, plain)
 
-    def _count(self, table: BatchTable, plain: Plain | None) -> None:
+    def _count(self, table: BatchTable, plain: PlainTotals | None) -> None:
         """Count what stands in front of each cut; most cuts lie before or behind all of a chunk."""
         if not self._cuts:
             return

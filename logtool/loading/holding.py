@@ -15,8 +15,8 @@ from logtool.formats import offset_index, time_index
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.formats.time_index import TimeIndex
-from logtool.segment.chunk import Chunk
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.chunk import Chunk
+from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 
 _OFFSET, _TIME = offset_index.ENTRY_SIZE, time_index.ENTRY_SIZE
 

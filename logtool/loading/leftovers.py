@@ -6,13 +6,13 @@ Source: ``LogLoader.removeTempFilesAndCollectSwapFiles`` and the steps behind it
 
 from collections.abc import Sequence
 
-from logtool.disk.partition import Partition
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState, Reception
 from logtool.loading.loaded import Start
 from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
+from logtool.log.dir import Partition
 
 
 def reject_odd_entries(partition: Partition) -> None:

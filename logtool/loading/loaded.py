@@ -11,8 +11,8 @@ from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.producers import expiration_ms
 from logtool.loading.recovery import Lost
 from logtool.loading.shadow import Shadow
+from logtool.log.damage import Damage
 from logtool.metadata.releases import NEWEST
-from logtool.segment.damage import Damage
 
 
 class Outcome(StrEnum):

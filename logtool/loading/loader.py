@@ -12,7 +12,6 @@ from typing import Protocol
 
 import numpy as np
 
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
@@ -28,7 +27,8 @@ from logtool.loading.segments import LoadedSegment, check_index_sizes
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, can_be_split, split
 from logtool.loading.truncating import Truncation, live_behind
-from logtool.segment.damage import Damage, Reason
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.dir import Partition
 
 MAX_OFFSET = 2**63 - 1
 """A segment at this base offset is never recovered: the range of those that are ends before it."""
@@ -304,7 +304,7 @@ class Loader:
         index = self.shadow.files.get(segment.name(FileKind.OFFSET_INDEX))
         if index is None or not self.start.in_halves:
             return None
-        from logtool.segment.halves import LEAST  # few loads need it
+        from logtool.log.walk.halves import LEAST  # few loads need it
 
         if segment.size < 2 * LEAST:
             return None
@@ -385,7 +385,7 @@ class Loader:
         recovered = self._strategy.recover(segment, Why.UNFLUSHED)
         text = f"{why}; this is the first batch out of order"
         stop = Damage(
-            position=position, length=0, reason=Reason.SIZE, message=text, resynchronised=True
+            position=position, length=0, reason=DamageReason.SIZE, message=text, resynchronised=True
         )
         return replace(recovered, size=size, stop=stop, lost=lost, behind=lost, precise=True)
 

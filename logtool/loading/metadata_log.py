@@ -9,8 +9,7 @@ marker say, and a broker does not start without it. Source: ``KafkaMetadataLog``
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.disk import files, partition
-from logtool.disk.partition import File
+from logtool.disk import files
 from logtool.errors import FormatError
 from logtool.formats import compression, quorum_state, record
 from logtool.formats.messages import cluster_metadata
@@ -21,6 +20,8 @@ from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.reading import Header, StartFailsError, headers
 from logtool.loading.shadow import ShadowFile
+from logtool.log import opening
+from logtool.log.file import File
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 _FEATURE_LEVEL = 12
@@ -52,7 +53,7 @@ def hindrances(
             _read_bootstrap(files.read_small(bootstrap.path))
         except (StartFailsError, FormatError) as error:
             yield Hindrance(bootstrap.path, str(error))
-    listed = partition.read(log_dir / DIRECTORY)
+    listed = opening.open_partition(log_dir / DIRECTORY)
     loaded = load(listed, Start(clean=False, kafka=kafka))
     if loaded.outcome not in (Outcome.LOADS, Outcome.UNKNOWN):
         yield Hindrance(listed.path, f"the metadata log does not load: {loaded.reason}")

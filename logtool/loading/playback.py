@@ -12,7 +12,6 @@ front of that place counts, whatever was flushed.
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from logtool.disk.partition import Partition
 from logtool.formats import producer_snapshot, time_index
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
@@ -21,7 +20,8 @@ from logtool.loading.loaded import Playback, Start
 from logtool.loading.producers import decode
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
-from logtool.segment.producer_state import Producer
+from logtool.log.dir import Partition
+from logtool.log.producer_state import Producer
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ from logtool.loading.recovery import Lost
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
-from logtool.segment import walk
-from logtool.segment.damage import Damage, Reason
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.walk import scanner
 
 _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 
@@ -123,10 +123,14 @@ class Played:
         chunks = []
         with self._log.open() as file:
             base = self._segment.base_offset
-            for chunk in walk.scan(file, base_offset=base, start=position, payload=False):
+            for chunk in scanner.scan(file, base_offset=base, start=position, payload=False):
                 tally.feed(chunk, counts=True)
                 chunks.append(chunk.damage)
-        if len(chunks) == 1 and chunks[0] and chunks[0].reason in (Reason.INCOMPLETE, Reason.ZEROS):
+        if (
+            len(chunks) == 1
+            and chunks[0]
+            and chunks[0].reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
+        ):
             return chunks[0], tally.finish()
         raise ContradictionError(f"{name}: no batch begins at byte {position}")
 

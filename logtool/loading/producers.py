@@ -16,7 +16,7 @@ from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
-from logtool.segment.producer_state import (
+from logtool.log.producer_state import (
     NONE,
     AbortedTransaction,
     CommittedTransaction,

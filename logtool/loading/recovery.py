@@ -23,11 +23,12 @@ from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE, Indexes, In
 from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
-from logtool.segment import producer_state, walk
-from logtool.segment.chunk import Chunk, Plain
-from logtool.segment.control_rows import fill_control
-from logtool.segment.damage import Damage, Reason
-from logtool.segment.producer_state import AbortedTransaction
+from logtool.log import producer_state
+from logtool.log.chunk import Chunk, PlainTotals
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.producer_state import AbortedTransaction
+from logtool.log.walk import scanner
+from logtool.log.walk.control_rows import fill_control
 
 
 class OffsetOverflowError(Exception):
@@ -106,14 +107,14 @@ class Recovery:
         epochs: EpochCache | None = None,
         interval: int = INDEX_INTERVAL,
         max_index_size: int = MAX_INDEX_SIZE,
-        watch: Callable[[BatchTable, Plain | None], None] = lambda _table, _plain: None,
+        watch: Callable[[BatchTable, PlainTotals | None], None] = lambda _table, _plain: None,
     ) -> None:
         self._base = base_offset
         self._indexes = Indexes(base_offset, interval, max_index_size)
         self._producers = producers
         self._epochs = epochs
         self._watch = watch
-        self._plain: Plain | None = None
+        self._plain: PlainTotals | None = None
         self.result = Recovered()
         self.unreadable: str | None = None
         """The control batch that ended the reading; it stays, and no broker can replay it."""
@@ -149,7 +150,7 @@ class Recovery:
         tally = Tally(log, self._base)
         at = 0
         with log.open() as file:
-            for chunk in walk.scan(file, base_offset=self._base, payload=False, cuts=cuts):
+            for chunk in scanner.scan(file, base_offset=self._base, payload=False, cuts=cuts):
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
                 if self.result.stop is not None:
@@ -171,7 +172,9 @@ class Recovery:
             return self._take_in_reach(chunk.table, chunk.control_errors)
         position, end = damage.position, damage.position + damage.length
         while self.result.stop is None and position < end:
-            accepted = _accepted(position, end, log) if damage.reason is Reason.MAGIC else None
+            accepted = (
+                _accepted(position, end, log) if damage.reason is DamageReason.MAGIC else None
+            )
             if accepted is None:
                 known = position == damage.position
                 text = damage.message if known else "no sound batch begins there"
@@ -211,7 +214,7 @@ class Recovery:
             self.result.stop = Damage(
                 position=position,
                 length=0,
-                reason=Reason.SIZE,
+                reason=DamageReason.SIZE,
                 message=str(error),
                 resynchronised=True,
             )
@@ -255,7 +258,7 @@ def replay(
     producers: Producers,
     table: BatchTable,
     before: Sequence[AbortedTransaction] | None = None,
-    plain: Plain | None = None,
+    plain: PlainTotals | None = None,
 ) -> list[AbortedTransaction]:
     """Replay batches as a broker does; StartFailsError for what it does not survive.
 

@@ -17,7 +17,7 @@ from logtool.loading.producers import ProducerManager, decode
 from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import encode_aborted, replay
 from logtool.loading.segments import LoadedSegment
-from logtool.segment.producer_state import Producer
+from logtool.log.producer_state import Producer
 
 _NO_LIMIT = 2**63
 

@@ -13,10 +13,10 @@ from logtool.actions import Change, Kind, Stamp
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.joined import Joined
-from logtool.disk.partition import File
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 
 _SNAPSHOT = ".snapshot"
 _MARGIN = 64

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 
-from logtool.disk.partition import Partition
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind
 from logtool.loading.believable import Reading, seems_whole
@@ -23,6 +22,7 @@ from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import OffsetOverflowError
 from logtool.loading.replaying import Replay
 from logtool.loading.segments import LoadedSegment
+from logtool.log.dir import Partition
 
 
 def supplement(

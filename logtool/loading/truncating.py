@@ -10,7 +10,7 @@ from logtool.loading.loaded import RecoveredSegment, Start
 from logtool.loading.recovery import Lost, OffsetOverflowError
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
-from logtool.segment.damage import Damage, Reason
+from logtool.log.damage import Damage, DamageReason
 
 
 class Truncation:
@@ -55,7 +55,11 @@ class Truncation:
         lost = _both(cuts.count(self._shadow, segment, error.position), lost)
         text = f"{error.what}, for which a broker would not start"
         stop = Damage(
-            position=error.position, length=0, reason=Reason.SIZE, message=text, resynchronised=True
+            position=error.position,
+            length=0,
+            reason=DamageReason.SIZE,
+            message=text,
+            resynchronised=True,
         )
         self._cuts[segment.base_offset] = size, lost, stop
         self._shadow.truncate(log, error.position)

@@ -9,7 +9,6 @@ itself is not trusted: the whole log is then recovered by `supplement`, which ch
 from collections.abc import Callable
 from dataclasses import replace
 
-from logtool.disk.partition import Partition
 from logtool.formats import names
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import DirectoryKind, FileKind
@@ -31,7 +30,8 @@ from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import OccupiedError
 from logtool.loading.splitting import TooLargeError
 from logtool.loading.supplement import supplement
-from logtool.segment.producer_state import AbortedTransaction
+from logtool.log.dir import Partition
+from logtool.log.producer_state import AbortedTransaction
 
 _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 

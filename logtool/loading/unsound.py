@@ -12,8 +12,8 @@ import numpy as np
 from logtool.formats.record_batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def batches_in(damage: Damage, log: ShadowFile, start: int, end: int | None) -> 
         )
         if not believable:
             return
-        unfinished = damage.reason is Reason.INCOMPLETE and position + size > limit
+        unfinished = damage.reason is DamageReason.INCOMPLETE and position + size > limit
         yield Unsound(
             first_offset=first, last_offset=first + delta, records=count, unfinished=unfinished
         )

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from logtool.disk import files
-from logtool.disk.partition import Segment
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.loading.reading import StartFailsError
-from logtool.segment.chunk import Chunk
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
+from logtool.log.walk.scanner import scan
 
 
 def for_offset(segment: Segment, offset: int) -> int:

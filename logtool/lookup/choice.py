@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from logtool.disk import log_dir
-from logtool.disk.log_dir import PathKind, Selection
 from logtool.errors import NothingMatchedError, UsageError
 from logtool.formats.names import DirectoryKind
+from logtool.log import inputs, opening
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 
 _MOST_NAMED = 3
 
@@ -16,14 +17,14 @@ def partition_of(path: Path, topic: str | None, number: int | None) -> Path:
     A path that is no log dir is returned as it is. UsageError where several partitions of a log
     dir are meant, NothingMatchedError where none is, UnreadableError where it cannot be listed.
     """
-    if log_dir.classify(path, redpanda=True) is not PathKind.LOG_DIR:
+    if inputs.kind_of(path, redpanda=True) is not PathKind.LOG_DIR:
         if topic is not None or number is not None:
             raise UsageError("--topic and --partition are for a log dir, and PATH is none")
         return path
     selection = Selection(
         topics=() if topic is None else (topic,), partitions=() if number is None else (number,)
     )
-    listed = log_dir.read(path)
+    listed = opening.open_log_dir(path)
     chosen = [
         (folder, directory.unlisted)
         for folder, directory in listed.partitions

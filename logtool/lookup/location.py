@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.disk.partition import Segment
 from logtool.errors import BatchTooLargeError, FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record, wording
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
 
 Matcher = Callable[[Column, Column], Column]
 """From offsets and timestamps of records to where they are what is looked for."""

@@ -13,10 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from logtool.checks import root, small_files
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import PathKind
-from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import compression, offset_index, time_index
 from logtool.formats.names import FileKind
@@ -26,14 +24,17 @@ from logtool.formats.time_index import TimeIndex
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.reading import IndexedLog, StartFailsError
 from logtool.loading.shadow import ShadowFile
+from logtool.log import inputs, kafka_offsets, opening
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
+from logtool.log.inputs import PathKind
+from logtool.log.walk.scanner import scan
 from logtool.lookup import by_base_index
 from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.metadata.releases import NEWEST
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
-from logtool.segment import kafka_offsets
-from logtool.segment.chunk import Chunk
-from logtool.segment.walk import scan
 from logtool.startup.opened import log_dir_of
 
 
@@ -94,9 +95,9 @@ class Lookup:
         limit: int = compression.DEFAULT_LIMIT,
     ) -> None:
         """List the directory; UnreadableError where it is no partition dir."""
-        if log_dir.classify(path, redpanda=True) is not PathKind.PARTITION_DIR:
+        if inputs.kind_of(path, redpanda=True) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
-        self._partition = partition.read(path)
+        self._partition = opening.open_partition(path)
         if not self._partition.segments:
             raise UnreadableError(path, "holds no log")
         self._start = max(
@@ -317,7 +318,7 @@ def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -
 def _checkpointed_start(partition: Partition) -> int:
     """Return the log start offset that the log dir around a partition has for it, or 0."""
     try:
-        home = log_dir.read(log_dir_of(partition.path)[0])
+        home = opening.open_log_dir(log_dir_of(partition.path)[0])
         file = home.files.get(FileKind.LOG_START_CHECKPOINT)
         rows = root.by_key(small_files.check_file(file)[0]) if file else {}
     except UnreadableError:

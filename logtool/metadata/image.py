@@ -9,13 +9,15 @@ Source: ``MetadataLoader``, ``MetadataBatchLoader``, ``RecordsSnapshotReader`` (
 
 from pathlib import Path
 
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import PathKind
-from logtool.disk.partition import File, Partition
+from logtool.disk import files
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, kraft_snapshot, wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.inputs import PathKind
 from logtool.metadata import reading
 from logtool.metadata.reading import Control, Entry
 from logtool.metadata.replay import Replay, Watcher
@@ -55,7 +57,7 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
     of each record of the log.
     """
     inner = metadata_dir / DIRECTORY
-    log = partition.read(inner if files.has_dir(inner) else metadata_dir)
+    log = opening.open_partition(inner if files.has_dir(inner) else metadata_dir)
     newest_first = sorted(log.kraft_snapshots, key=_place, reverse=True)
     replay = _snapshot(newest_first if watcher is None else _oldest_first(newest_first, log), until)
     if watcher:
@@ -81,13 +83,13 @@ def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> 
 
     UnreadableError where it cannot be read, NothingMatchedError where there is none.
     """
-    if log_dir.classify(path, lacking="has no metadata log of KRaft") is PathKind.FILE:
+    if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.FILE:
         if until != END:
             text = "is one snapshot; give the directory of the log to go back in it"
             raise UnreadableError(path, text)
         return read_snapshot(path)
     inner = path / DIRECTORY
-    log = partition.read(inner if files.has_dir(inner) else path)
+    log = opening.open_partition(inner if files.has_dir(inner) else path)
     # A copy may have any name; what beside the log only controllers write tells it from others.
     is_named_so = log.is_metadata_log or log.topic is None
     is_own = is_named_so or FileKind.QUORUM_STATE in log.fixed

@@ -13,9 +13,9 @@ from logtool.formats.messages.cluster_metadata import Record
 from logtool.formats.messages.codec import Value
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Reason
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.damage import DamageReason
+from logtool.log.walk.scanner import scan
 
 _CONTROL = {
     control_record.LEADER_CHANGE: "LeaderChangeMessage",
@@ -67,7 +67,7 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[B
     with LogFile(path) as log:
         for chunk in scan(log, base_offset=base_offset):
             damage = chunk.damage
-            if damage and active and damage.reason in (Reason.INCOMPLETE, Reason.ZEROS):
+            if damage and active and damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS):
                 return
             if damage:
                 raise FormatError(damage.message, damage.position, path)

@@ -10,7 +10,7 @@ from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record, wording
 from logtool.formats.record import RecordTable
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, SEQUENCES, BatchTable
-from logtool.segment.chunk import Chunk, Source
+from logtool.log.chunk import Chunk, Source
 
 
 def decoded(

@@ -22,11 +22,11 @@ import pyarrow as pa
 from logtool import __version__
 from logtool.checks.report import InnerGaps, SegmentReport, Task
 from logtool.disk import files
-from logtool.disk.partition import File
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding
 from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 from logtool.pipeline.homes import text_of
 
 TABLE: Final = "_reports"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logtool.checks.pieces import PIECE_BYTES, check_tasks
-from logtool.disk import partition
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
+from logtool.log import opening
+from logtool.log.dir import Partition
 from logtool.pipeline.session import SparkError, told
 from logtool.running.schedule import Reports, Unit
 from logtool.running.workers import OnBytes
@@ -66,14 +66,14 @@ class SparkEngine:
     def partitions(self, paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
         """List partition dirs, in executors where there are many."""
         if len(paths) < _WORTH_A_JOB:
-            yield from map(partition.read_or_error, paths)
+            yield from map(opening.try_partition, paths)
             return
         self._context.setJobDescription(f"logtool: listing {len(paths):,} partition dirs")
         for at in range(0, len(paths), _LIST_AT_ONCE):
             some = paths[at : at + _LIST_AT_ONCE]
             slices = min(len(some), 4 * self.cores)
             yield from (
-                self._context.parallelize(some, slices).map(partition.read_or_error).collect()
+                self._context.parallelize(some, slices).map(opening.try_partition).collect()
             )
 
     @contextmanager

@@ -18,9 +18,9 @@ import pyarrow as pa
 from logtool.formats import compression
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.gaps.decoding import counts_and_bases
+from logtool.log.chunk import Chunk
 from logtool.pipeline import tables
 from logtool.pipeline.rows import Place
-from logtool.segment.chunk import Chunk
 
 _PLACE: Final = [
     tables.schema("batches").field(name).remove_metadata() for name in (*Place._fields, "segment")

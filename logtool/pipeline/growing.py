@@ -16,20 +16,21 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import PathKind
-from logtool.disk.partition import Partition, Segment
+from logtool.disk import files
 from logtool.errors import LogtoolError, UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.log.walk.scanner import scan
 from logtool.pipeline import reading
 from logtool.pipeline.homes import place_of_dir, text_of
 from logtool.pipeline.pieces import Piece
 from logtool.pipeline.reading import Asked
 from logtool.pipeline.seeking import start_of
 from logtool.pipeline.wanted import EARLIEST, EVERY_PARTITION, LATEST, Offsets
-from logtool.segment.walk import scan
 
 _log = logging.getLogger("logtool.pipeline")
 Positions = dict[str, dict[str, int]]
@@ -60,7 +61,7 @@ class Growing:
         for home, folder, directory in self._folders():
             offset = _given(given, directory)
             if offset == LATEST:
-                offset = log_end(partition.read(folder))
+                offset = log_end(opening.open_partition(folder))
             if offset is not None and offset != EARLIEST:
                 found.setdefault(home, {})[directory.name] = offset
         return found
@@ -71,7 +72,9 @@ class Growing:
         for home, folder, directory in self._folders():
             before = (known or {}).get(home, {}).get(directory.name, 0)
             with suppress(UnreadableError):  # It goes just now, as the next call will tell.
-                found.setdefault(home, {})[directory.name] = log_end(partition.read(folder), before)
+                found.setdefault(home, {})[directory.name] = log_end(
+                    opening.open_partition(folder), before
+                )
         return found
 
     def between(self, start: Positions, end: Positions) -> list[list[Piece]]:
@@ -118,14 +121,14 @@ class Growing:
     def _folders(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
         """Yield log dir, path and name of each partition dir that a broker serves."""
         for path in files.each_once(self.paths):
-            kind = log_dir.classify(path, lacking="no stream follows while it grows")
+            kind = inputs.kind_of(path, lacking="no stream follows while it grows")
             if kind is PathKind.FILE:
                 raise UsageError(f"{path} is a file; a stream reads log dirs and partition dirs")
             if kind is PathKind.PARTITION_DIR:
                 one = names.parse_directory(path.name)
                 dirs = [(path, one)] if isinstance(one, PartitionDirectory) else []
             else:
-                dirs = list(log_dir.read(path).partitions)
+                dirs = list(opening.open_log_dir(path).partitions)
             for folder, directory in dirs:
                 live = directory.kind is DirectoryKind.LIVE
                 if live and self.asked.wanted.selection.takes(directory):
@@ -179,7 +182,7 @@ def _lost(folder: Path | None, first: int | None, stop: int) -> str | None:
     if first is not None and stop < first:
         return f"ends at offset {stop}, where it went on to {first} before: it was truncated"
     try:
-        found = partition.read(folder)
+        found = opening.open_partition(folder)
         end = log_end(found, first or 0)
     except UnreadableError as error:
         return f"cannot be read ({error.reason})"

@@ -8,10 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from logtool.checks.identity import node_of
-from logtool.disk import files, redpanda_dir
+from logtool.disk import files
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names
 from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.log import redpanda_dir
 from logtool.pipeline.rows import Place
 
 

@@ -30,14 +30,16 @@ import pyarrow as pa
 
 from logtool.checks.batches import BatchRules
 from logtool.checks.index_entries import Entries
-from logtool.disk import files, log_dir, partition, redpanda_dir
-from logtool.disk.log_dir import PathKind
-from logtool.disk.partition import Partition, Segment
+from logtool.disk import files
 from logtool.errors import LimitError, UnreadableError, UsageError
 from logtool.formats import compression, names
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.dir import Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.log.walk.scanner import scan
 from logtool.pipeline import kafka_view, tables
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.pieces import Piece
@@ -46,7 +48,6 @@ from logtool.pipeline.seeking import batch_at, start_of
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import Totals
 from logtool.pipeline.wanted import EVERY_PARTITION, EVERYTHING, Span, Wanted
-from logtool.segment.walk import scan
 
 TABLES: Final = ("batches", "records", "segments", kafka_view.NAME)
 
@@ -205,9 +206,9 @@ def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
 
 def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Segment]]]:
     """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
-    kind = log_dir.classify(path, redpanda=True)
+    kind = inputs.kind_of(path, redpanda=True)
     if kind is PathKind.FILE:
-        found = partition.read(path.parent)
+        found = opening.open_partition(path.parent)
         meant = [one for one in found.segments if one.log.path.name == path.name]
         if not meant:
             raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
@@ -215,14 +216,14 @@ def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Se
             yield found, meant
     elif kind is PathKind.PARTITION_DIR:
         if _takes(wanted, path):
-            found = partition.read(path)
+            found = opening.open_partition(path)
             yield found, found.segments
     else:
-        for folder, _ in log_dir.read(path).partitions:
+        for folder, _ in opening.open_log_dir(path).partitions:
             if not _takes(wanted, folder):
                 continue
             with suppress(UnreadableError):
-                found = partition.read(folder)
+                found = opening.open_partition(folder)
                 yield found, found.segments
 
 

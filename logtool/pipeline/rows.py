@@ -26,12 +26,12 @@ from logtool.formats.record_batch import (
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk, Source
 from logtool.pipeline import arrays, tables
 from logtool.pipeline.decoding import decoded
 from logtool.pipeline.hiding import hidden
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import WHOLE, Span
-from logtool.segment.chunk import Chunk, Source
 from logtool.times import FIRST_TIME, LAST_TIME
 
 MOST_ROWS: Final = 16_384

@@ -11,12 +11,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logtool.disk import files, log_dir, redpanda_dir
-from logtool.disk.log_dir import Inputs, PathKind, Selection
+from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log import redpanda_dir
+from logtool.log.inputs import GivenPaths, PathKind, kind_of
+from logtool.log.selection import Selection
 from logtool.pipeline import tables
 from logtool.pipeline.answers import answer
 from logtool.pipeline.carrying import carry, earlier_run, load
@@ -121,7 +123,7 @@ class Scan:
             self._pass(run, staged, inputs, known)
             if self.summary.has_no_partition:
                 # Tables of nothing must not take the place of those of an earlier run.
-                Inputs(self.paths, self.selection).require()
+                GivenPaths(self.paths, self.selection).require()
             answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step, self.on_wait)
             self.on_step("writing the manifest")
             self.on_wait("writing the manifest")
@@ -290,7 +292,7 @@ def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
         if path.name == "..":
             path = path.resolve()
         try:
-            kinds[path] = kind = log_dir.classify(path, redpanda=True)
+            kinds[path] = kind = kind_of(path, redpanda=True)
         except UnreadableError:
             kinds[path] = None  # The pass says so.
             continue

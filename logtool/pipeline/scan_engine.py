@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from logtool.checks.report import SegmentReport, Task
-from logtool.disk.partition import Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
 from logtool.pipeline import tables
 from logtool.pipeline.earlier import Earlier, KeptSegment, Tail, key_of, rows_of
 from logtool.pipeline.engine import SparkEngine, SparkRunner, TaskWork

@@ -16,8 +16,8 @@ from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import LOG_OVERHEAD, BatchTable, Column
+from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH, scan
 from logtool.pipeline.pieces import Piece
-from logtool.segment.walk import LARGEST_BUFFERED_BATCH, scan
 
 _FIRST_BYTES = 4 * 1024 * 1024
 """Bytes of a log in which the batch of an entry of the time index is looked for."""

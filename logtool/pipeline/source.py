@@ -82,8 +82,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from logtool.disk import log_dir
 from logtool.errors import UsageError
+from logtool.log import inputs
 from logtool.pipeline import kafka_view, source_options, tables
 from logtool.pipeline.growing import Growing
 from logtool.pipeline.one_sentence import in_one_sentence
@@ -172,7 +172,7 @@ def _text_of(value: Any) -> str:
 def _check_paths(paths: Sequence[Path]) -> None:
     """Raise UnreadableError for a path that is nothing of Kafka's or Redpanda's."""
     for path in paths:
-        log_dir.classify(path, redpanda=True)
+        inputs.kind_of(path, redpanda=True)
 
 
 class KafkaLog(DataSource):

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from logtool.disk import remote
-from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
 from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
+from logtool.log.selection import Selection
 from logtool.pipeline.reading import TABLES
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import Wanted, parse_offsets

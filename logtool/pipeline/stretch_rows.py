@@ -17,11 +17,11 @@ import pyarrow as pa
 from logtool.formats import compression
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk
 from logtool.pipeline.gap_rows import EDGES, GapRows
 from logtool.pipeline.producer_rows import ProducerRows, Producers, Transactions
 from logtool.pipeline.range_rows import RangeRows, Ranges
 from logtool.pipeline.rows import Place
-from logtool.segment.chunk import Chunk
 
 MOST: Final = 65_536
 """Entries of a list in one row."""

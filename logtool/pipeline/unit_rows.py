@@ -16,6 +16,9 @@ from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.formats.record_batch import BatchTable, Column, concat
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk
+from logtool.log.damage import DamageReason
+from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH
 from logtool.pipeline.earlier import Tail
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.manifest import Part
@@ -24,9 +27,6 @@ from logtool.pipeline.storage import Staging, Writer
 from logtool.pipeline.stretch_rows import STRETCHES, Stretch, StretchRows, as_rows
 from logtool.pipeline.tables import Payload
 from logtool.running.schedule import Unit
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Reason
-from logtool.segment.walk import LARGEST_BUFFERED_BATCH
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
 """Of batches that become Arrow columns together: each time costs some 100 calls."""
@@ -62,7 +62,7 @@ class Totals:
         """Add a chunk."""
         damage, table = chunk.damage, chunk.table
         if damage:
-            if damage.reason is Reason.ZEROS and active and not damage.resynchronised:
+            if damage.reason is DamageReason.ZEROS and active and not damage.resynchronised:
                 self.unused_bytes += damage.length
             else:
                 self.damaged_ranges += 1

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
 from logtool.formats import names
 from logtool.formats.names import PartitionDirectory
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.selection import Selection
 
 EARLIEST: Final = -2
 LATEST: Final = -1

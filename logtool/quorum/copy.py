@@ -13,11 +13,8 @@ from logtool.diff.batches import Batches
 from logtool.diff.copy import WholeCopy
 from logtool.diff.sources import ListedCopy, find
 from logtool.diff.together import read_groups
-from logtool.disk import files, log_dir, partition
+from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.node_dir import NodeDir
-from logtool.disk.partition import File, Partition
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
 from logtool.formats import control_record, names
 from logtool.formats.meta_properties import MetaProperties
@@ -25,11 +22,16 @@ from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.quorum_state import QuorumState
 from logtool.formats.record_batch import CONTROL, HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.selection import Selection
+from logtool.log.walk.scanner import scan
 from logtool.metadata.image import DIRECTORY
 from logtool.quorum import voters
 from logtool.quorum.voters import Voter
 from logtool.running.run import Run
-from logtool.segment.walk import scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,7 @@ def read(sources: Sequence[NodeDir], run: Run) -> Iterator[MetadataCopy | Unread
 def _listed(source: NodeDir) -> Iterator[ListedCopy]:
     """Yield the copy in a log dir or a directory of a metadata log; UnreadableError without one."""
     path = source.path
-    if log_dir.classify(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
+    if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
         if not files.has_dir(path / DIRECTORY):
             raise NothingMatchedError(path, f"holds no {DIRECTORY}")
         path = path / DIRECTORY
@@ -252,7 +254,7 @@ def _read(
     path: Path, copy: WholeCopy, *, is_named_by_path: bool
 ) -> Iterator[MetadataCopy | UnreadableError]:
     try:
-        listed = partition.read(path)
+        listed = opening.open_partition(path)
         problems: list[str] = []
         meta = _beside(path.resolve().parent, problems)
         state = _checked(listed.fixed.get(FileKind.QUORUM_STATE), problems)
@@ -281,10 +283,10 @@ def _read(
 
 
 def _beside(home: Path, problems: list[str]) -> MetaProperties | None:
-    if log_dir.classify(home, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
+    if inputs.kind_of(home, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
         return None
     meta: MetaProperties | None = _checked(
-        log_dir.read(home).files.get(FileKind.META_PROPERTIES), problems
+        opening.open_log_dir(home).files.get(FileKind.META_PROPERTIES), problems
     )
     return meta
 

@@ -17,13 +17,14 @@ from typing import Any
 
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.disk import files
-from logtool.disk.partition import File, Segment
 from logtool.errors import RefusedError
 from logtool.formats import control_record, leader_epoch_checkpoint, record, record_batch, wording
 from logtool.formats.java_text import ZERO_UUID
 from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
 from logtool.formats.record_batch import CONTROL
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
+from logtool.log.file import File
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.quorum.copy import MetadataCopy

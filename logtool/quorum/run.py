@@ -8,10 +8,10 @@ from logtool import apply
 from logtool.actions import Action
 from logtool.apply import Journal
 from logtool.disk import in_use
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats.names import TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log.inputs import NodeDir
 from logtool.quorum.copy import MetadataCopy, read
 from logtool.quorum.rewrite import Rewrite, plan
 from logtool.quorum.verdict import Quorum, judge

@@ -6,7 +6,6 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
-from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
@@ -20,9 +19,11 @@ from logtool.loading.recovery import (
     encode_aborted,
 )
 from logtool.loading.shadow import ShadowFile
+from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
+from logtool.log.producer_state import ProducerState
 from logtool.rebuild.states import Producers
 from logtool.rebuild.targets import FileKey
-from logtool.segment.producer_state import ProducerState
 
 IMPOSSIBLE = "impossible"
 """The action of a file that cannot be built."""

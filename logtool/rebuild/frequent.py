@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from logtool.disk import files
-from logtool.disk.partition import Partition, Segment
 from logtool.formats import offset_index
 from logtool.formats.names import FileKind
+from logtool.log.dir import Partition, Segment
 
 
 def offsets(partition: Partition, every: int) -> dict[int, int]:

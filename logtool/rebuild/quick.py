@@ -14,18 +14,18 @@ from logtool.checks.facts import PartitionFacts
 from logtool.checks.indexes import missing_text
 from logtool.checks.plain import DueIndexes, OtherFile, PlainPartitions
 from logtool.checks.report import SegmentReport
-from logtool.disk import flavour
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import BadDirectory, DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import encode
+from logtool.log import flavour
+from logtool.log.producer_state import ProducerState
 from logtool.rebuild import targets
 from logtool.rebuild.scope import PartitionSettings
 from logtool.rebuild.subject import Build
 from logtool.rebuild.targets import FileChoice
 from logtool.running.budget import Budget
-from logtool.segment.producer_state import ProducerState
 
 _SNAPSHOT = FileKind.PRODUCER_SNAPSHOT
 

@@ -15,17 +15,19 @@ from logtool.actions import Action, Change, Kind, Stamp
 from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.segment import check_segment
-from logtool.disk import files, log_dir, partition, redpanda_dir
-from logtool.disk.flavour import Flavour, forced
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import Partition, Segment
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.base_index import Builder
+from logtool.log.dir import Partition, Segment
+from logtool.log.flavour import Flavour, forced
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
+from logtool.log.walk.scanner import scan
 from logtool.rebuild.subject import DAMAGED
-from logtool.segment.base_index_building import Builder
-from logtool.segment.walk import scan
 
 _INDEX = FileKind.REDPANDA_BASE_INDEX
 _AREA = "base-index/"
@@ -39,7 +41,7 @@ def is_one(path: Path) -> bool:
     if redpanda_dir.place(path):
         return True
     with suppress(UnreadableError):
-        return log_dir.is_redpanda(path)
+        return opening.is_redpanda(path)
     return False
 
 
@@ -56,13 +58,13 @@ def partitions(
     One that cannot be listed comes as the error that says why; UnreadableError for `path` itself.
     """
     if redpanda_dir.place(path):
-        yield partition.read_or_error(path.parent), path
-    elif log_dir.classify(path, redpanda=True) is PathKind.PARTITION_DIR:
-        yield partition.read_or_error(path), None
+        yield opening.try_partition(path.parent), path
+    elif inputs.kind_of(path, redpanda=True) is PathKind.PARTITION_DIR:
+        yield opening.try_partition(path), None
     else:
-        for folder, directory in log_dir.read(path).partitions:
+        for folder, directory in opening.open_log_dir(path).partitions:
             if selection.takes(directory):
-                found = partition.read_or_error(folder)
+                found = opening.try_partition(folder)
                 if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
                     yield found, None
 

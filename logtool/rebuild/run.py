@@ -8,11 +8,11 @@ from pathlib import Path
 
 from logtool import apply
 from logtool.actions import Action
-from logtool.disk import log_dir as log_dirs
-from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.rebuild import building, quick, redpanda
 from logtool.rebuild import scope as scopes
@@ -129,7 +129,7 @@ class Rebuild:
         self, log_dir: Path, given: list[Scope | None]
     ) -> Iterator[list[Action | UnreadableError]]:
         """Yield what is to be done, some segments at a time."""
-        home = Home(log_dirs.read(log_dir), Assumed(NEWEST, static=self.indexing.static))
+        home = Home(opening.open_log_dir(log_dir), Assumed(NEWEST, static=self.indexing.static))
         yield list(home.unread)
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
             text = f"nothing was changed: what is to be built depends on {error.path.name}"

@@ -5,9 +5,6 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.disk import log_dir, partition, redpanda_dir
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import Partition
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
@@ -20,6 +17,10 @@ from logtool.formats.names import (
 )
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.dir import Partition
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.rebuild import states
 from logtool.rebuild.targets import FileKey
 from logtool.startup.home import Home
@@ -107,7 +108,7 @@ def scope_of(path: Path) -> tuple[Path, Scope | None]:
             kinds = [*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT]
         only = frozenset((kind, base) for kind in kinds)
         return path.parent.resolve().parent, Scope(path.parent, only)
-    kind = log_dir.classify(path)
+    kind = inputs.kind_of(path)
     if kind is PathKind.FILE and redpanda_dir.place(path):
         text = "is a segment or an index of Redpanda by its name, which --flavour kafka leaves out"
         raise NothingMatchedError(path, text)
@@ -149,7 +150,7 @@ def read(scope: Scope, log_start: int) -> Partition:
     Offset and time indexes need their own log alone. For the others the producers must be known:
     they are from the nearest producer snapshot on.
     """
-    listed = partition.read(scope.path)
+    listed = opening.open_partition(scope.path)
     if not scope.only or not listed.segments:
         return listed
     wanted = {offset for _, offset in scope.only}

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from logtool.checks.report import SegmentReport
 from logtool.disk import files
-from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.loading.producers import decode
-from logtool.segment.producer_state import Producer, ProducerState
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.producer_state import Producer, ProducerState
 
 Producers = Mapping[int, Producer]
 

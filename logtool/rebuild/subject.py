@@ -10,11 +10,11 @@ from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest
 from logtool.checks.report import SegmentReport, Task
 from logtool.disk import shell
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.rebuild import building, frequent, states, targets
 from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
 from logtool.rebuild.scope import PartitionSettings

@@ -5,12 +5,12 @@ from dataclasses import field
 from pathlib import Path
 
 from logtool.checks.partition import Item
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding, Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 
 FileKey = tuple[FileKind, int]
 """A file by its kind and the offset in its name."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     # Whoever only loads logs needs none of them.
     from logtool.checks.pieces import PieceReport
     from logtool.checks.report import SegmentReport, Task
-    from logtool.disk.partition import Partition
+    from logtool.log.dir import Partition
     from logtool.running.resume import Memory
 
 WORTH_A_POOL = 64 * 1024 * 1024

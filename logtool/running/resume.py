@@ -17,11 +17,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from logtool.disk.partition import File
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 
 SCHEMA = "logtool.resume/1"
 Seen = tuple[int, int, float]

@@ -9,8 +9,8 @@ from typing import Any
 
 from logtool.checks.pieces import PieceReport, check_tasks, cut, join
 from logtool.checks.report import SegmentReport, Task
-from logtool.disk.partition import File
 from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
 from logtool.running.budget import WORTH_A_POOL, Budget, Runner
 from logtool.running.workers import OutOfTimeError, Workers
 

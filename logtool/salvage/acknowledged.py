@@ -16,12 +16,12 @@ import numpy as np
 
 from logtool.checks.identity import topic_id_of
 from logtool.disk import cluster, files
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import offset_checkpoint, offset_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable
 from logtool.loading.shadow import ShadowFile
+from logtool.log.dir import Partition
 from logtool.salvage.parts import starts
 
 

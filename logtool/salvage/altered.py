@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from logtool.disk.files import LogFile
-from logtool.disk.partition import Partition
 from logtool.formats import record_batch
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
+from logtool.log.walk import scanner
 from logtool.salvage import parts as made
 from logtool.salvage.filling import Rows
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
-from logtool.segment import walk
 
 
 def without_altered(
@@ -71,7 +71,7 @@ class _Asked:
     def parts(self, copies: Sequence[Partition]) -> Iterator[Part]:
         """Yield the extent, cut at what a copy holds otherwise."""
         with LogFile(self.extent.path) as log:
-            chunks = walk.scan(
+            chunks = scanner.scan(
                 Patient(log),
                 base_offset=self.start,
                 start=self.extent.position,
@@ -118,7 +118,7 @@ def _held_otherwise(
         if beyond or segment.base_offset > high:
             continue
         with segment.log.open() as log:
-            for chunk in walk.scan(Patient(log), base_offset=segment.base_offset, payload=False):
+            for chunk in scanner.scan(Patient(log), base_offset=segment.base_offset, payload=False):
                 theirs = chunk.table
                 starts = made.starts(theirs)
                 for at in np.flatnonzero(np.isin(starts, list(wanted))).tolist():

@@ -25,17 +25,17 @@ from typing import Protocol
 import numpy as np
 
 from logtool.checks.identity import topic_id_of
-from logtool.disk import partition
-from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.dir import Partition, Segment
+from logtool.log.walk import scanner
 from logtool.salvage import acknowledged
 from logtool.salvage import parts as made
 from logtool.salvage.parts import FILLABLE, Edge, Extent, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
-from logtool.segment import walk
 
 _MOST_COMPARED = 64 * 1024 * 1024
 """Bytes of damage that are compared with another copy."""
@@ -138,7 +138,7 @@ def _filled(
     why, own_id = NO_COPY, topic_id_of(ours.path)
     for path in replicas:
         try:
-            copy = partition.read(path)
+            copy = opening.open_partition(path)
             stretches = list(_stretches(copy, hole))
         except UnreadableError as error:
             yield error
@@ -214,7 +214,7 @@ def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
 def _of_segment(segment: Segment, low: int, high: int) -> Iterator[Stretch]:
     torn = False
     with segment.log.open() as log:
-        for chunk in walk.scan(Patient(log), base_offset=segment.base_offset, payload=False):
+        for chunk in scanner.scan(Patient(log), base_offset=segment.base_offset, payload=False):
             if chunk.damage:
                 torn = True
                 continue

@@ -17,20 +17,22 @@ from typing import Any
 
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
-from logtool.disk import files, log_dir, partition, redpanda_dir
+from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log import given_up, inputs, opening, redpanda_dir
+from logtool.log.base_index import Builder
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
+from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
-from logtool.segment import given_up
-from logtool.segment.base_index_building import Builder
-from logtool.segment.walk import scan
 
 Object = dict[str, Any]
 
@@ -38,25 +40,25 @@ Object = dict[str, Any]
 def is_one(path: Path) -> bool:
     """Return whether Redpanda wrote what lies at a path, as far as it can be looked at."""
     with suppress(UnreadableError):
-        return log_dir.is_redpanda(path)
+        return opening.is_redpanda(path)
     return False
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[Partition | UnreadableError]:
     """Yield the partitions that a path stands for, and why some cannot be listed."""
     try:
-        kind = log_dir.classify(path, redpanda=True)
+        kind = inputs.kind_of(path, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "is no data directory and no folder in one")
         folders = [path]
         if kind is PathKind.LOG_DIR:
-            found = log_dir.read(path).partitions
+            found = opening.open_log_dir(path).partitions
             folders = [folder for folder, directory in found if selection.takes(directory)]
     except UnreadableError as error:
         yield error
         return
     for folder in folders:
-        listed = partition.read_or_error(folder)
+        listed = opening.try_partition(folder)
         gone = isinstance(listed, UnreadableError) and files.has_vanished(listed)
         if folder == path or not gone:
             yield listed

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from logtool.disk import files, log_dir, shell
+from logtool.disk import files, shell
 from logtool.errors import UnreadableError
+from logtool.log import opening
 from logtool.salvage.sources import copies
 
 
@@ -26,7 +27,7 @@ def repair(path: Path, places: Sequence[Path]) -> str | None:
 
 def _is_of_redpanda(path: Path) -> bool:
     try:
-        return log_dir.is_redpanda(path)
+        return opening.is_redpanda(path)
     except UnreadableError:
         return False
 

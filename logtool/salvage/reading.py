@@ -7,18 +7,18 @@ from dataclasses import fields, replace
 import numpy as np
 
 from logtool.disk.files import LogFile
-from logtool.disk.partition import File
 from logtool.errors import UnreadableError
 from logtool.formats import record_batch, wording
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.damage import Damage
+from logtool.log.file import File
+from logtool.log.walk import scanner
 from logtool.salvage import ordering, parts
 from logtool.salvage.imaging import Image, Refined
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.patient import Patient
-from logtool.segment import walk
-from logtool.segment.damage import Damage
 
 _LARGEST_OFFSET = 2**63 - 1
 
@@ -77,7 +77,7 @@ def _plainly(piece: Piece, source: Patient, on_bytes: Callable[[int], None]) -> 
     """Yield the parts of a segment whose batches rise, with memory for one at a time."""
     last, epoch, known = piece.base_offset - 1, -1, 0
     open_extent: Extent | None = None
-    for chunk in walk.scan(source, base_offset=piece.base_offset, payload=False):
+    for chunk in scanner.scan(source, base_offset=piece.base_offset, payload=False):
         on_bytes(chunk.end_position - known)
         known = chunk.end_position
         if chunk.damage:
@@ -112,7 +112,7 @@ def _decided(piece: Piece, source: Patient) -> list[Part]:
     """Return the parts of a segment where some sound batches contradict others."""
     tables: list[BatchTable] = []
     found: list[Part] = []
-    for chunk in walk.scan(source, base_offset=piece.base_offset, payload=False):
+    for chunk in scanner.scan(source, base_offset=piece.base_offset, payload=False):
         if chunk.damage:
             found.append(_damaged(piece, chunk.damage))
         else:

@@ -23,12 +23,14 @@ from pathlib import Path
 
 from logtool.disk import joined as made
 from logtool.disk.joined import Joined, Piece
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Partition
+from logtool.log.walk import scanner
 from logtool.salvage import acknowledged, altered, filling, reading
 from logtool.salvage.filling import Hole, Stretch
 from logtool.salvage.parts import (
@@ -43,8 +45,6 @@ from logtool.salvage.parts import (
 )
 from logtool.salvage.run import bounded
 from logtool.salvage.sources import Source, usable
-from logtool.segment import walk
-from logtool.segment.chunk import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
         if beyond or segment.base_offset > high:
             continue
         with segment.log.open() as log:
-            yield from walk.scan(log, base_offset=segment.base_offset, payload=False)
+            yield from scanner.scan(log, base_offset=segment.base_offset, payload=False)
 
 
 class _Assembly:

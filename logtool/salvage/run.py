@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from logtool.disk import files
-from logtool.disk.log_dir import PathKind, Selection, classify
-from logtool.disk.partition import File, Partition
 from logtool.errors import (
     LogtoolError,
     RefusedError,
@@ -21,6 +19,10 @@ from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.inputs import PathKind, kind_of
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
@@ -330,7 +332,7 @@ def not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
     """Yield which of the other copies cannot be looked at: nothing is filled from them."""
     for path in fill_from:
         try:
-            if classify(path, redpanda=True) is PathKind.FILE:
+            if kind_of(path, redpanda=True) is PathKind.FILE:
                 yield UnreadableError(path, "is no log dir and no partition dir")
         except UnreadableError as error:
             yield error

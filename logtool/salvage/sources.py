@@ -6,10 +6,7 @@ from pathlib import Path
 
 from logtool.checks import small_files
 from logtool.checks.identity import topic_id_of
-from logtool.disk import cluster, files, partition
-from logtool.disk import log_dir as log_dirs
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import File, Partition
+from logtool.disk import cluster, files
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
@@ -25,6 +22,11 @@ from logtool.loading.loaded import Zombie
 from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
+from logtool.log import inputs, opening
+from logtool.log.dir import LogDir, Partition
+from logtool.log.file import File
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 
 _OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.STRAY)
@@ -111,7 +113,7 @@ def sources(
     """Yield the logs of log dirs and partition dirs, and why some cannot be listed."""
     for path in paths:
         try:
-            kind = log_dirs.classify(path, lacking="keeps nothing of what it deletes")
+            kind = inputs.kind_of(path, lacking="keeps nothing of what it deletes")
             if kind is PathKind.LOG_DIR:
                 yield from _of_log_dir(path, selection, deleted=deleted)
             else:
@@ -123,14 +125,16 @@ def sources(
 def _of_log_dir(
     path: Path, selection: Selection, *, deleted: bool
 ) -> Iterator[Source | UnreadableError]:
-    home = log_dirs.read(path)
+    home = opening.open_log_dir(path)
     starts = _log_starts(home)
     for folder, directory in home.partitions:
         wanted = directory.kind is DirectoryKind.DELETE if deleted else False
         if not selection.takes(directory) or (directory.kind not in _OF_TODAY and not wanted):
             continue
         try:
-            yield from _kept(Source(partition.read(folder), _start(starts, directory), deleted))
+            yield from _kept(
+                Source(opening.open_partition(folder), _start(starts, directory), deleted)
+            )
         except UnreadableError as error:
             if not files.has_vanished(error):
                 yield error
@@ -139,12 +143,12 @@ def _of_log_dir(
 def _of_partition(path: Path, *, deleted: bool) -> Iterator[Source | UnreadableError]:
     if not path.is_dir():
         raise UnreadableError(path, "is no log dir and no partition dir")
-    listed = partition.read(path)
+    listed = opening.open_partition(path)
     if not isinstance(listed.directory, PartitionDirectory):
         raise UnreadableError(path, "is not named TOPIC-PARTITION")
     starts: dict[TopicPartition, int] = {}
     with suppress(UnreadableError):  # it may have been taken out of its log dir
-        starts = _log_starts(log_dirs.read(path.resolve().parent))
+        starts = _log_starts(opening.open_log_dir(path.resolve().parent))
     yield from _kept(Source(listed, _start(starts, listed.directory), deleted))
 
 
@@ -159,7 +163,7 @@ def _start(starts: dict[TopicPartition, int], directory: PartitionDirectory) -> 
     return starts.get((directory.topic, directory.partition), 0)
 
 
-def _log_starts(home: log_dirs.DataDir) -> dict[TopicPartition, int]:
+def _log_starts(home: LogDir) -> dict[TopicPartition, int]:
     file = home.files.get(FileKind.LOG_START_CHECKPOINT)
     if file is None:
         return {}
@@ -198,7 +202,7 @@ def usable(
         there = copies(name, [place])
         for path in there:
             try:
-                copy = partition.read(path)
+                copy = opening.open_partition(path)
                 why = _not_of_this(ours, copy)
                 yield f"{path} {why}" if why else copy
             except UnreadableError as error:

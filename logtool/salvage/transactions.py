@@ -9,11 +9,11 @@ import numpy as np
 
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.producer_state import NONE, ProducerState, significant
+from logtool.log.walk import scanner
 from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
-from logtool.segment import walk
-from logtool.segment.producer_state import NONE, ProducerState, significant
 
 _NO_IMAGES: Mapping[Path, Path] = {}
 _SEQUENCES = 2**31
@@ -109,7 +109,7 @@ class _Replay:
 
         with LogFile(self.images.get(extent.path, extent.path)) as log:
             source, base = Patient(log, extent.path), extent.first.base_offset
-            for chunk in walk.scan(
+            for chunk in scanner.scan(
                 source, base_offset=base, start=extent.position, stop=extent.end, payload=False
             ):
                 rows = np.flatnonzero(chunk.table.producer_id >= 0)

@@ -26,9 +26,7 @@ from logtool.apply import disk, outside
 from logtool.apply.disk import Run
 from logtool.apply.held import HeldDir
 from logtool.apply.steps import Look
-from logtool.disk import partition
 from logtool.disk.files import LogFile, term_of
-from logtool.disk.partition import Partition
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
 from logtool.formats.crc import crc32c
@@ -36,10 +34,12 @@ from logtool.formats.names import FileKind, TopicPartition
 from logtool.formats.record_batch import MAGIC
 from logtool.loading import loader, trusting
 from logtool.loading.loaded import Loaded, Start
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.walk import scanner
 from logtool.salvage import imaging, of_redpanda
 from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
-from logtool.segment import walk
 
 _BLOCK = 1024 * 1024
 _METADATA = f"{names.CLUSTER_METADATA}-0"
@@ -134,7 +134,7 @@ class Output:
         disk.copy_new(home, target, _runs(extents, self.images), look)
         batches = end = 0
         with LogFile(target) as log:
-            for chunk in walk.scan(log, base_offset=base, payload=False):
+            for chunk in scanner.scan(log, base_offset=base, payload=False):
                 if chunk.damage:
                     break
                 batches, end = batches + len(chunk.table), chunk.end_position
@@ -186,7 +186,7 @@ class Output:
         it was written. What is strange in them is left to the rules of a broker.
         """
         home = self._home(folder)
-        listed = partition.read(folder)
+        listed = opening.open_partition(folder)
         loaded = trusting.trust(listed, start) if trusted else loader.load(listed, start)
         if loaded.distrust:
             loaded = loader.load(listed, start)

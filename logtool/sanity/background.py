@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from logtool.disk.partition import Partition, Segment
 from logtool.findings import Finding
+from logtool.log.dir import Partition, Segment
 from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.sanity.indexes import Cost, Item, Opener
 from logtool.sanity.measuring import Readers, Run, Stopwatch

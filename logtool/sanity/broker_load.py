@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from logtool.disk import files
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.running.workers import Pace
 from logtool.sanity import measuring
 from logtool.sanity.indexes import Cost, Item

@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 
 from logtool.disk import files
-from logtool.disk.partition import File, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
+from logtool.log.file import File
 from logtool.sanity import kafka_check
 
 INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)

@@ -10,12 +10,12 @@ from logtool.checks import indexes
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import judge_indexes, open_indexes
 from logtool.disk import files, shell
-from logtool.disk.partition import Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, rule
 from logtool.formats import transaction_index
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition, Segment
 from logtool.sanity import screening
 from logtool.sanity.indexes import Item
 

@@ -5,14 +5,16 @@ from pathlib import Path
 
 from logtool.checks import host_limits
 from logtool.checks.root import check_in_use
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import Partition
-from logtool.disk.redpanda_dir import data_dir_of
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import INDEX_KINDS, FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition
+from logtool.log.inputs import PathKind
+from logtool.log.redpanda_dir import data_dir_of
+from logtool.log.selection import Selection
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
 from logtool.sanity.results import Directory
@@ -63,20 +65,20 @@ class Listing:
 
 def read(path: Path, selection: Selection, pace: Pace) -> Listing:
     """List a path; UnreadableError when it is nothing that a broker starts from."""
-    kind = log_dir.classify(path, redpanda=True)
+    kind = inputs.kind_of(path, redpanda=True)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
-    is_redpanda = log_dir.is_redpanda(path)
+    is_redpanda = opening.is_redpanda(path)
     if kind is PathKind.PARTITION_DIR:
         return Listing(
             path=path,
-            partitions=[partition.read(path)],
+            partitions=[opening.open_partition(path)],
             unread=[],
             clean=False,
             in_use=_in_use(path if is_redpanda else path.resolve().parent, is_redpanda),
             is_redpanda=is_redpanda,
         )
-    root = log_dir.read(path)
+    root = opening.open_log_dir(path)
     partitions: list[Partition] = []
     unread: list[UnreadableError] = []
     for folder, directory in root.partitions:
@@ -84,7 +86,7 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
             continue
         pace.spend(0)
         try:
-            partitions.append(partition.read(folder))
+            partitions.append(opening.open_partition(folder))
         except UnreadableError as error:
             if not files.has_vanished(error):
                 unread.append(error)

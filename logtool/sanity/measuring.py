@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from logtool.disk import files
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.sanity.indexes import Cost, Item
 

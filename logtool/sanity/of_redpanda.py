@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from logtool.checks.base_index import BaseIndexRules
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
+from logtool.log.dir import Partition
 from logtool.sanity.indexes import Cost, Item
 
 UNREADABLE = "base-index/unreadable"

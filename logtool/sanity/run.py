@@ -8,12 +8,13 @@ from pathlib import Path
 
 from logtool.checks import host_limits
 from logtool.checks.host_limits import Limits, Needs
-from logtool.disk import files, partition
-from logtool.disk.log_dir import Selection
-from logtool.disk.partition import Partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.selection import Selection
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import (
@@ -291,11 +292,11 @@ class Sanity:
         puts others in the place of some.
         """
         path, opener = before.path, self._opener(listed)
-        for _ in range(partition.MOST_LOOKS):
+        for _ in range(opening.MOST_LOOKS):
             if not any(map(_is_alarm, items)):
                 break
             try:
-                now = partition.read(path)
+                now = opening.open_partition(path)
             except UnreadableError as error:
                 gone = files.has_vanished(error) and path != listed.path
                 return [] if gone else [error]

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from logtool.checks.indexes import LONGEST_STRETCH
 from logtool.disk import files
-from logtool.disk.partition import File, Partition, Segment
 from logtool.errors import UnreadableError
 from logtool.formats import offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
 
 Place = tuple[Partition, Segment]
 

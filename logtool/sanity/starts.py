@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 
-from logtool.disk.partition import Partition
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS, Cost, Item, Opener
 from logtool.sanity.measuring import Readers, Run, Stopwatch

@@ -11,9 +11,7 @@ from pathlib import Path
 from logtool.actions import Action, Loss
 from logtool.checks.ensemble import WITH_STRAYS, Ensemble, Future
 from logtool.checks.identity import Member, member
-from logtool.disk import files, in_use, partition
-from logtool.disk.log_dir import DataDir, Selection
-from logtool.disk.partition import Partition, Segment
+from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.names import (
@@ -23,6 +21,9 @@ from logtool.formats.names import (
 )
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
+from logtool.log import opening
+from logtool.log.dir import LogDir, Partition, Segment
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
@@ -183,7 +184,7 @@ class Forecast:
     def _open(self) -> Iterator[LoadRequest | Action | UnreadableError]:
         """Yield what is to be loaded, and what is said of the log dirs as wholes."""
         members: dict[Path, Member] = {}
-        opened: list[tuple[DataDir, list[tuple[Path, PartitionDirectory]]]] = []
+        opened: list[tuple[LogDir, list[tuple[Path, PartitionDirectory]]]] = []
         known = {one.path for one in self._given.members} if self._given else set()
         for one in self._opened():
             try:
@@ -311,12 +312,12 @@ class _Load:
         """
         listed, self.listed = self.listed, None
         found = self._once(on_bytes, listed)
-        for _ in range(partition.MOST_LOOKS - 1):
+        for _ in range(opening.MOST_LOOKS - 1):
             if not _is_alarm(found) or in_use.holder(self.request.log_dir) is None:
                 break
             before = listed
             try:
-                listed = partition.read(self.request.path)
+                listed = opening.open_partition(self.request.path)
             except UnreadableError as error:
                 return error
             if listed == before:
@@ -358,7 +359,7 @@ def _prepared(
         if request.start.clean and not request.assumed.verify:
             continue
         try:
-            listed = partition.read(request.path)
+            listed = opening.open_partition(request.path)
         except UnreadableError:
             continue  # which the worker finds and tells
         ahead = [(one.log.path, one.log.size) for one in _ahead(request, listed)]

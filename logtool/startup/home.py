@@ -10,8 +10,6 @@ from logtool.actions import Action
 from logtool.checks import inventory, root, small_files
 from logtool.checks.ensemble import Ensemble
 from logtool.checks.identity import Effect, member
-from logtool.disk import log_dir as log_dirs
-from logtool.disk.log_dir import DataDir
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import (
@@ -22,6 +20,7 @@ from logtool.formats.names import (
 from logtool.loading import metadata_log
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.loaded import Start
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.startup import strays
@@ -30,7 +29,7 @@ from logtool.startup.request import LoadRequest
 from logtool.startup.strays import Fate
 
 if TYPE_CHECKING:
-    from logtool.segment.kvstore_state import Kvstores
+    from logtool.log.kvstore import Kvstores
 
 Points = Callable[[TopicPartition, int | None], int]
 """From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
@@ -43,7 +42,7 @@ class Home:
     """
 
     def __init__(
-        self, root_dir: DataDir, assumed: Assumed, ensemble: Ensemble | None = None
+        self, root_dir: LogDir, assumed: Assumed, ensemble: Ensemble | None = None
     ) -> None:
         self.root = root_dir
         self.ensemble = ensemble or Ensemble([member(root_dir)], assumed.kafka, assumed.static)
@@ -54,7 +53,7 @@ class Home:
         """Its own files that could not be read; what they say is taken for not being there."""
         self._assumed = assumed
         self._now_ms = time.time_ns() // 1_000_000
-        self._rows = {kind: self._read(kind) for kind in log_dirs.OFFSET_CHECKPOINTS}
+        self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
         self.image, self.node_id = self.ensemble.image, self.ensemble.node_id
         here = (one for one in self.ensemble.members if one.path == root_dir.path)
         self.unread += [one.unread for one in here if one.unread]
@@ -86,7 +85,7 @@ class Home:
 
     def lacking(self, *needed: FileKind) -> list[UnreadableError]:
         """Return why what the log dir says is not known, of the offset checkpoints if `needed`."""
-        others = {kind.value for kind in log_dirs.OFFSET_CHECKPOINTS if kind not in needed}
+        others = {kind.value for kind in OFFSET_CHECKPOINTS if kind not in needed}
         return [error for error in self.unread if error.path.name not in others]
 
     def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
@@ -111,7 +110,7 @@ class Home:
             truncate_to=truncate_to,
         )
         watermark = None
-        if directory.kind in log_dirs.OF_TODAY:  # A row of that name is not about one that goes.
+        if directory.kind in OF_TODAY:  # A row of that name is not about one that goes.
             watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
         return LoadRequest(
             path=path,
@@ -148,9 +147,9 @@ class Home:
     @cached_property
     def _kvstores(self) -> "Kvstores":
         """What the cores of a broker of Redpanda remember."""
-        from logtool.segment import kvstore_state
+        from logtool.log import kvstore
 
-        return kvstore_state.read(self.root.path)
+        return kvstore.read(self.root.path)
 
     def index_interval(self, topic: str, chosen: int | None) -> int:
         """Return ``index.interval.bytes``: the `chosen`, else the topic's, else the default."""
@@ -224,7 +223,7 @@ class Home:
     def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:
         """Return what becomes of a directory that the metadata log does not know."""
         ensemble = self.ensemble
-        if directory.kind not in log_dirs.OF_TODAY or not ensemble.is_stray(path, directory):
+        if directory.kind not in OF_TODAY or not ensemble.is_stray(path, directory):
             return None
         fate = strays.fate(ensemble, path, directory)
         if fate and fate.action == "stray" and ensemble.is_kafka_assumed:

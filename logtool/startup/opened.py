@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.disk import log_dir as log_dirs
-from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.redpanda_dir import data_dir_of
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import LogDir
+from logtool.log.inputs import PathKind
+from logtool.log.redpanda_dir import data_dir_of
+from logtool.log.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +21,12 @@ class Opened:
     log_dir: Path
     name: str | None
     """Of the one partition dir that is meant; None: the whole log dir is."""
-    contents: DataDir | UnreadableError
+    contents: LogDir | UnreadableError
     """What the log dir holds, or why that cannot be read."""
     within: Path | None = None
     """Of Redpanda: the namespace, topic or partition of the data directory that is meant."""
 
-    def read(self) -> DataDir:
+    def read(self) -> LogDir:
         """Return what the log dir holds; UnreadableError where that cannot be read."""
         if isinstance(self.contents, UnreadableError):
             raise self.contents
@@ -54,11 +56,11 @@ class Opened:
 
 def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
     """Yield what each path leads to, or why that cannot be told; no log dir is read twice."""
-    known: dict[Path, DataDir | UnreadableError] = {}
+    known: dict[Path, LogDir | UnreadableError] = {}
     for path in paths:
         within = None
         try:
-            if log_dirs.is_redpanda(path):
+            if opening.is_redpanda(path):
                 log_dir, within = data_dir_of(path)
                 is_whole = log_dir == within
             else:
@@ -74,7 +76,7 @@ def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
 
 def log_dir_of(path: Path) -> tuple[Path, bool]:
     """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
-    kind = log_dirs.classify(path)
+    kind = inputs.kind_of(path)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     if kind is PathKind.LOG_DIR:
@@ -85,8 +87,8 @@ def log_dir_of(path: Path) -> tuple[Path, bool]:
     return path.parent if is_told else real.parent, False
 
 
-def _read(log_dir: Path) -> DataDir | UnreadableError:
+def _read(log_dir: Path) -> LogDir | UnreadableError:
     try:
-        return log_dirs.read(log_dir)
+        return opening.open_log_dir(log_dir)
     except UnreadableError as error:
         return error

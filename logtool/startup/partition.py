@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from logtool.actions import Action, Kind, Loss
 from logtool.checks import host_limits
-from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
@@ -17,6 +16,8 @@ from logtool.loading.actions import actions
 from logtool.loading.indexing import INDEX_INTERVAL
 from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
 from logtool.loading.loader import load
+from logtool.log import opening
+from logtool.log.dir import Partition, Segment
 from logtool.startup.assumed import Assumed
 from logtool.startup.disks import Cold
 from logtool.startup.rates import Stopwatch
@@ -168,7 +169,7 @@ class PartitionForecast:
 
 
 def forecast_partition(
-    request: LoadRequest, on_bytes: Callable[[int], None], listed: partition.Partition | None = None
+    request: LoadRequest, on_bytes: Callable[[int], None], listed: Partition | None = None
 ) -> PartitionForecast | UnreadableError:
     """Load one partition on its shadow; work for a thread of its own.
 
@@ -176,7 +177,7 @@ def forecast_partition(
     """
     stopwatch = Stopwatch(on_bytes)
     try:
-        listed = partition.read(request.path) if listed is None else listed
+        listed = opening.open_partition(request.path) if listed is None else listed
         assumed = request.assumed
         if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
             new = _replaced(listed, request, stopwatch)
@@ -185,7 +186,7 @@ def forecast_partition(
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)
-        unread: list[partition.Segment] = []
+        unread: list[Segment] = []
         if loaded.outcome is Outcome.LOADS:
             recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
             unread = [one for one in listed.segments if one.base_offset not in recovered]
@@ -232,7 +233,7 @@ def forecast_partition(
     )
 
 
-def _loader(assumed: Assumed) -> Callable[[partition.Partition, Start, Stopwatch], Loaded]:
+def _loader(assumed: Assumed) -> Callable[[Partition, Start, Stopwatch], Loaded]:
     """Return what loads a log as is wanted: as a broker does, or with less work than that."""
     # Here, because few ask for these, and every start is foretold without their modules.
     if assumed.trust:
@@ -247,7 +248,7 @@ def _loader(assumed: Assumed) -> Callable[[partition.Partition, Start, Stopwatch
 
 
 def _replaced(
-    listed: partition.Partition, request: LoadRequest, on_bytes: Callable[[int], None]
+    listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
 ) -> "Replaced":
     """Return what becomes of a log whose damage is filled from other copies."""
     from logtool.salvage import replacing
@@ -296,7 +297,7 @@ def _lacking(loaded: Loaded, request: LoadRequest, done: Sequence[Action]) -> It
     yield Action(action="lacks", path=request.path, reason=text)
 
 
-def _other_end(listed: partition.Partition, loaded: Loaded, request: LoadRequest) -> int | None:
+def _other_end(listed: Partition, loaded: Loaded, request: LoadRequest) -> int | None:
     """Return where the log would end if offsets out of order were cut the other way."""
     differs = any(segment.emptied or segment.precise for segment in loaded.recovered)
     if not differs and not loaded.out_of_reach and not loaded.zombies:
@@ -306,9 +307,7 @@ def _other_end(listed: partition.Partition, loaded: Loaded, request: LoadRequest
     return other.log_end if other.outcome is Outcome.LOADS else None
 
 
-def _damaged_before_last(
-    listed: partition.Partition, loaded: Loaded
-) -> Iterator[tuple[Path, int, str]]:
+def _damaged_before_last(listed: Partition, loaded: Loaded) -> Iterator[tuple[Path, int, str]]:
     """Yield the logs but the last that recovery cuts: path, byte and why."""
     logs = {one.base_offset: one.log.path for one in listed.segments[:-1]}
     for one in loaded.recovered:
@@ -317,7 +316,7 @@ def _damaged_before_last(
             yield logs[one.base_offset], one.valid_size, why
 
 
-def _bytes_saved(listed: partition.Partition, loaded: Loaded, start: Start) -> int:
+def _bytes_saved(listed: Partition, loaded: Loaded, start: Start) -> int:
     """Return how much less was read of the log than a rebuild reads, its replay left out."""
     rebuilt = sum(
         one.log.size
@@ -340,7 +339,7 @@ def _placed(action: Action, request: LoadRequest) -> Action:
     return replace(action, topic=request.topic, partition=request.partition, change=change)
 
 
-def _unnoticed(segments: Sequence[partition.Segment], request: LoadRequest) -> Iterator[Action]:
+def _unnoticed(segments: Sequence[Segment], request: LoadRequest) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
     # Of a log that is recovered from its first segment, none is asked for.
     from logtool.checks.report import Level, Task

@@ -15,9 +15,7 @@ from logtool.actions import Action, Change, Kind, Stamp
 from logtool.apply import Journal, PendingJournal
 from logtool.checks.ensemble import Ensemble
 from logtool.checks.identity import Effect, Member, member
-from logtool.disk import partition, shell
-from logtool.disk.log_dir import Selection
-from logtool.disk.partition import File
+from logtool.disk import shell
 from logtool.errors import (
     LogtoolError,
     RefusedError,
@@ -29,6 +27,9 @@ from logtool.formats import clean_shutdown, offset_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
+from logtool.log import opening
+from logtool.log.file import File
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
@@ -309,7 +310,7 @@ class _LogDirPlan:
         """Make everything durable that is to be, so that the log dir can be changed."""
         if self._consent.mark_clean:
             for path in self._paths:
-                apply.sync(file.path for file in partition.read(path).files())
+                apply.sync(file.path for file in opening.open_partition(path).files())
         journal.commit()
 
 

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from logtool.actions import Action, Change, Kind, Loss, Stamp
 from logtool.checks.base_index import BaseIndexRules
-from logtool.disk import partition
-from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind
 from logtool.loading.loaded import Outcome
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.file import File
 from logtool.startup import redpanda_start
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
@@ -28,7 +29,7 @@ def forecast(
 ) -> PartitionForecast | UnreadableError:
     """Return what becomes of one partition; work for a thread of its own."""
     try:
-        listed = partition.read(request.path) if listed is None else listed
+        listed = opening.open_partition(request.path) if listed is None else listed
         found = redpanda_start.load(listed, start, on_bytes)
         return outcome_of(request, start, listed, found)
     except UnreadableError as error:

@@ -32,7 +32,6 @@ import numpy as np
 from logtool.checks.base_index import fault_of
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.disk.partition import File, Partition, Segment
 from logtool.formats import names as kafka_names
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import base_index, names, record_batch
@@ -40,9 +39,11 @@ from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.base_index_building import Builder
-from logtool.segment.damage import Damage, Reason
-from logtool.segment.walk import scan
+from logtool.log.base_index import Builder
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
+from logtool.log.walk.scanner import scan
 
 INDEX = kafka_names.FileKind.REDPANDA_BASE_INDEX
 
@@ -256,11 +257,11 @@ def given_up_name(one: Replayed, listed: Partition, *, is_last: bool) -> str:
 
 
 def _reason(stop: Damage | None) -> str:
-    if stop is None or stop.reason is Reason.ZEROS:
+    if stop is None or stop.reason is DamageReason.ZEROS:
         return "zeroed_batch_header"
-    if stop.reason is Reason.INCOMPLETE:
+    if stop.reason is DamageReason.INCOMPLETE:
         return "truncated_batch"
-    return "record_crc_mismatch" if stop.reason is Reason.CRC else "header_crc_mismatch"
+    return "record_crc_mismatch" if stop.reason is DamageReason.CRC else "header_crc_mismatch"
 
 
 def holes(found: Sequence[Replayed]) -> Iterator[tuple[Replayed, int, int]]:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from logtool.checks.ensemble import WITH_STRAYS, Ensemble
 from logtool.checks.identity import topic_id_of
-from logtool.disk.log_dir import OF_TODAY
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import OF_TODAY
 
 
 @dataclass(frozen=True, slots=True)

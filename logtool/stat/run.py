@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from logtool.checks import settings
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import Partition, Segment
+from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError, Workers
@@ -111,7 +113,7 @@ class Survey:
         A broker deletes and cleans segments while others are read. Then the directory is listed
         again, UnreadableError where that is not possible, and read as far as there are other files.
         """
-        for _ in range(partition.MOST_LOOKS):
+        for _ in range(opening.MOST_LOOKS):
             errors = [one for one in found if isinstance(one, UnreadableError)]
             if not any(map(files.has_vanished, errors)):
                 break
@@ -120,7 +122,7 @@ class Survey:
                 for segment, one in zip(listed.segments, found, strict=True)
                 if not isinstance(one, UnreadableError)
             }
-            listed = partition.read(listed.path)
+            listed = opening.open_partition(listed.path)
             found = [
                 known.get(segment.log) or workers.again(self._task(listed, segment))
                 for segment in listed.segments
@@ -158,17 +160,17 @@ class Survey:
         self, path: Path
     ) -> Iterator[tuple[Partition, tuple[Segment, ...]] | UnreadableError]:
         """Yield the partitions that a path stands for, and which of their segments are meant."""
-        kind = log_dir.classify(path, redpanda=True)
+        kind = inputs.kind_of(path, redpanda=True)
         if kind is PathKind.LOG_DIR:
-            for folder, directory in log_dir.read(path).partitions:
+            for folder, directory in opening.open_log_dir(path).partitions:
                 if self._selection.takes(directory):
-                    found = partition.read_or_error(folder)
+                    found = opening.try_partition(folder)
                     if isinstance(found, Partition):
                         yield found, found.segments
                     elif not files.has_vanished(found):
                         yield found
             return
-        listed = partition.read(path if kind is PathKind.PARTITION_DIR else path.parent)
+        listed = opening.open_partition(path if kind is PathKind.PARTITION_DIR else path.parent)
         meant = listed.segments
         if kind is PathKind.FILE:
             meant = tuple(segment for segment in meant if segment.log.path.name == path.name)

@@ -11,12 +11,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import PathKind, Selection
-from logtool.disk.partition import File, Partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.names import INDEX_KINDS, DirectoryKind, FileKind, FileState
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 
@@ -93,7 +96,7 @@ class Weighing:
             try:
                 for folder in self._folders(path):
                     self.run.budget.pace.spend(0)
-                    found = partition.read_or_error(folder)
+                    found = opening.try_partition(folder)
                     if isinstance(found, Partition):
                         yield found, of_partition(found)
                     elif folder == path or not files.has_vanished(found):
@@ -105,12 +108,14 @@ class Weighing:
                 return
 
     def _folders(self, path: Path) -> list[Path]:
-        kind = log_dir.classify(path, redpanda=True)
+        kind = inputs.kind_of(path, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         if kind is PathKind.PARTITION_DIR:
             return [path]
-        return [one for one, name in log_dir.read(path).partitions if self.selection.takes(name)]
+        return [
+            one for one, name in opening.open_log_dir(path).partitions if self.selection.takes(name)
+        ]
 
 
 def as_json(kind: str, one: Sizes, place: dict[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,15 @@ import numpy as np
 
 from logtool.checks.batches import BatchRules
 from logtool.checks.timestamps import TimestampRules
-from logtool.disk.partition import Segment
 from logtool.errors import FormatError, LimitError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Chunk, Plain
-from logtool.segment.damage import Reason
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk, PlainTotals
+from logtool.log.damage import DamageReason
+from logtool.log.dir import Segment
+from logtool.log.walk.scanner import scan
 
 MOST_BUCKETS = 64
 """Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""
@@ -188,7 +188,7 @@ def of_table(table: BatchTable) -> Statistics:
     )
 
 
-def of_plain(table: BatchTable, plain: Plain) -> Statistics | None:
+def of_plain(table: BatchTable, plain: PlainTotals) -> Statistics | None:
     """Return what `of_table` returns, of plain batches; None where one of them has no time."""
     oldest = int(min(table.base_timestamp.min(), table.max_timestamp.min()))
     if oldest < 0:
@@ -328,7 +328,7 @@ def _beside(chunk: Chunk, task: Measurement) -> list[Statistics]:
     damage = chunk.damage
     if damage:
         tail = not damage.resynchronised and task.segment.is_active
-        if damage.reason is Reason.ZEROS and tail:
+        if damage.reason is DamageReason.ZEROS and tail:
             return [Statistics(unused_bytes=damage.length)]
         return [Statistics(damaged_ranges=1, damaged_bytes=damage.length)]
     return [_unpacked(chunk, task.limit)] if task.unpack else []

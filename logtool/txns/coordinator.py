@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from logtool.checks import transaction_state
-from logtool.disk import partition
 from logtool.disk.files import LogFile
-from logtool.disk.partition import Partition, Segment
 from logtool.dump.blocks import Block, Origin, Records
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import Object
@@ -25,9 +23,11 @@ from logtool.findings import Finding
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.damage import Reason
-from logtool.segment.producer_state import NONE
-from logtool.segment.walk import scan
+from logtool.log import opening
+from logtool.log.damage import DamageReason
+from logtool.log.dir import Partition, Segment
+from logtool.log.producer_state import NONE
+from logtool.log.walk.scanner import scan
 
 TOPIC: Final = "__transaction_state"
 STATES = (
@@ -43,7 +43,7 @@ _HEAD = struct.Struct(">hq")
 _KNOWN_VERSIONS = (0, 1)
 _TRANSACTIONAL_ID = b"\x00\x00"
 """What a key of the only known type begins with."""
-_LEFT_BEHIND = (str(Reason.INCOMPLETE), str(Reason.ZEROS))
+_LEFT_BEHIND = (str(DamageReason.INCOMPLETE), str(DamageReason.ZEROS))
 TopicNumber = tuple[str, int]
 
 
@@ -241,7 +241,7 @@ def read_each(paths: Sequence[Path]) -> Iterator[CoordinatorLog | UnreadableErro
     """Yield what each partition dir of the topic says; of several copies of one the furthest."""
     best: dict[int, CoordinatorLog] = {}
     for path in paths:
-        listed = partition.read_or_error(path)
+        listed = opening.try_partition(path)
         if isinstance(listed, UnreadableError):
             yield listed
             continue

@@ -24,8 +24,8 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import control_record
 from logtool.lazy_dataclass import dataclass
+from logtool.log.producer_state import NONE, Marker, Producer
 from logtool.metadata import image
-from logtool.segment.producer_state import NONE, Marker, Producer
 from logtool.times import rfc3339
 from logtool.txns.coordinator import (
     COMPLETE_COMMIT,

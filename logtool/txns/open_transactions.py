@@ -14,12 +14,12 @@ import numpy as np
 from logtool.checks import producers
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.producer_state import (
+from logtool.log.dir import Partition
+from logtool.log.producer_state import (
     NONE,
     CommittedTransaction,
     Marker,

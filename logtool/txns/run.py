@@ -12,17 +12,19 @@ from logtool.checks import compaction, lost_end
 from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import SegmentReport
-from logtool.disk import files, log_dir, partition
-from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.partition import Partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import DirectoryKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import LogDir, Partition
+from logtool.log.inputs import PathKind
+from logtool.log.producer_state import NONE
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary
-from logtool.segment.producer_state import NONE
 from logtool.startup.opened import log_dir_of
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
@@ -57,7 +59,7 @@ class Audit:
     summary: Summary = field(default_factory=Summary)
     joining: Joining = field(default_factory=Joining)
     """What the coordinators of the log dirs say; filled first. Ask it for more at the end."""
-    _homes: dict[Path, DataDir] = field(default_factory=dict)
+    _homes: dict[Path, LogDir] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
         problems: list[UnreadableError] = []
@@ -84,7 +86,7 @@ class Audit:
         yield from self._problems_of_coordinators()
         for log in self.joining.logs:
             home = self._homes.get(log.path.parent)
-            listed = partition.read_or_error(log.path)
+            listed = opening.try_partition(log.path)
             if home and isinstance(listed, Partition):
                 lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
                 if lost:
@@ -101,24 +103,24 @@ class Audit:
         )
 
     def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[Job]:
-        kind = log_dir.classify(path, redpanda=True)
-        home: DataDir | None
+        kind = inputs.kind_of(path, redpanda=True)
+        home: LogDir | None
         if kind is PathKind.LOG_DIR:
-            home = self._homes[path] = log_dir.read(path)
+            home = self._homes[path] = opening.open_log_dir(path)
             watermarks = _watermarks(home, problems)
             for folder, directory in home.partitions:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
                     try:
-                        yield _job(partition.read(folder), home, watermarks)
+                        yield _job(opening.open_partition(folder), home, watermarks)
                     except UnreadableError as error:
                         if not files.has_vanished(error):
                             problems.append(error)
             return
         folder = path if kind is PathKind.PARTITION_DIR else path.parent
-        listed = partition.read(folder)
+        listed = opening.open_partition(folder)
         chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
         try:
-            home = log_dir.read(log_dir_of(folder)[0])
+            home = opening.open_log_dir(log_dir_of(folder)[0])
         except UnreadableError:
             home = None  # a partition dir in a place of its own
         yield _job(chosen, home, _watermarks(home, problems) if home else {})
@@ -147,7 +149,7 @@ class Audit:
         yield self.joining.account(audited)
 
 
-def _job(listed: Partition, home: DataDir | None, watermarks: dict[TopicPartition, int]) -> Job:
+def _job(listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]) -> Job:
     clean = home is not None and home.is_clean
     request = CheckRequest(clean=clean, cleaning=compaction.beside(listed.path, clean=clean))
     key = (listed.topic or "", listed.number if listed.number is not None else NONE)
@@ -158,7 +160,7 @@ def _job(listed: Partition, home: DataDir | None, watermarks: dict[TopicPartitio
     return Job(listed.path, plan(listed, request), subject)
 
 
-def _watermarks(home: DataDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
+def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
     try:
         return lost_end.watermarks(home)
     except UnreadableError as error:

@@ -10,13 +10,12 @@ offset, and a follower cuts what is of another term than the leader's log. Sourc
 
 from collections.abc import Callable, Sequence
 
-from logtool.disk import partition
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.segment import producer_state
-from logtool.segment.producer_state import ProducerState
-from logtool.segment.walk import scan
+from logtool.log import opening, producer_state
+from logtool.log.dir import Partition
+from logtool.log.producer_state import ProducerState
+from logtool.log.walk.scanner import scan
 from logtool.startup import redpanda_forecast, redpanda_start
 from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
 from logtool.startup.request import LoadRequest
@@ -29,7 +28,7 @@ def measure(
 ) -> Replica | UnreadableError:
     """Load one replica as a start of Redpanda would, in memory; work for a thread."""
     try:
-        listed = partition.read(request.path)
+        listed = opening.open_partition(request.path)
         found = redpanda_start.load(listed, start, on_bytes)
         loaded = redpanda_forecast.outcome_of(request, start, listed, found)
         tail = tail_of(listed, clean=False)

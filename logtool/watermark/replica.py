@@ -14,8 +14,7 @@ import numpy as np
 from logtool.checks.identity import listed_topic_id
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
-from logtool.disk import files, partition
-from logtool.disk.partition import File, Partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
@@ -23,9 +22,12 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Loaded, Outcome
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.log import opening, producer_state
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.producer_state import ProducerState
+from logtool.log.walk import scanner
 from logtool.replication.truncation import LogState
-from logtool.segment import producer_state, walk
-from logtool.segment.producer_state import ProducerState
 from logtool.startup.request import LoadRequest
 
 SOUND = "sound"
@@ -136,7 +138,7 @@ def measure(
 ) -> Replica | UnreadableError:
     """Load one replica as its broker would, on a shadow; work for a thread."""
     try:
-        listed = partition.read(request.path)
+        listed = opening.open_partition(request.path)
         loaded = load(listed, request.start, on_bytes)
         tail = tail_of(listed, clean=request.start.clean)
         broken = [item.code for item in tail if isinstance(item, Finding)]
@@ -217,7 +219,7 @@ def _stable(
         if segment.next_base_offset is not None and segment.next_base_offset <= start:
             continue
         with segment.log.open() as log:
-            for chunk in walk.scan(log, base_offset=segment.base_offset, payload=False):
+            for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
                 on_bytes(int(chunk.table.size.sum()))
                 table = chunk.table[chunk.table.base_offset < end]
                 base = table.base_offset

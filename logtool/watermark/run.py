@@ -14,9 +14,7 @@ from pathlib import Path
 from logtool.actions import Action
 from logtool.checks import root, small_files
 from logtool.checks.facts import PartitionFacts
-from logtool.disk import files, log_dir, partition, redpanda_dir
-from logtool.disk.log_dir import DataDir, PathKind, Selection
-from logtool.disk.node_dir import NodeDir
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import clean_shutdown
@@ -24,6 +22,10 @@ from logtool.formats.java_text import parse_int
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
+from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.running.run import Run
@@ -129,14 +131,14 @@ class Watermarks:
                 yield from self._partition(members)
 
     def _open(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
-        if log_dir.is_redpanda(place.path):
+        if opening.is_redpanda(place.path):
             return self._open_redpanda(place)
-        kind = log_dir.classify(place.path)
+        kind = inputs.kind_of(place.path)
         if kind is PathKind.FILE:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         name = place.path.resolve().name
-        root_dir = log_dir.read(place.path if whole else place.path.resolve().parent)
+        root_dir = opening.open_log_dir(place.path if whole else place.path.resolve().parent)
         home = Home(root_dir, self._settings)
         node = home.node_id if place.node is None else place.node
         self._images += [home.image] if home.image else []
@@ -156,7 +158,7 @@ class Watermarks:
         """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
         self.is_redpanda = True
         data_dir, meant = redpanda_dir.data_dir_of(place.path)
-        home = Home(log_dir.read(data_dir), self._settings)
+        home = Home(opening.open_log_dir(data_dir), self._settings)
         chosen = [
             home.request(path, directory, lambda _, row: row or 0)
             for path, directory in redpanda_dir.newest(home.root.partitions)
@@ -280,7 +282,7 @@ def least_in_sync(
 def _measure(work: _ReplicaRequest, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
     """Measure a replica, once more where a broker took a segment away meanwhile."""
     found = _measured_once(work, on_bytes)
-    for _ in range(partition.MOST_LOOKS):
+    for _ in range(opening.MOST_LOOKS):
         if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
             break
         found = _measured_once(work, on_bytes)
@@ -311,7 +313,7 @@ def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
         yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
 
 
-def _stopped_epoch(root_dir: DataDir) -> int | None:
+def _stopped_epoch(root_dir: LogDir) -> int | None:
     marker = root_dir.files.get(FileKind.CLEAN_SHUTDOWN)
     if marker is None:
         return None
@@ -320,10 +322,10 @@ def _stopped_epoch(root_dir: DataDir) -> int | None:
     return None
 
 
-def _checkpoints(root_dir: DataDir) -> root.Checkpoints:
+def _checkpoints(root_dir: LogDir) -> root.Checkpoints:
     """Return the rows with their lines; what is wrong with a file as such, `Home` says."""
     rows = {}
-    for kind in log_dir.OFFSET_CHECKPOINTS:
+    for kind in OFFSET_CHECKPOINTS:
         if kind in root_dir.files:
             with suppress(UnreadableError):
                 rows[kind] = root.by_key(small_files.check_file(root_dir.files[kind])[0])
@@ -355,7 +357,7 @@ def _was_alone(replica: Replica, broker: _Broker, kafka: tuple[int, int]) -> boo
 def _size(path: Path) -> int:
     """Return about how much there is to read."""
     try:
-        return sum(segment.log.size for segment in partition.read(path).segments)
+        return sum(segment.log.size for segment in opening.open_partition(path).segments)
     except UnreadableError:
         return 0
 

@@ -15,12 +15,12 @@ from bench.rows import Bar, Bench, Row, logtool_path
 from crc32c import crc32c
 from group_records import FIRST_MS, encoded
 
-from logtool.disk import partition
-from logtool.disk.partition import Partition
 from logtool.formats import record, record_batch
 from logtool.formats.names import CONSUMER_OFFSETS
 from logtool.formats.record_batch import Column
 from logtool.groups.loading import load
+from logtool.log import opening
+from logtool.log.dir import Partition
 
 _PER_BATCH = 500
 _TIMES = 10
@@ -38,7 +38,7 @@ def groups(bench: Bench) -> Iterator[Row]:
     home = bench.home / f"groups-{keys}"
     log = _generate(home, keys)
     size = f"{keys * _TIMES:,} records of {keys:,} keys, {log.stat().st_size / 1e6:.0f} MB"
-    listed = partition.read(log.parent)
+    listed = opening.open_partition(log.parent)
     rates = [keys * _TIMES / 1e6 / _processor_time(listed) for _ in range(bench.count)]
     title = "group records read, decoded into columns and replayed, of processor time"
     yield Row(title, rates, Bar(at_least=1), "M/s", size)

@@ -27,12 +27,12 @@ def main() -> None:
 
     from logtool.checks.report import Task
     from logtool.checks.segment import check_segment
-    from logtool.disk import partition
+    from logtool.log import opening
 
-    used = vars(sys.modules["logtool.segment.walk"])["kernels"]
+    used = vars(sys.modules["logtool.log.walk.scanner"])["kernels"]
     if used.walk_batches is not kernels.walk_batches:
         raise AssertionError("the scan uses other kernels")
-    segment = partition.read(Path(sys.argv[1])).segments[0]
+    segment = opening.open_partition(Path(sys.argv[1])).segments[0]
     timing = pairs(
         lambda: check_segment(Task(segment)), lambda: pass_over(segment.log.path), int(sys.argv[2])
     )

@@ -14,10 +14,10 @@ from pyarrow import parquet
 
 from logtool.commands.printing.row_group import packed
 from logtool.diff.run import Comparison
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import LogtoolError
 from logtool.formats import compression
 from logtool.gaps.run import GapOptions, Gaps
+from logtool.log.inputs import NodeDir
 from logtool.pipeline import encoding
 from logtool.stat.run import Survey
 from logtool.txns.run import Audit

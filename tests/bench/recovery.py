@@ -26,11 +26,11 @@ from bench.rows import Bar, Bench, Row, no_kafka, seconds
 from broker.install import KAFKA_4
 from broker.kafka import Broker, format_log_dir
 
-from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.loading.loaded import Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
+from logtool.log import opening
 
 SIZES = {"200 B": 200, "1 KiB": KIB, "16 KiB": 16 * KIB, "1 MiB": MIB}
 WHOLE_BARS = {"200 B": 5, "1 KiB": 6, "16 KiB": 2, "1 MiB": 2}
@@ -115,11 +115,11 @@ class _Home:
 
     def load(self) -> None:
         """Recover it on its shadow in this process: what the broker's line times of its own."""
-        load(partition.read(self._partition), Start(clean=False))
+        load(opening.open_partition(self._partition), Start(clean=False))
 
     def supplement(self) -> None:
         """Do the same by the other strategy."""
-        supplement(partition.read(self._partition), Start(clean=False))
+        supplement(opening.open_partition(self._partition), Start(clean=False))
 
     def by_broker(self) -> float:
         """Let a broker load it; returns the seconds that it logged for that."""

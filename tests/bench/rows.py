@@ -30,12 +30,12 @@ from tiny_segments import write_log_dir
 
 from logtool.checks.report import Task
 from logtool.checks.segment import check_segment
-from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.formats import _kernels, compression
 from logtool.formats.record_batch import HEADER_SIZE
-from logtool.segment.chunk import Chunk
-from logtool.segment.walk import scan
+from logtool.log import opening
+from logtool.log.chunk import Chunk
+from logtool.log.walk.scanner import scan
 from logtool.verify import Level, Verification
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,7 +157,7 @@ def verify_batches(bench: Bench) -> Iterator[Row]:
     bars = dict(zip(SIZES, (0.45, 0.80, 0.90, 0.92), strict=True))
     for name, size in SIZES.items():
         directory = bench.directory(Spec(size, bench.total))
-        segment = partition.read(directory).segments[0]
+        segment = opening.open_partition(directory).segments[0]
         log = segment.log.path
         timing = bench.pairs(lambda: check_segment(Task(segment)), lambda: pass_over(log))  # noqa: B023
         bare = bench.pairs(lambda: _scan(log), lambda: pass_over(log))  # noqa: B023
@@ -249,7 +249,7 @@ def codecs(bench: Bench) -> Iterator[Row]:
     """Time records in every codec against decompressing alone."""
     for codec, name in enumerate(compression.NAMES):
         directory = bench.directory(Spec(16 * KIB, bench.total // 16, codec))
-        segment = partition.read(directory).segments[0]
+        segment = opening.open_partition(directory).segments[0]
         log = segment.log.path
         # The xerial header and the length of the one block are no part of what is decompressed.
         first = HEADER_SIZE + (20 if codec == compression.SNAPPY else 0)
@@ -284,7 +284,7 @@ def linear(bench: Bench) -> Iterator[Row]:
     """Time ten times the data."""
     for name in ("200 B", "16 KiB"):
         many, few = (
-            partition.read(bench.directory(Spec(SIZES[name], size))).segments[0]
+            opening.open_partition(bench.directory(Spec(SIZES[name], size))).segments[0]
             for size in (bench.total, bench.total // 10)
         )
         timing = pairs(

@@ -12,11 +12,11 @@ from broker.damaged import Case
 from broker.install import minor
 from broker.recovery import LOADED, Outcome
 
-from logtool.disk import partition
 from logtool.errors import LogtoolError
 from logtool.formats import names
 from logtool.loading.loaded import Loaded, Start
 from logtool.loading.loader import load
+from logtool.log import opening
 from logtool.startup.assumed import Assumed
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.recover import Consent, Recover
@@ -94,7 +94,7 @@ def _recover(
 
 def _loaded(version: str, case: Case, outcome: Outcome) -> Loaded:
     """Load a case as the broker was started on it."""
-    found = partition.read(case.path)
+    found = opening.open_partition(case.path)
     found = dataclasses.replace(found, directory=names.parse_directory(case.directory))
     start = Start(
         case.clean, case.recovery_point or 0, case.log_start or 0, now_ms=outcome.started_ms,

@@ -15,8 +15,8 @@ from broker.kafka import Broker, format_log_dir
 from broker.topics import Topic
 from group_records import OffsetsLog
 
-from logtool.disk import partition
 from logtool.groups.loading import load
+from logtool.log import opening
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -154,7 +154,7 @@ def test_a_partition_loads_where_no_record_is_refused(
     home, told = judged
     ours: dict[Case, int | None] = {}
     for number, case in enumerate(CASES):
-        loaded = load(partition.read(home / f"__consumer_offsets-{number}"), lambda _: None)
+        loaded = load(opening.open_partition(home / f"__consumer_offsets-{number}"), lambda _: None)
         assert not loaded.wrong
         ours[case] = loaded.refused[0].first_offset if loaded.refused else None
     assert ours == told

@@ -13,8 +13,8 @@ import pytest
 from broker.consuming import ends
 from broker.kafka import Broker
 
-from logtool.disk import log_dir
 from logtool.formats.names import DirectoryKind
+from logtool.log import opening
 from logtool.lookup.run import Answer, Asked, Lookup
 from logtool.running.summary import Summary
 
@@ -67,7 +67,7 @@ def test_a_timestamp_leads_to_the_offset_that_a_broker_names(
     shutil.copytree(ours, theirs)
     partitions: dict[Key, Path] = {
         (directory.topic, directory.partition): path
-        for path, directory in log_dir.read(ours).partitions
+        for path, directory in opening.open_log_dir(ours).partitions
         if directory.kind is DirectoryKind.LIVE and not directory.topic.startswith("__")
     }
     asked = {

@@ -13,7 +13,7 @@ from broker.conftest import runnable
 from broker.kafka import Broker, HarnessError
 
 from logtool.checks import host_limits
-from logtool.disk import partition
+from logtool.log import opening
 
 pytestmark = pytest.mark.broker
 
@@ -33,7 +33,7 @@ def log_dir_of(version: str, scenario: Callable[[str], Path], work: Path) -> Pat
 
 
 def needed(home: Path) -> host_limits.Needs:
-    each = (host_limits.needs(partition.read(folder)) for folder in home.glob("load-*"))
+    each = (host_limits.needs(opening.open_partition(folder)) for folder in home.glob("load-*"))
     return sum(each, host_limits.Needs())
 
 

@@ -25,9 +25,9 @@ from broker.workloads import Message, Writer
 from logtool.diff.sources import ListedCopy, find
 from logtool.dirs.directories import Audit, FutureCopy, candidates
 from logtool.dirs.proof import Other, Proof, prove
-from logtool.disk import node_dir
-from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
+from logtool.log import inputs
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 
 pytestmark = pytest.mark.broker
@@ -212,7 +212,7 @@ def asked(path: Path, *among: Path) -> Proof:
 
 def audited(*homes: Path) -> Callable[[type], list[Any]]:
     """Return what `dirs` says, by the type of it."""
-    items = list(Audit([node_dir.parse(str(home)) for home in homes], Selection(), Run()))
+    items = list(Audit([inputs.parse_node_dir(str(home)) for home in homes], Selection(), Run()))
     assert not [item for item in items if isinstance(item, UnreadableError)]
     return lambda kind: [item for item in items if isinstance(item, kind)]
 

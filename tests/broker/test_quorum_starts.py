@@ -15,7 +15,7 @@ from broker.install import free_port
 from broker.quorums import DIRECTORY_IDS, NODES, Quorum
 
 from logtool import cli
-from logtool.disk.node_dir import NodeDir
+from logtool.log.inputs import NodeDir
 from logtool.metadata import image
 from logtool.metadata.image import Until
 from logtool.quorum.copy import MetadataCopy, read

@@ -19,8 +19,8 @@ from broker.kafka import Broker
 from broker.topics import TOPICS
 from processes import wait_for
 
-from logtool.disk import log_dir as log_dirs
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.log import opening
 
 pytestmark = pytest.mark.broker
 
@@ -35,7 +35,7 @@ def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def logs(log_dir: Path) -> Iterator[tuple[str, int, Path]]:
     """Yield topic, partition and last log of each partition with data."""
-    for path, directory in log_dirs.read(log_dir).partitions:
+    for path, directory in opening.open_log_dir(log_dir).partitions:
         last = max(path.glob("*.log"))
         if directory.topic != CLUSTER_METADATA and last.stat().st_size:
             yield directory.topic, directory.partition, last

@@ -13,10 +13,10 @@ from broker.install import major
 from logtool.diff.pair import Pair, Status
 from logtool.diff.run import Comparison
 from logtool.diff.verdict import Verdict
-from logtool.disk.log_dir import Selection
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.log.inputs import NodeDir
+from logtool.log.selection import Selection
 from logtool.startup.assumed import Assumed
 from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import Group

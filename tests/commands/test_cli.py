@@ -18,7 +18,7 @@ from logtool.commands.program.lazy_group import LazyGroup
 
 HEAVY = (
     "numpy", "cramjam", "crc32c", "pyarrow", "pyspark", "pandas", "tabulate", "psutil", "rich",
-    "javaproperties", "logtool.segment.walk", "logtool.verify", "logtool.formats",
+    "javaproperties", "logtool.log.walk.scanner", "logtool.verify", "logtool.formats",
 )  # fmt: skip
 LIGHT = ("logtool.formats", "logtool.formats.wording")
 """The words for sizes and ranges, which import nothing."""
@@ -51,7 +51,7 @@ SLOW = (
 """What takes long to import, and none of these lines asks for."""
 OF_REDPANDA = (
     "logtool.checks.redpanda", "logtool.formats.redpanda.base_index",
-    "logtool.formats.redpanda.kvstore", "logtool.segment.kvstore_state",
+    "logtool.formats.redpanda.kvstore", "logtool.log.kvstore",
     "logtool.startup.redpanda_start", "logtool.startup.redpanda_forecast",
 )  # fmt: skip
 OF_A_START = ("logtool.loading", "logtool.startup", "logtool.salvage", "logtool.actions")

@@ -11,7 +11,7 @@ from verification import verify
 
 from logtool.formats import record_batch
 from logtool.formats.redpanda import base_index
-from logtool.segment.base_index_building import STEP
+from logtool.log.base_index import STEP
 
 DATA = Path(__file__).parents[1] / "data" / "redpanda"
 REENCODED = bytes.fromhex(

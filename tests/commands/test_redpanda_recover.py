@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 import redpanda_files as rp
 
-from logtool.disk import partition
+from logtool.log import opening
 from logtool.startup import redpanda_start
 from logtool.startup.redpanda_start import Fate, RedpandaStart
 
@@ -271,7 +271,7 @@ def test_every_bit_of_a_small_segment_that_is_flipped_cuts_it_where_its_batch_be
     data = b"".join(parts)
     ends = [0, len(parts[0]), len(parts[0] + parts[1]), len(data)]
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": data})
-    log, listed = folder / "0-1-v1.log", partition.read(folder)
+    log, listed = folder / "0-1-v1.log", opening.open_partition(folder)
     records = [1, 2, 1]
     for bit in range(8 * len(data)):
         at = bit // 8

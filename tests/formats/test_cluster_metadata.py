@@ -18,7 +18,7 @@ from logtool.formats.messages.cluster_metadata import (
     Transaction,
 )
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE
-from logtool.segment.walk import scan
+from logtool.log.walk.scanner import scan
 
 ID = "J8aAPcfLQt2bqs1JT_rMgQ"
 HOME = "AAECAwQFBgcICQoLDA0ODw"

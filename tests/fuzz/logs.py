@@ -20,8 +20,8 @@ from logtool.formats import (
     record_batch,
 )
 from logtool.formats.messages import cluster_metadata
-from logtool.segment import walk
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
+from logtool.log.walk import scanner
 
 Target = Callable[[bytes], None]
 LIMIT = 64 * 1024
@@ -63,7 +63,7 @@ def scan(data: bytes) -> None:
         return
     log = data[1:] if data[0] & 1 else with_sound_crcs(data[1:])
     at = 0
-    for chunk in walk.scan(Bytes(log), base_offset=0, unpack_limit=LIMIT):
+    for chunk in scanner.scan(Bytes(log), base_offset=0, unpack_limit=LIMIT):
         if chunk.damage:
             assert chunk.damage.position == at
             assert chunk.damage.length > 0

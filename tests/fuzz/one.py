@@ -5,7 +5,7 @@ import sys
 import atheris
 from atheris.instrument_bytecode import patch_code
 
-with atheris.instrument_imports(include=["logtool.formats", "logtool.segment"]):
+with atheris.instrument_imports(include=["logtool.formats", "logtool.log"]):
     from fuzz.targets import all_targets
 
 if __name__ == "__main__":

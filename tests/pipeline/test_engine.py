@@ -97,9 +97,9 @@ def test_many_directories_are_listed_by_executors(spark, scenario, tmp_path):
 
 def test_work_is_shared_out_evenly_and_nothing_is_lost(scenario):
     from logtool.checks.report import Task
-    from logtool.disk import partition
+    from logtool.log import opening
 
-    segments = partition.read(scenario("4.3.1/clean") / "small-segments-0").segments
+    segments = opening.open_partition(scenario("4.3.1/clean") / "small-segments-0").segments
     units = [[Task(segment)] for segment in segments]
     tasks = _shared_out(units, 4)
     assert sorted(number for task in tasks for number, _ in task) == list(range(len(units)))

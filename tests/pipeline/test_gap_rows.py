@@ -16,9 +16,9 @@ from logtool.disk.files import LogFile
 from logtool.formats import compression, record, record_batch
 from logtool.gaps.coverage import Look, look
 from logtool.gaps.table import Kind
+from logtool.log.walk.scanner import scan
 from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.rows import Place
-from logtool.segment.walk import scan
 
 
 def rows_of(path, *, payload=True, edges=(0, None)):

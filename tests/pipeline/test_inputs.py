@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from logtool.disk.log_dir import Selection
 from logtool.errors import RefusedError, UsageError
 from logtool.findings import Finding
+from logtool.log.selection import Selection
 from logtool.pipeline.homes import place_of_dir, text_of
 from logtool.pipeline.scan import _inputs, check_output
 from logtool.pipeline.scan_engine import finding_row

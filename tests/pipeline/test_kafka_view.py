@@ -15,9 +15,9 @@ from broker.kafka import Broker
 from damage import copied
 from pipeline import beside_kafka
 
-from logtool.disk import log_dir
 from logtool.errors import UsageError
 from logtool.formats.names import DirectoryKind
+from logtool.log import opening
 
 PySparkException: Any = Exception
 if find_spec("pyspark"):
@@ -36,7 +36,7 @@ QUIET = {
 def topics_of(home: Path) -> list[str]:
     """Return the topics of a log dir that clients write to."""
     return sorted({
-        directory.topic for _, directory in log_dir.read(home).partitions
+        directory.topic for _, directory in opening.open_log_dir(home).partitions
         if directory.kind is DirectoryKind.LIVE and not directory.topic.startswith("__")
     })  # fmt: skip
 

@@ -12,7 +12,7 @@ from verification import log_dirs
 from logtool.diff.pair import Status
 from logtool.diff.run import Comparison
 from logtool.diff.verdict import Verdict
-from logtool.disk.node_dir import NodeDir
+from logtool.log.inputs import NodeDir
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 NOTEBOOK = Path(__file__).parent / "notebooks" / "who-diverges.ipynb"

@@ -16,10 +16,12 @@ from staged_tables import answers
 from verification import batches as batches_of
 from verification import log_dirs, logs
 
-from logtool.disk import log_dir
 from logtool.formats import record_batch
 from logtool.formats.names import DirectoryKind
 from logtool.formats.record_batch import BatchTable
+from logtool.log import opening
+from logtool.log.chunk import Chunk
+from logtool.log.producer_state import CommittedTransaction, ProducerState, significant
 from logtool.pipeline.producer_rows import (
     ProducerRows,
     joined,
@@ -29,8 +31,6 @@ from logtool.pipeline.producer_rows import (
     transactions_of,
 )
 from logtool.pipeline.unit_rows import Totals
-from logtool.segment.chunk import Chunk
-from logtool.segment.producer_state import CommittedTransaction, ProducerState, significant
 from logtool.txns.open_transactions import State
 from logtool.txns.run import Audit
 
@@ -61,7 +61,7 @@ def partitions(homes):
     return [
         (folder, record_batch.concat([batches_of(log) for log in logs(folder)]))
         for home in homes
-        for folder, directory in log_dir.read(home).partitions
+        for folder, directory in opening.open_log_dir(home).partitions
         if directory.kind is not DirectoryKind.DELETE
     ]
 

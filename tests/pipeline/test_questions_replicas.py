@@ -16,9 +16,9 @@ from logtool.diff.run import Comparison
 from logtool.diff.sources import ListedCopy, find
 from logtool.diff.together import read_groups
 from logtool.diff.verdict import Verdict
-from logtool.disk.log_dir import Selection
-from logtool.disk.node_dir import NodeDir
 from logtool.formats import record, record_batch
+from logtool.log.inputs import NodeDir
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 
 TOPIC = "replica.fetched-at-once"

@@ -17,9 +17,9 @@ import redpanda_files as rp
 from conftest import SCENARIOS
 
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names, offset_index, record, record_batch
+from logtool.log.selection import Selection
 from logtool.pipeline import reading, seeking, tables
 from logtool.pipeline.pieces import Piece
 from logtool.pipeline.reading import Asked

@@ -12,18 +12,19 @@ import pytest
 from conftest import SCENARIOS, new_logs
 from crc32c import crc32c
 
-from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.dump import log as dump_log
 from logtool.dump.blocks import Origin
 from logtool.dump.log import Filter
 from logtool.errors import LimitError
 from logtool.formats import record, record_batch
+from logtool.log import opening
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
+from logtool.log.walk.scanner import scan
 from logtool.pipeline import rows, tables
 from logtool.pipeline.rows import Place
 from logtool.pipeline.tables import Payload
-from logtool.segment.chunk import Chunk
-from logtool.segment.walk import scan
 
 PLACE = Place("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000
@@ -40,9 +41,9 @@ class Bytes:
         return len(piece)
 
 
-def segments(home: Path) -> Iterator[tuple[Place, partition.Segment]]:
+def segments(home: Path) -> Iterator[tuple[Place, Segment]]:
     for path in sorted({log.parent for log in home.rglob("*.log")}):
-        found = partition.read(path)
+        found = opening.open_partition(path)
         for segment in found.segments:
             yield Place(str(path.parent), 7, found.topic, found.number, path.name), segment
 
@@ -221,8 +222,8 @@ def test_many_records_come_in_several_batches(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_batch_too_large_to_hold_is_read_from_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Bytes(batch(1000, b"a" * 5000) + batch(1001, b"b"))
-    monkeypatch.setattr("logtool.segment.walk.LARGEST_BUFFERED_BATCH", 1000)
-    monkeypatch.setattr("logtool.segment.walk.BUFFER_SIZE", 500)
+    monkeypatch.setattr("logtool.log.walk.scanner.LARGEST_BUFFERED_BATCH", 1000)
+    monkeypatch.setattr("logtool.log.walk.scanner.BUFFER_SIZE", 500)
 
     def offsets(**more) -> list[int]:
         return [

@@ -20,8 +20,8 @@ from log_dir_damage import in_batch
 from pipeline.places import homes
 from verification import rewrite, small_log_dir, verify
 
-from logtool.disk.log_dir import Selection
 from logtool.errors import UsageError
+from logtool.log.selection import Selection
 from logtool.pipeline import manifest, tables
 from logtool.pipeline.scan import Scan
 from logtool.pipeline.tables import Payload

@@ -9,10 +9,10 @@ from metadata_secrets import SECRETS, spelled, write
 from pyarrow import parquet
 
 from logtool.checks.report import Level, Task
-from logtool.disk import partition
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.errors import UsageError
+from logtool.log import opening
 from logtool.pipeline import reading, source_options, tables
 from logtool.pipeline.manifest import Manifest
 from logtool.pipeline.reading import Asked
@@ -44,7 +44,7 @@ def written(output: Path, log: Path, **more: Any) -> list[dict]:
     """Return the records that an executor of a scan writes."""
     run = begin(str(output), "one")
     work = ScanWork(run.staging, frozenset({"records"}), Payload.FULL, **more)
-    segments = partition.read(log.parent).segments
+    segments = opening.open_partition(log.parent).segments
     for number, parts in work([(0, [Task(segment, Level.RECORDS) for segment in segments])]):
         if number < 0:
             run.add(parts)

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 from logtool.checks.report import Level, Task
-from logtool.disk import partition
+from logtool.log import opening
 from logtool.pipeline.runs import begin
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.unit_rows import ScanWork
@@ -28,10 +28,10 @@ def records(output, segments) -> list[dict]:
 def test_records_of_a_batch_too_large_for_a_chunk_are_rows_too(
     scenario, tmp_path, monkeypatch, topic
 ):
-    segments = partition.read(scenario("4.3.1/clean") / topic).segments
+    segments = opening.open_partition(scenario("4.3.1/clean") / topic).segments
     expected = records(tmp_path / "whole", segments)
-    for module in ("segment.walk", "pipeline.unit_rows"):
+    for module in ("log.walk.scanner", "pipeline.unit_rows"):
         monkeypatch.setattr(f"logtool.{module}.LARGEST_BUFFERED_BATCH", 64)
-    monkeypatch.setattr("logtool.segment.walk.BUFFER_SIZE", 100)
+    monkeypatch.setattr("logtool.log.walk.scanner.BUFFER_SIZE", 100)
     assert records(tmp_path / "large", segments) == expected
     assert len(expected) > 5

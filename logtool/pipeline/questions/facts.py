@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from logtool.checks.compaction import Cleaning
 from logtool.disk import files
-from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.gaps.evidence import Facts
 from logtool.gaps.subjects import GapOptions, subjects, with_past
+from logtool.log.selection import Selection
 from logtool.metadata.policies import Past
 from logtool.pipeline.homes import place_of_dir
 

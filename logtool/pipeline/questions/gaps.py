@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from logtool.checks.compaction import Traces
-from logtool.disk import files, partition
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import Column
 from logtool.gaps import table as gap_table
@@ -25,6 +25,7 @@ from logtool.gaps.evidence import Facts, Verdict, decide
 from logtool.gaps.subjects import PartitionToRead, indexed
 from logtool.gaps.table import GapTable, Kind
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
 
 Stretch = tuple[Mapping[str, Any], Column]
 """What `gap_rows` tells of a stretch: its edges by the names of `gap_rows.EDGES`, and the gaps
@@ -154,7 +155,7 @@ def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: GapTable) ->
     if not len(behind):
         return known
     try:
-        found = partition.read(files.path_of(log_dir) / directory)
+        found = opening.open_partition(files.path_of(log_dir) / directory)
     except UnreadableError:
         return known  # it went after the pass over its bytes
     ends = zip(

@@ -27,9 +27,9 @@ from logtool.apply import Journal, State, default_undo_dir, disk, find_unfinishe
 from logtool.apply.held import BLOCK
 from logtool.apply.steps import merge
 from logtool.disk import in_use
-from logtool.disk import log_dir as log_dirs
 from logtool.errors import NothingMatchedError, RefusedError, UnwritableError
 from logtool.formats.names import Reception, parse_partition_file, parse_root_file
+from logtool.log import inputs
 
 LOG = Path("orders-0") / f"{0:020d}.log"
 
@@ -352,7 +352,7 @@ def test_the_undo_directory_lies_outside_of_every_log_dir(place, tmp_path):
 def test_log_dirs_whose_names_look_like_partitions_have_undo_directories_beside_them(place):
     home = place.log_dir.rename(place.log_dir.with_name("data-0"))
     with pytest.raises(NothingMatchedError, match="holds 1; name them instead"):
-        log_dirs.classify(home.parent)
+        inputs.kind_of(home.parent)
     Journal.begin(default_undo_dir(home), home, "logtool test")
 
 

@@ -14,11 +14,11 @@ from logtool.checkpoints import edit, rules
 from logtool.checkpoints.edit import Edit, remove, set_row
 from logtool.checkpoints.rebuild import Rebuild
 from logtool.checkpoints.rules import Extent
-from logtool.disk.log_dir import Selection
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, offset_checkpoint
 from logtool.formats.names import FileKind
 from logtool.loading.epochs import EpochCache
+from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 

@@ -7,10 +7,10 @@ import pytest
 from logtool.checks import segment
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
-from logtool.disk import partition
 from logtool.findings import Finding
 from logtool.formats import record_batch
-from logtool.segment import walk
+from logtool.log import opening
+from logtool.log.walk import scanner
 
 NOW = 1_700_000_000_000
 ROWS = 10
@@ -27,7 +27,7 @@ def findings(home: Path, log: bytes) -> list[Finding]:
     """Return what is said of the only segment of a partition."""
     home.mkdir(exist_ok=True)
     (home / f"{0:020d}.log").write_bytes(log)
-    (found,) = partition.read(home).segments
+    (found,) = opening.open_partition(home).segments
     said = check_segment(Task(found, Level.BATCHES)).findings
     assert all(isinstance(item, Finding) for item in said)
     return [item for item in said if isinstance(item, Finding)]
@@ -51,7 +51,7 @@ def test_a_batch_out_of_place_is_told_wherever_it_stands(tmp_path, monkeypatch, 
         log = b"".join(map(batch, offsets, epochs))
         whole = findings(tmp_path / "t-0", log)
         with monkeypatch.context() as patch:
-            patch.setattr(walk, "MOST_ROWS", ROWS)
+            patch.setattr(scanner, "MOST_ROWS", ROWS)
             assert findings(tmp_path / "t-0", log) == whole, at
         (found,) = whole
         assert found.code == f"batch/{'offset' if change == 'offset' else 'leader-epoch'}-order"
@@ -71,11 +71,11 @@ def test_what_lies_in_a_torn_batch_is_not_behind_it(tmp_path, passes):
 
 def test_behind_a_batch_of_another_segment_nothing_is_missing(tmp_path, monkeypatch, passes):
     """What it held is told with it, also where the next batch is too large to be held."""
-    monkeypatch.setattr(walk, "LARGEST_BUFFERED_BATCH", 900)
+    monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 900)
     log = [*map(batch, range(5)), batch(5 ^ 1 << 40), batch(6, size=1000), *map(batch, range(7, 9))]
     directory = tmp_path / "t-0"
     (found,) = findings(directory, b"".join(log))
-    (task,) = (Task(one, Level.BATCHES) for one in partition.read(directory).segments)
+    (task,) = (Task(one, Level.BATCHES) for one in opening.open_partition(directory).segments)
 
     assert found.code == "batch/offset-range"
     assert not check_segment(task).has_gaps

@@ -14,7 +14,7 @@ import pytest
 from logtool.actions import Action
 from logtool.checks import ensemble, identity
 from logtool.checks.ensemble import Ensemble
-from logtool.disk import log_dir as log_dirs
+from logtool.log import opening
 from logtool.metadata.releases import NEWEST
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
@@ -24,7 +24,7 @@ Copy = Callable[[str], Path]
 
 
 def members(paths: Sequence[Path]) -> list[identity.Member]:
-    return [identity.member(log_dirs.read(path)) for path in paths]
+    return [identity.member(opening.open_log_dir(path)) for path in paths]
 
 
 def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Action]:

@@ -7,8 +7,8 @@ import pytest
 
 from logtool.checks import host_limits
 from logtool.checks.host_limits import BROKER_FILES, BROKER_MAPS, Limits, Needs
-from logtool.disk import partition
 from logtool.formats import producer_snapshot
+from logtool.log import opening
 
 HOME = Path("data")
 NEEDS = Needs(logs=10, segments=50, transaction_indexes=5, indexes=100, producers=1000)
@@ -49,16 +49,16 @@ def test_a_finding_names_the_numbers_and_a_command():
 
 def test_what_a_log_needs_is_told_by_the_names_and_sizes_of_its_files(copy_of):
     home = copy_of("4.3.1/clean") / "tx.mixed-0"
-    needs = host_limits.needs(partition.read(home))
+    needs = host_limits.needs(opening.open_partition(home))
     assert needs == Needs(1, 4, transaction_indexes=3, indexes=8, producers=4)
     entries = np.zeros(7, producer_snapshot.ENTRY)
     newest = max(home.glob("*.snapshot"))
     newest.write_bytes(producer_snapshot.encode(producer_snapshot.build(entries)))
     (home / f"{140:020d}.index").write_bytes(b"")
-    assert host_limits.needs(partition.read(home)) == Needs(1, 4, 3, indexes=7, producers=7)
+    assert host_limits.needs(opening.open_partition(home)) == Needs(1, 4, 3, indexes=7, producers=7)
 
 
 def test_of_a_partition_without_a_log_the_one_that_a_broker_makes_counts(tmp_path):
     home = tmp_path / "t-0"
     home.mkdir()
-    assert host_limits.needs(partition.read(home)) == Needs(logs=1, segments=1, indexes=2)
+    assert host_limits.needs(opening.open_partition(home)) == Needs(logs=1, segments=1, indexes=2)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from logtool.checks import indexes
-from logtool.disk import partition
 from logtool.formats.names import FileKind
+from logtool.log import opening
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def home(copy_of):
 
 def found_without_indexes(home, *, clean=True):
     """Return the codes for a listing that came before the indexes had their names."""
-    (segment,) = partition.read(home).segments
+    (segment,) = opening.open_partition(home).segments
     listed = replace(segment, indexes={})
     return [finding.code for finding in indexes.missing(listed, clean=clean)]
 
@@ -53,13 +53,13 @@ def test_what_is_no_file_is_missing(home):
 
 def test_a_broker_that_is_killed_leaves_its_active_segment_without_indexes(copy_of):
     home = copy_of("4.3.1/killed") / "small-segments-0"
-    segments = partition.read(home).segments
+    segments = opening.open_partition(home).segments
     for one in (segments[0], segments[-1]):
         for index in one.indexes.values():
             index.path.unlink()
     found = [
         finding.code
-        for one in partition.read(home).segments
+        for one in opening.open_partition(home).segments
         for finding in indexes.missing(one, clean=False)
     ]
     assert found == ["offset-index/missing", "time-index/missing",

@@ -11,7 +11,7 @@ from verification import assert_same, ignored, logs, verify
 from logtool.checks import pieces
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import check_segment
-from logtool.disk import partition
+from logtool.log import opening
 from logtool.running import schedule
 from logtool.verify import Budget
 
@@ -30,7 +30,7 @@ def small_pieces(monkeypatch) -> None:
 
 
 def task_of(directory: Path, level: Level = Level.BATCHES) -> Task:
-    (segment,) = partition.read(directory).segments
+    (segment,) = opening.open_partition(directory).segments
     return Task(segment, level)
 
 

@@ -18,14 +18,15 @@ from logtool.checks.batches import BatchRules
 from logtool.checks.plain_pass import plain_pass
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import check_segment
-from logtool.disk import files, partition
+from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.formats import kernels, offset_index, record_batch, time_index
 from logtool.gaps import coverage
-from logtool.segment import walk
-from logtool.segment.chunk import Chunk
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
-from logtool.segment.walk import scan
+from logtool.log import opening
+from logtool.log.chunk import Chunk
+from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.walk import scanner
+from logtool.log.walk.scanner import scan
 
 BASE = 20
 NOW = 1_700_000_000_000
@@ -108,10 +109,10 @@ def looking_through(window: str) -> Iterator[None]:
             patch.setattr(files, "_LEAST_MAPPED", 1)
             patch.setattr(files, "MOST_MAPPED", 4096)
         if window == "small copies":
-            patch.setattr(walk, "BUFFER_SIZE", 200)
+            patch.setattr(scanner, "BUFFER_SIZE", 200)
         if window == "few rows":
-            patch.setattr(walk, "MOST_ROWS", 4)
-            patch.setattr(walk, "_LONGEST_AT_EDGES", 300)
+            patch.setattr(scanner, "MOST_ROWS", 4)
+            patch.setattr(scanner, "_LONGEST_AT_EDGES", 300)
         yield
 
 
@@ -125,7 +126,7 @@ def written(home: Path, log: bytes, offsets: bytes, times: bytes) -> Path:
 
 
 def task_of(directory: Path) -> Task:
-    (found,) = partition.read(directory).segments
+    (found,) = opening.open_partition(directory).segments
     return Task(found, Level.BATCHES)
 
 
@@ -185,8 +186,8 @@ def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start,
 
 def test_a_gap_at_the_edge_of_two_chunks_is_found(home, monkeypatch):
     """Of a chunk with rows at edges alone nothing would tell what is missing before it."""
-    monkeypatch.setattr(walk, "_LONGEST_AT_EDGES", 300)
-    monkeypatch.setattr(walk, "BUFFER_SIZE", 400)
+    monkeypatch.setattr(scanner, "_LONGEST_AT_EDGES", 300)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 400)
     for number in range(1, 20):
         offsets = [BASE + at + 5 * (at >= number) for at in range(20)]
         log = b"".join(
@@ -237,7 +238,7 @@ def test_rows_are_kept_at_edges_alone(tmp_path):
 
 def test_behind_what_is_not_plain_rows_are_left_out_again(tmp_path, monkeypatch):
     """The chunk behind it has a row for each batch, and shows whether the next need one."""
-    monkeypatch.setattr(walk, "MOST_ROWS", 10)
+    monkeypatch.setattr(scanner, "MOST_ROWS", 10)
     log = bytearray(plain_log([10] * 60, [5] * 60))
     at = len(log) // 60 * 25
     log[at + 27 : at + 35] = (NOW - 1).to_bytes(8, "big")

@@ -29,11 +29,12 @@ from verification import (
 )
 
 from logtool.checks import segment
-from logtool.disk import partition
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import leader_epoch_checkpoint
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.file import describe
 from logtool.verify import Level, Selection
 
 PYTHON = [sys.executable, "-c"]
@@ -533,7 +534,6 @@ def names_in(found: Partition) -> list[str]:
 
 def test_a_listing_is_of_one_moment_whenever_the_cleaner_renames(scenario, tmp_path, monkeypatch):
     source = scenario("4.3.1/clean")
-    describe = partition.describe
     count = len(list((source / "small-segments-0").iterdir()))
     for moment in range(count):
         name = str(moment)
@@ -549,10 +549,10 @@ def test_a_listing_is_of_one_moment_whenever_the_cleaner_renames(scenario, tmp_p
             return describe(*what)
 
         with monkeypatch.context() as patch:
-            patch.setattr(partition, "describe", looking)
-            found = partition.read(home)
+            patch.setattr("logtool.log.dir.describe", looking)
+            found = opening.open_partition(home)
         assert calls > count  # it was listed once more
-        assert names_in(found) == names_in(partition.read(home))
+        assert names_in(found) == names_in(opening.open_partition(home))
         assert {f.path.name for f in found.leftovers} == {
             f"{old.stem}{suffix}.deleted" for old in (first, second) for suffix in INDEXED
         }
@@ -560,8 +560,7 @@ def test_a_listing_is_of_one_moment_whenever_the_cleaner_renames(scenario, tmp_p
 
 def test_a_directory_that_is_never_at_rest_is_listed_all_the_same(clean, monkeypatch):
     home = clean / "small-segments-0"
-    before = names_in(partition.read(home))
-    describe = partition.describe
+    before = names_in(opening.open_partition(home))
     calls = 0
 
     def looking(*what):
@@ -571,8 +570,8 @@ def test_a_directory_that_is_never_at_rest_is_listed_all_the_same(clean, monkeyp
         (home / f"odd-{calls - 1}").unlink(missing_ok=True)
         return describe(*what)
 
-    monkeypatch.setattr(partition, "describe", looking)
-    found = names_in(partition.read(home))
+    monkeypatch.setattr("logtool.log.dir.describe", looking)
+    found = names_in(opening.open_partition(home))
     assert [name for name in found if not name.startswith("odd")] == before
 
 
@@ -610,7 +609,7 @@ def test_a_segment_is_cleaned_once_it_is_listed(scenario, tmp_path, monkeypatch,
 def test_a_file_with_a_new_number_is_the_same_file(clean):
     """Some file systems number files anew; what has the time of the listed one is that one."""
     (log, *_) = logs(clean / "small-segments-0")
-    listed = next(partition.read(log.parent).files())
+    listed = next(opening.open_partition(log.parent).files())
     assert listed.path == log
     with replace(listed, identity=-1).open_listed() as file:
         assert file.size == listed.size

@@ -27,14 +27,14 @@ from logtool.diff.pair import Status
 from logtool.diff.run import Comparison
 from logtool.diff.segments import parts_of
 from logtool.diff.verdict import Verdict, judge
-from logtool.disk import node_dir, partition
 from logtool.disk.files import LogFile
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError, UnreadableError, UsageError
+from logtool.log import inputs, opening
+from logtool.log.inputs import NodeDir
+from logtool.log.walk import scanner
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
-from logtool.segment import walk
 
 VERSIONS = ("3.9.0", "3.9.2", "4.3.1")
 NODES = ("node-1", "node-2", "node-3")
@@ -42,7 +42,7 @@ NODES = ("node-1", "node-2", "node-3")
 
 def run(*sources, **options):
     """Return the verdicts by topic; nothing may be unreadable."""
-    items = list(Comparison([node_dir.parse(str(source)) for source in sources], **options))
+    items = list(Comparison([inputs.parse_node_dir(str(source)) for source in sources], **options))
     assert all(isinstance(item, Verdict) for item in items), items
     return {item.copies[0].topic: item for item in items}
 
@@ -361,7 +361,7 @@ def test_damage_that_shows_late_is_known_where_the_others_are_held_against_it(
     assert [wound.filled_by for wound in whole.wounds] == [(str(theirs),), ()]
     monkeypatch.setattr("logtool.diff.segments.BLOCK_ROWS", 4)
     monkeypatch.setattr("logtool.diff.copy.BLOCK_ROWS", 4)
-    monkeypatch.setattr(walk, "MOST_ROWS", 2)
+    monkeypatch.setattr(scanner, "MOST_ROWS", 2)
     monkeypatch.setattr("logtool.diff.together.WORTH_A_POOL", 0)
     size = sum(path.stat().st_size for path in tmp_path.rglob("*.log"))
     for jobs in (1, 2):
@@ -372,10 +372,10 @@ def test_damage_that_shows_late_is_known_where_the_others_are_held_against_it(
 
 
 def test_blocks_end_where_many_bytes_were_read_too(nodes, monkeypatch):
-    segment = partition.read(log_of(nodes[0]).parent).segments[0]
+    segment = opening.open_partition(log_of(nodes[0]).parent).segments[0]
     (whole,) = parts_of(segment, lambda _: None)
     monkeypatch.setattr("logtool.diff.segments.BLOCK_BYTES", 4096)
-    monkeypatch.setattr(walk, "MOST_ROWS", 2)
+    monkeypatch.setattr(scanner, "MOST_ROWS", 2)
     parts = list(parts_of(segment, lambda _: None))
     assert len(parts) > 5
     assert sum(part.size for part in parts) == whole.size == segment.log.size
@@ -405,7 +405,7 @@ def test_a_digest_of_the_first_version_is_read(nodes, tmp_path):
 
 def test_where_a_log_cannot_be_read_any_further_its_damage_begins(tmp_path, monkeypatch):
     """More batches than a chunk of a scan has: what was read of a chunk is not counted."""
-    content = b"".join(new_batch(n, b"value") for n in range(walk.MOST_ROWS + 5000))
+    content = b"".join(new_batch(n, b"value") for n in range(scanner.MOST_ROWS + 5000))
     for name in ("t-0", "u-0"):
         log = tmp_path / name / f"{0:020d}.log"
         log.parent.mkdir()
@@ -421,9 +421,9 @@ def test_where_a_log_cannot_be_read_any_further_its_damage_begins(tmp_path, monk
     (wound,) = found.wounds
     damage = wound.damage
     assert (damage.reason, wound.filled_by) == ("unreadable", (str(tmp_path / "t-0"),))
-    assert damage.position == batches(log).position[walk.MOST_ROWS]
+    assert damage.position == batches(log).position[scanner.MOST_ROWS]
     assert damage.position + damage.length == log.stat().st_size
-    assert found.pairs[0].equal == damage.first_offset == walk.MOST_ROWS
+    assert found.pairs[0].equal == damage.first_offset == scanner.MOST_ROWS
 
 
 # Made-up tables.

@@ -9,9 +9,9 @@ from group_records import OffsetsLog
 from logtool.diff.sources import ListedCopy, find
 from logtool.dirs.directories import candidates
 from logtool.dirs.proof import Proof, prove
-from logtool.disk.log_dir import Selection
 from logtool.formats import record, record_batch
 from logtool.formats.record_batch import DELETE_HORIZON
+from logtool.log.selection import Selection
 from logtool.running.run import Run
 
 ID = "bG9ndG9vbC10b3BpYy0tMQ"

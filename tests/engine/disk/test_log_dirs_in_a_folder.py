@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from logtool.disk import log_dir
-from logtool.disk.log_dir import PathKind
 from logtool.errors import NothingMatchedError
+from logtool.log import inputs
+from logtool.log.inputs import PathKind
 
 COMMANDS = ["verify", "doctor", "gaps", "stat", "txns", "plan", "sanity", "diff", "watermark"]
 
@@ -27,19 +27,19 @@ def folder(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
 def test_the_log_dirs_to_name_are_told(folder: Path) -> None:
     said = re.escape(f"holds 2; name them instead: {folder}/broker-1 {folder}/broker-2")
     with pytest.raises(NothingMatchedError, match=said):
-        log_dir.classify(folder)
+        inputs.kind_of(folder)
     (folder / "dbus-1").mkdir()  # An empty directory with the name of a partition changes nothing.
     with pytest.raises(NothingMatchedError, match=said):
-        log_dir.classify(folder)
+        inputs.kind_of(folder)
 
 
 def test_a_log_dir_stays_one(folder: Path, scenario: Callable[[str], Path]) -> None:
-    assert log_dir.classify(folder / "broker-1") is PathKind.LOG_DIR
+    assert inputs.kind_of(folder / "broker-1") is PathKind.LOG_DIR
     clean = shutil.copytree(scenario("4.3.1/clean"), folder / "clean")
     for path in clean.iterdir():
         if path.is_file():
             path.unlink()
-    assert log_dir.classify(clean) is PathKind.LOG_DIR  # by its partitions alone
+    assert inputs.kind_of(clean) is PathKind.LOG_DIR  # by its partitions alone
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from logtool.disk import node_dir
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import UsageError
+from logtool.log import inputs
+from logtool.log.inputs import NodeDir
 
 NAMED = {
     "a directory": ("/data", NodeDir(Path("/data"))),
@@ -20,13 +20,13 @@ NAMED = {
 @pytest.mark.parametrize("name", NAMED)
 def test_what_a_text_names(name):
     text, meant = NAMED[name]
-    assert node_dir.parse(text) == meant
+    assert inputs.parse_node_dir(text) == meant
 
 
 def test_a_directory_that_is_there_by_the_whole_text_is_that_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "1=data").mkdir()
-    assert node_dir.parse("1=data") == NodeDir(Path("1=data"))
+    assert inputs.parse_node_dir("1=data") == NodeDir(Path("1=data"))
 
 
 def test_the_path_behind_the_number_is_held_to_what_the_command_takes():
@@ -34,4 +34,4 @@ def test_the_path_behind_the_number_is_held_to_what_the_command_takes():
         raise UsageError(text)
 
     with pytest.raises(UsageError, match=r"^s3://bucket$"):
-        node_dir.parse("1=s3://bucket", refuse)
+        inputs.parse_node_dir("1=s3://bucket", refuse)

@@ -28,9 +28,11 @@ from logtool import cli
 from logtool.checks import pieces
 from logtool.checks.partition import CheckRequest, plan
 from logtool.checks.pieces import check_tasks
-from logtool.disk import files, log_dir, partition, remote
+from logtool.disk import files, remote
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import record, record_batch
+from logtool.log import opening
+from logtool.log.dir import Partition
 from logtool.running.budget import Budget
 from logtool.verify import Level
 
@@ -124,8 +126,8 @@ def test_threads_and_pieces_change_nothing(scenario, in_memory):
 
 def test_a_path_and_what_is_listed_at_it_can_be_sent_to_another_process(scenario, in_memory):
     there = in_memory(scenario("4.3.1/clean"))
-    folder, _ = log_dir.read(there).partitions[0]
-    found = partition.read(folder)
+    folder, _ = opening.open_log_dir(there).partitions[0]
+    found = opening.open_partition(folder)
     sent = pickle.loads(pickle.dumps(found))
     assert sent == found
     assert hash(sent.path) == hash(folder)
@@ -463,8 +465,8 @@ def test_verify_says_of_a_bucket_what_it_says_of_a_disk(small, upload, requests,
     there = upload(small)
     requests.clear()
     away = verify(there)
-    listed = list(log_dir.read(small).partitions)
-    parts = [partition.read(path) for path, _ in listed]
+    listed = list(opening.open_log_dir(small).partitions)
+    parts = [opening.open_partition(path) for path, _ in listed]
     calls = dict.fromkeys(requests.calls)
     assert said(away, there) == said(verify(small), small)
     # Twice the root: what it is, and what is in it; and once more the metadata log, which is read
@@ -491,8 +493,8 @@ def test_one_segment_is_dumped(small, upload, requests, run):
 
 def test_an_executor_of_another_process_reads_what_was_listed_here(small, upload):
     there = upload(small)
-    folder = log_dir.read(there).partitions[0][0]
-    tasks = plan(partition.read(folder), CheckRequest(Level.RECORDS))
+    folder = opening.open_log_dir(there).partitions[0][0]
+    tasks = plan(opening.open_partition(folder), CheckRequest(Level.RECORDS))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         away = pool.submit(check_tasks, tasks, ignored).result()
     assert str(away) == str(check_tasks(tasks, ignored))
@@ -641,11 +643,11 @@ def test_a_file_that_fails_in_the_middle_is_told_and_the_rest_is_checked(
 def test_a_log_that_vanished_since_the_listing_was_not_read(scenario, in_memory, monkeypatch):
     """Beside a broker a file goes by retention; what a store lists is promised to be there."""
     there = in_memory(scenario("4.3.1/empty"))
-    real = partition.read
+    real = opening.open_partition
 
     listed: set[Path] = set()
 
-    def vanishing(path: Path) -> partition.Partition:
+    def vanishing(path: Path) -> Partition:
         found = real(path)
         if path not in listed:  # for the settings of topics, which the metadata log holds
             listed.add(path)
@@ -654,7 +656,7 @@ def test_a_log_that_vanished_since_the_listing_was_not_read(scenario, in_memory,
             fsspec.filesystem("memory").rm_file(f"/empty/{path.name}/{segment.log.name.name}")
         return found
 
-    monkeypatch.setattr(partition, "read", vanishing)
+    monkeypatch.setattr(opening, "open_partition", vanishing)
     outcome = verify(there)
     logs = {error.path.name for error in outcome.unreadable}
     assert logs == {"00000000000000000000.log"}

@@ -10,10 +10,11 @@ import pytest
 from processes import held
 from verification import logs, small_log_dir
 
-from logtool.disk import partition
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.gaps.run import GapOptions, Gaps
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.inputs import NodeDir
 from logtool.running.progress import Progress
 from logtool.running.run import Run
 from logtool.sanity.judging import Seen
@@ -85,9 +86,9 @@ def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -
         return [item for item in found if isinstance(item, Replica)]
 
     before = replicas()
-    read, deleted = partition.read, []
+    read, deleted = opening.open_partition, []
 
-    def once(path: Path) -> partition.Partition:
+    def once(path: Path) -> Partition:
         listed = read(path)
         if not deleted and path.name == TOPIC:
             deleted.append(listed.segments[-1].log.path)
@@ -97,7 +98,7 @@ def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -
     with pytest.MonkeyPatch.context() as patch:
         # Behind the look at the size, where it is loaded.
         patch.setattr("logtool.watermark.run._size", lambda path: 0)
-        patch.setattr(partition, "read", once)
+        patch.setattr(opening, "open_partition", once)
         found = replicas()
     assert deleted
     assert found == replicas() != before
@@ -106,9 +107,9 @@ def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, name: str) -> None:
     looked = []
-    read = partition.read
+    read = opening.open_partition
 
-    def never(path: Path) -> partition.Partition:
+    def never(path: Path) -> Partition:
         listed = read(path)
         if path.name == TOPIC:
             looked.append(path)
@@ -116,11 +117,11 @@ def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, na
         return listed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "read", never)
+        patch.setattr(opening, "open_partition", never)
         found = told(ENGINES[name](home, Run()))
     # What stat has measured once it need not find again.
     assert any("No such file" in str(item) for item in found) == (name == "gaps")
-    assert 2 <= len(looked) <= partition.MOST_LOOKS + 1
+    assert 2 <= len(looked) <= opening.MOST_LOOKS + 1
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -152,9 +153,9 @@ def test_indexes_that_a_broker_deletes_while_they_are_checked_are_no_alarm(
     home: Path, at_work: bool, whole: bool
 ) -> None:
     path = home if whole else home / TOPIC
-    read, deleted = partition.read, list[Path]()
+    read, deleted = opening.open_partition, list[Path]()
 
-    def once(folder: Path) -> partition.Partition:
+    def once(folder: Path) -> Partition:
         listed = read(folder)
         if not deleted and folder.name == TOPIC:
             deleted.extend(segment.log.path for segment in listed.segments[:5])
@@ -163,7 +164,7 @@ def test_indexes_that_a_broker_deletes_while_they_are_checked_are_no_alarm(
         return listed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "read", once)
+        patch.setattr(opening, "open_partition", once)
         with held(home / ".lock") if at_work else nullcontext():
             found, alarm = sane(path)
     assert len(deleted) == 5
@@ -178,16 +179,16 @@ def test_indexes_that_a_broker_deletes_while_they_are_checked_are_no_alarm(
 def test_a_partition_is_passed_over_that_a_broker_deletes_while_its_indexes_are_checked(
     home: Path,
 ) -> None:
-    read = partition.read
+    read = opening.open_partition
 
-    def once(folder: Path) -> partition.Partition:
+    def once(folder: Path) -> Partition:
         listed = read(folder)
         if folder.name == TOPIC:
             folder.rename(home.parent / "gone")
         return listed
 
     with pytest.MonkeyPatch.context() as patch, held(home / ".lock"):
-        patch.setattr(partition, "read", once)
+        patch.setattr(opening, "open_partition", once)
         assert sane(home) == ([], False)
     assert (home.parent / "gone").exists()
 
@@ -262,7 +263,7 @@ def test_zeros_that_a_broker_fills_meanwhile_are_no_loss(home: Path) -> None:
     [
         (written, False, 1),
         (lambda log: None, True, 2),
-        (touched, True, partition.MOST_LOOKS),
+        (touched, True, opening.MOST_LOOKS),
     ],
     ids=["nobody-writes", "stands-still", "never-in-order"],
 )

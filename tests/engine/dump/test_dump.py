@@ -111,7 +111,7 @@ def test_a_file_that_goes_away_meanwhile_is_unreadable(tmp_path):
 
 
 def test_a_selection_that_takes_nothing_leaves_nothing_to_dump(tmp_path):
-    from logtool.disk.log_dir import Selection
+    from logtool.log.selection import Selection
 
     home = tmp_path / "home"
     (home / "orders-0").mkdir(parents=True)

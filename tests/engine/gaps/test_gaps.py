@@ -25,8 +25,8 @@ from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import Kind, Reason
+from logtool.log.walk.scanner import scan
 from logtool.metadata.policies import PastPolicies
-from logtool.segment.walk import scan
 
 LARGEST = 2**31 - 1
 

@@ -8,10 +8,10 @@ from group_records import OffsetsLog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.disk import partition
 from logtool.groups.judging import parse_commit_key
 from logtool.groups.loading import Loaded, load
 from logtool.groups.membership import Memberships
+from logtool.log import opening
 
 Key = tuple[str, str, int]
 KEYS: list[Key] = [("g", "t", 0), ("g", "t", 1), ("h", "t", 0)]
@@ -54,7 +54,7 @@ STEPS = st.lists(
 
 
 def loaded_of(log: OffsetsLog, home: Path) -> Loaded:
-    return load(partition.read(log.write(home)), lambda _: None)
+    return load(opening.open_partition(log.write(home)), lambda _: None)
 
 
 def committed(loaded: Loaded) -> dict[Key, tuple[int, int]]:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from logtool.disk import log_dir, partition
 from logtool.formats import offset_checkpoint, record, record_batch
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.record_batch import TRANSACTIONAL
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
-from logtool.segment import walk
+from logtool.log import opening
+from logtool.log.walk import scanner
 
 Scenario = Callable[[str], Path]
 _VERSIONS = ("4.3.1", "3.9.2")
@@ -31,7 +31,7 @@ def load_dir(home: Path) -> dict[str, Loaded]:
     """Load every log of a log dir as a broker would, at the time when it was left."""
     points = _rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
     starts = _rows(home, FileKind.LOG_START_CHECKPOINT)
-    found = log_dir.read(home)
+    found = opening.open_log_dir(home)
     loaded = {}
     for path, directory in found.partitions:
         if directory.topic == CLUSTER_METADATA:
@@ -42,7 +42,7 @@ def load_dir(home: Path) -> dict[str, Loaded]:
             now_ms=int(path.stat().st_mtime * 1000),
             index_interval=_DENSE.get(directory.topic, 4096),
         )  # fmt: skip
-        loaded[path.name] = load(partition.read(path), start)
+        loaded[path.name] = load(opening.open_partition(path), start)
     return loaded
 
 
@@ -108,12 +108,12 @@ def _batch(offset: int, attributes: int, key: bytes | None, value: bytes) -> byt
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, walk.MOST_ROWS])
+@pytest.mark.parametrize("rows", [1, 2, 3, scanner.MOST_ROWS])
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_start_fails_for_the_first_reason_in_the_log_however_much_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, clean: bool
 ) -> None:
-    monkeypatch.setattr(walk, "MOST_ROWS", rows)
+    monkeypatch.setattr(scanner, "MOST_ROWS", rows)
     begins = _batch(0, TRANSACTIONAL, None, b"")
     faults = {
         "plain batch of producer 7 in its open transaction at offset": (0, None, b""),
@@ -125,6 +125,6 @@ def test_a_start_fails_for_the_first_reason_in_the_log_however_much_is_read_at_o
         home.mkdir(parents=True)
         batches = [begins, *(_batch(1 + at, *faults[text]) for at, text in enumerate(order))]
         (home / f"{0:020d}.log").write_bytes(b"".join(batches))
-        loaded = load(partition.read(home), Start(clean, now_ms=1))
+        loaded = load(opening.open_partition(home), Start(clean, now_ms=1))
         assert loaded.outcome is not Outcome.LOADS
         assert order[0] in loaded.reason

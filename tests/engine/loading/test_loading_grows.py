@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from calls import calls_of
 
-from logtool.disk import partition
 from logtool.formats import record, record_batch
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
+from logtool.log import opening
 
 
 def write(path: Path, segments: int) -> Path:
@@ -39,7 +39,7 @@ def test_four_times_the_segments_are_about_four_times_the_work(
 ) -> None:
     counts = []
     for segments in (40, 160):
-        found = partition.read(write(tmp_path / f"t-{segments}", segments))
+        found = opening.open_partition(write(tmp_path / f"t-{segments}", segments))
         start = Start(clean=clean)
         loaded = job(found, start)
         assert (loaded.outcome, loaded.log_end) == (Outcome.LOADS, segments)

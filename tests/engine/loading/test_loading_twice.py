@@ -7,10 +7,10 @@ Brokers 3.3.2, 3.7.2, 3.9.2 and 4.3.1 do not start on such a log ("Attempted to 
 import pytest
 from log_dir_damage import MARKER, marker, new_batch
 
-from logtool.disk import partition
 from logtool.formats import control_record
 from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
+from logtool.log import opening
 
 TRANSACTIONAL = 0x10
 COMMIT, ABORT = (bytes([0, 0, 0, kind]) for kind in (control_record.COMMIT, control_record.ABORT))
@@ -30,7 +30,7 @@ def load_of(home, data):
         (home / f"{base:020d}.log").write_bytes(content)
         (home / f"{base:020d}.index").write_bytes(b"")
         (home / f"{base:020d}.timeindex").write_bytes(b"")
-    return load(partition.read(home), Start(clean=False, recovery_point=4))
+    return load(opening.open_partition(home), Start(clean=False, recovery_point=4))
 
 
 @pytest.mark.parametrize("kind", [COMMIT, ABORT])

@@ -23,7 +23,6 @@ from supplements import (
 )
 from verification import batches
 
-from logtool.disk import partition
 from logtool.disk.files import LogFile
 from logtool.formats import producer_snapshot, time_index, transaction_index
 from logtool.loading.loaded import Loaded, Outcome, Start
@@ -31,7 +30,8 @@ from logtool.loading.loader import load
 from logtool.loading.recovery import encode_aborted
 from logtool.loading.shadow import Shadow
 from logtool.loading.supplement import supplement
-from logtool.segment.producer_state import AbortedTransaction
+from logtool.log import opening
+from logtool.log.producer_state import AbortedTransaction
 
 Scenario = Callable[[str], Path]
 _SCENARIOS = [
@@ -222,8 +222,8 @@ def test_an_entry_of_an_unknown_version_is_made_anew_where_a_broker_refuses(
 ) -> None:
     right = subject.index(803, ".txnindex")
     damage_file(subject.file(803, ".txnindex"), flip, 0, 1)
-    assert load(partition.read(subject.path), subject.start).outcome is Outcome.REFUSES
-    mine = supplement(partition.read(subject.path), subject.start)
+    assert load(opening.open_partition(subject.path), subject.start).outcome is Outcome.REFUSES
+    mine = supplement(opening.open_partition(subject.path), subject.start)
     assert mine.outcome is Outcome.LOADS
     assert _content(mine, 803, ".txnindex") == right
 
@@ -291,7 +291,7 @@ def test_a_recovery_point_beyond_the_log_makes_everything_suspect(subject: Subje
     table = batches(log)
     damage_file(log, flip, int(table.position[5]) + 30)
     beyond = dataclasses.replace(subject.start, recovery_point=9999)
-    assert load(partition.read(subject.path), beyond).log_end == subject.END
+    assert load(opening.open_partition(subject.path), beyond).log_end == subject.END
     _, mine = subject.run(recovery_point=9999)
     assert mine.log_end == int(table.base_offset[5])
     assert set(mine.removed) >= {947, 1090, subject.ACTIVE}
@@ -339,10 +339,10 @@ def test_a_segment_that_a_broker_empties_is_cut_precisely_where_that_is_wished(
     end = int(table.position[9])
     log.write_bytes(data[:end] + data)
     start = dataclasses.replace(subject.start, index_interval=64)
-    emptied = supplement(partition.read(subject.path), start)
+    emptied = supplement(opening.open_partition(subject.path), start)
     assert emptied.log_end == subject.LAST
     precise = supplement(
-        partition.read(subject.path), dataclasses.replace(start, cut_precisely=True)
+        opening.open_partition(subject.path), dataclasses.replace(start, cut_precisely=True)
     )
     assert precise.log_end == int(table.base_offset[9])
     assert _content(precise, subject.LAST, ".log") == data[:end]
@@ -373,7 +373,7 @@ def test_a_snapshot_that_does_not_fit_is_not_begun_with(subject: Subject, what: 
 
 def test_what_was_stopped_in_order_is_loaded_as_by_a_broker(subject: Subject) -> None:
     start = dataclasses.replace(subject.start, clean=True)
-    rebuilt, mine = (one(partition.read(subject.path), start) for one in (load, supplement))
+    rebuilt, mine = (one(opening.open_partition(subject.path), start) for one in (load, supplement))
     assert not mine.supplemented
     assert mine.shadow.changes() == rebuilt.shadow.changes()
 
@@ -399,7 +399,7 @@ def test_an_index_is_read_up_to_the_hole_at_its_end_with_the_entry_that_goes_on_
     with path.open("r+b") as file:
         file.truncate(10 * 1024 * 1024)
     monkeypatch.setattr(LogFile, "data_end", lambda _: 4096)
-    (listed,) = partition.read(tmp_path).files()
+    (listed,) = opening.open_partition(tmp_path).files()
     sparse = dataclasses.replace(listed, allocated=4096)
     index = Shadow(tmp_path, [sparse]).files[path.name]
 

@@ -11,11 +11,11 @@ from damage import append_to_file, damage_file, flip
 from supplements import unclean_starts, write_out
 from verification import batches
 
-from logtool.disk import partition
 from logtool.loading.loaded import Loaded, Start
 from logtool.loading.loader import load
 from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
+from logtool.log import opening
 
 Scenario = Callable[[str], Path]
 _NEVER = 2**62
@@ -34,7 +34,10 @@ def contents(loaded: Loaded) -> dict[str, bytes]:
 
 def differing(path: Path, start: Start) -> list[str]:
     """Return the files that come out other than a rebuild leaves them."""
-    rebuilt, mine = load(partition.read(path), start), trust(partition.read(path), start)
+    rebuilt, mine = (
+        load(opening.open_partition(path), start),
+        trust(opening.open_partition(path), start),
+    )
     assert mine.trusted, mine.distrust
     assert (mine.outcome, mine.log_end) == (rebuilt.outcome, rebuilt.log_end)
     assert (mine.epochs, mine.recovery_point) == (rebuilt.epochs, rebuilt.recovery_point)
@@ -61,10 +64,14 @@ def lose(path: Path, source: random.Random) -> None:
 
 
 def assert_completed(path: Path, start: Start, work: Path, seeds: int) -> None:
-    sound = write_out(load(partition.read(path), start).shadow, work / "rebuilt" / path.name)
+    sound = write_out(
+        load(opening.open_partition(path), start).shadow, work / "rebuilt" / path.name
+    )
     assert differing(sound, start) == [], path.name
     for seed in range(seeds):
-        copy = write_out(load(partition.read(sound), start).shadow, work / str(seed) / path.name)
+        copy = write_out(
+            load(opening.open_partition(sound), start).shadow, work / str(seed) / path.name
+        )
         lose(copy, random.Random(seed))
         assert differing(copy, start) == [], (path.name, seed)
 
@@ -120,7 +127,7 @@ ACTIVE, LAST = 1992, 1859
 
 
 def test_headers_from_the_newest_snapshot_on_are_all_that_is_read(path: Path) -> None:
-    mine = trust(partition.read(path), START)
+    mine = trust(opening.open_partition(path), START)
     (recovered,) = mine.recovered
     assert recovered.base_offset == ACTIVE
     markers = batches(path / f"{ACTIVE:020}.log")
@@ -131,7 +138,7 @@ def test_headers_from_the_newest_snapshot_on_are_all_that_is_read(path: Path) ->
 
 def test_of_large_batches_only_headers_are_read(tmp_path: Path) -> None:
     path = generate(tmp_path, _SPECS[2])
-    mine = trust(partition.read(path), Start(clean=False))
+    mine = trust(opening.open_partition(path), Start(clean=False))
     assert mine.bytes_applied == sum(log.stat().st_size for log in path.glob("*.log"))
     assert mine.bytes_scanned < mine.bytes_applied / 1000 + len(list(path.glob("*.log"))) * 300_000
 
@@ -140,8 +147,8 @@ def test_damage_that_a_crc_alone_shows_stays_unseen(path: Path) -> None:
     log = path / f"{ACTIVE:020}.log"
     table = batches(log)
     damage_file(log, flip, int(table[~table.is_control].end_position[-1]) - 1)
-    assert load(partition.read(path), START).log_end < 2003
-    mine = trust(partition.read(path), START)
+    assert load(opening.open_partition(path), START).log_end < 2003
+    mine = trust(opening.open_partition(path), START)
     assert (mine.log_end, mine.trusted) == (2003, True)
 
 
@@ -187,10 +194,10 @@ def test_what_contradicts_itself_is_checked(
     path: Path, damage: Callable[[Path], None], why: str
 ) -> None:
     damage(path)
-    mine = trust(partition.read(path), START)
+    mine = trust(opening.open_partition(path), START)
     assert not mine.trusted
     assert why in mine.distrust
-    assert contents(mine) == contents(supplement(partition.read(path), START))
+    assert contents(mine) == contents(supplement(opening.open_partition(path), START))
 
 
 def test_a_partition_without_a_segment_gets_one(path: Path) -> None:
@@ -201,14 +208,14 @@ def test_a_partition_without_a_segment_gets_one(path: Path) -> None:
 
 
 def test_a_log_that_lost_what_was_flushed_is_checked(path: Path) -> None:
-    mine = trust(partition.read(path), dataclasses.replace(START, recovery_point=9999))
+    mine = trust(opening.open_partition(path), dataclasses.replace(START, recovery_point=9999))
     assert mine.distrust == "the log ends at 2003, and was flushed to 9999"
 
 
 def test_a_torn_transaction_index_brings_the_playback_back_to_its_last_entry(path: Path) -> None:
     whole = (path / f"{LAST:020}.txnindex").read_bytes()
     (path / f"{LAST:020}.txnindex").write_bytes(whole[:-1])
-    mine = trust(partition.read(path), START)
+    mine = trust(opening.open_partition(path), START)
     assert mine.trusted and mine.playback
     assert mine.playback.producer_snapshot == ACTIVE
     assert mine.playback.starting_offset == mine.playback.transaction_index < ACTIVE

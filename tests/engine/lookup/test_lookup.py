@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from logtool.disk import log_dir as log_dirs
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind
+from logtool.log import opening
 from logtool.lookup.run import Answer, Asked, Lookup
 from logtool.running.summary import Summary
 
@@ -39,7 +39,7 @@ def dumped(folder: Path) -> tuple[list, list]:
 def partitions(scenario, name: str) -> list[tuple[Path, list, list]]:
     """Return the partition dirs whose dump is whole, with what is in it."""
     found = []
-    for path, directory in log_dirs.read(scenario(name)).partitions:
+    for path, directory in opening.open_log_dir(scenario(name)).partitions:
         # The dump tool does not go through what it takes for damage: zeros that are kept ready.
         odd = directory.topic.startswith(("preallocated", "__"))
         if directory.kind is DirectoryKind.LIVE and not odd:

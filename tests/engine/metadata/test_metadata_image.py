@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from metadata_records import log_dir_of, snapshot
 from verification import batches, log_dirs
 
-from logtool.disk import log_dir as log_dir_rules
 from logtool.errors import UnreadableError
 from logtool.formats import meta_properties, partition_metadata
 from logtool.formats.names import DirectoryKind
+from logtool.log import opening
 from logtool.metadata import image as metadata_image
 
 ID = "J8aAPcfLQt2bqs1JT_rMgQ"
@@ -97,7 +97,7 @@ def test_a_broker_keeps_what_is_assigned_to_it(scenario, name):
         image = metadata_image.read(source[0])
         properties = meta_properties.parse((log_dir / "meta.properties").read_bytes()).properties
         node = int(properties["node.id"])
-        for path, directory in log_dir_rules.read(log_dir).partitions:
+        for path, directory in opening.open_log_dir(log_dir).partitions:
             file = path / "partition.metadata"
             if directory.kind is DirectoryKind.DELETE or not file.exists():
                 continue

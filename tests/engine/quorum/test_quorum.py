@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from metadata_logs import NO_OP, control, data, directory_id, log_dir, voter, voters_batch
 
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError, UsageError
 from logtool.formats import control_record
+from logtool.log.inputs import NodeDir
 from logtool.quorum import voters
 from logtool.quorum.copy import MetadataCopy, read
 from logtool.quorum.verdict import Quorum, judge

@@ -8,9 +8,9 @@ import pytest
 from metadata_logs import NO_OP, data, directory_id, log_dir, voter, voters_batch
 
 from logtool.apply import Journal
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import RefusedError
 from logtool.formats import quorum_state
+from logtool.log.inputs import NodeDir
 from logtool.quorum.copy import MetadataCopy
 from logtool.quorum.rewrite import Rewrite
 from logtool.quorum.run import Inquiry, Order

@@ -12,13 +12,13 @@ from verification import batches, fingerprint, small_log_dir, verify
 from logtool import apply
 from logtool.actions import Action
 from logtool.apply import Journal
-from logtool.disk import partition
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.log import opening
 from logtool.rebuild import Consent, FileChoice, Indexing, Rebuild
 from logtool.running.budget import Budget
 from logtool.running.run import Run
@@ -332,7 +332,7 @@ def test_indexes_are_those_of_a_full_recovery_up_to_the_damage(
     log = logs[max(-len(logs), min(segment, len(logs) - 1))]
     at = int(batches(log).position[min(batch, len(batches(log)) - 1)])
     damage_file(log, flip, at + 66)
-    loaded = load(partition.read(home), Start(clean=False))
+    loaded = load(opening.open_partition(home), Start(clean=False))
     assert loaded.outcome is Outcome.LOADS
     kinds = FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX
     actions = done(home, wanted=only(*kinds, everything=True))

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from calls import calls_of
 
-from logtool.disk import partition
-from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
+from logtool.log import opening
+from logtool.log.selection import Selection
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import background, broker_load, judging, listing, measuring, model, screening
 from logtool.sanity.background import GuardedPartition
@@ -244,7 +244,7 @@ def test_a_missing_offset_index_is_seen_by_every_start_and_a_missing_time_index_
 
 def test_without_maps_the_same_is_read(scenario):
     folder = scenario("4.3.1/clean") / "tx.mixed-0"
-    found = partition.read(folder)
+    found = opening.open_partition(folder)
     mapped, plain = Cost(), Cost()
     assert Eager(Opener(mapped=True))(found, mapped) == Eager(Opener(mapped=False))(found, plain)
     assert (mapped.files, mapped.bytes) == (plain.files, plain.bytes)
@@ -302,7 +302,7 @@ def test_one_wrong_byte_of_an_index_is_not_passed_over(tmp_path, monkeypatch):
                 changed = bytearray(content)
                 changed[at] ^= bit
                 path.write_bytes(changed)
-                one = [partition.read(home / "t-0")]
+                one = [opening.open_partition(home / "t-0")]
                 screened = told(one)
                 with monkeypatch.context() as patch:
                     patch.setattr(screening, "suspects", lambda places: places)
@@ -337,7 +337,7 @@ def test_to_ask_costs_one_look_more_at_each_index_and_none_without_verify(monkey
 
 
 def test_the_rules_cost_few_calls_for_a_segment_in_order(tmp_path):
-    found = [partition.read(tree(tmp_path / "data", 1, 400) / "t-0")]
+    found = [opening.open_partition(tree(tmp_path / "data", 1, 400) / "t-0")]
     calls = calls_of(lambda: told(found))
     assert calls < 400 * 90  # each judged by itself it is more than 330 for a segment
 
@@ -360,7 +360,7 @@ class Spy:
 @pytest.fixture
 def ten(tmp_path):
     """Return a partition with ten segments."""
-    return partition.read(tree(tmp_path / "data", 1, 10) / "t-0")
+    return opening.open_partition(tree(tmp_path / "data", 1, 10) / "t-0")
 
 
 def test_corruption_forces_the_check_of_every_earlier_segment(ten):
@@ -543,12 +543,12 @@ def test_snapshots_that_a_start_writes_are_those_of_the_last_two_segments_and_th
     for number in range(segments):
         (home / f"{number * 100:020d}.log").write_bytes(bytes(size))
     found = broker_load.estimate(
-        home, Mode.LAZY, [partition.read(home)], threads=1, check=0, opening=0
+        home, Mode.LAZY, [opening.open_partition(home)], threads=1, check=0, opening=0
     )
     assert found.snapshots == expected
     (home / f"{50:020d}.snapshot").write_bytes(b"")
     found = broker_load.estimate(
-        home, Mode.LAZY, [partition.read(home)], threads=1, check=0, opening=0
+        home, Mode.LAZY, [opening.open_partition(home)], threads=1, check=0, opening=0
     )
     assert found.snapshots == 0
 

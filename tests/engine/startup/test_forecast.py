@@ -8,14 +8,15 @@ from damage import append_to_file, damage_file, overwrite, remove_file
 
 from logtool.actions import Action
 from logtool.beside import Beside
-from logtool.disk import files, log_dir
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
 from logtool.loading.loaded import Outcome
+from logtool.log.dir import OFFSET_CHECKPOINTS
+from logtool.log.walk import halves
 from logtool.running import run
 from logtool.running.budget import Budget
 from logtool.running.run import Run
-from logtool.segment import halves
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
@@ -141,7 +142,7 @@ CHECKPOINT_DAMAGE = [
 
 
 @pytest.mark.parametrize(("content", "action"), CHECKPOINT_DAMAGE)
-@pytest.mark.parametrize("kind", log_dir.OFFSET_CHECKPOINTS)
+@pytest.mark.parametrize("kind", OFFSET_CHECKPOINTS)
 def test_a_checkpoint_that_cannot_be_read_costs_the_log_dir_unless_it_is_a_number(
     kind: FileKind, content: str, action: str | None, copy_of: Callable[[str], Path]
 ) -> None:

@@ -2,9 +2,9 @@ from collections import Counter
 
 import pytest
 
-from logtool.disk import log_dir, partition
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA
+from logtool.log import inputs, opening
 from logtool.startup.assumed import Assumed
 from logtool.startup.opened import Opened, open_each
 from logtool.startup.recover import Consent, Recover
@@ -22,8 +22,8 @@ def calls(monkeypatch):
 
         return call
 
-    for name in ("classify", "read"):
-        monkeypatch.setattr(log_dir, name, counting(name, getattr(log_dir, name)))
+    for module, name in ((inputs, "kind_of"), (opening, "open_log_dir")):
+        monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
     return counted
 
 
@@ -33,7 +33,7 @@ def test_a_log_dir_is_read_once_however_many_of_its_partitions_are_given(scenari
     opened = list(open_each(paths))
     assert [one.name for one in opened] == ["codec-none-0", "codec-none-1", None]
     assert {one.log_dir for one in opened} == {home}
-    assert calls["read", home] == 1
+    assert calls["open_log_dir", home] == 1
 
 
 def test_what_is_no_directory_of_logs_is_said_in_its_place(scenario):
@@ -46,22 +46,22 @@ def test_what_is_no_directory_of_logs_is_said_in_its_place(scenario):
 def test_recover_looks_each_path_up_once_and_again_only_under_the_lock(copy_of, calls):
     home = copy_of("4.3.1/killed")
     list(Recover([home], Assumed((4, 3)), Consent()))
-    assert calls == {("classify", home): 1, ("read", home): 1}
+    assert calls == {("kind_of", home): 1, ("open_log_dir", home): 1}
     calls.clear()
     list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
-    assert calls == {("classify", home): 1, ("read", home): 2}
+    assert calls == {("kind_of", home): 1, ("open_log_dir", home): 2}
 
 
 def test_recover_lists_a_partition_dir_once_under_the_lock(copy_of, monkeypatch):
     home = copy_of("4.3.1/killed")
     listed = Counter()
-    read = partition.read
+    read = opening.open_partition
 
     def counting(path):
         listed[path] += 1
         return read(path)
 
-    monkeypatch.setattr(partition, "read", counting)
+    monkeypatch.setattr(opening, "open_partition", counting)
     list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
     # What the metadata log says is read on a way of its own.
     counts = {path: count for path, count in listed.items() if CLUSTER_METADATA not in path.name}

@@ -10,9 +10,9 @@ from damage import append_to_file, damage_file, overwrite, remove_file
 
 from logtool.actions import Action
 from logtool.apply import Journal
-from logtool.disk.log_dir import Selection
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.formats import offset_checkpoint
+from logtool.log.selection import Selection
 from logtool.startup.assumed import Assumed
 from logtool.startup.home import Points
 from logtool.startup.partition import PartitionForecast

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, verify
 
-from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.formats import compression
 from logtool.formats.record_batch import BatchTable
+from logtool.log import opening
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
@@ -123,7 +123,7 @@ def test_without_time_the_rest_is_said_to_be_unread(scenario):
 
 def test_a_log_that_is_gone_is_said_and_the_rest_is_measured(copy_of):
     home = copy_of("4.3.1/clean") / "small-segments-0"
-    segments = partition.read(home).segments
+    segments = opening.open_partition(home).segments
     segments[1].log.path.unlink()
     assert isinstance(measure(Measurement(segments[1])), UnreadableError)
     assert measure(Measurement(segments[2])).batches

@@ -7,7 +7,7 @@ import pytest
 from transaction_state import FIRST, Keyed, entry, key, log, write
 
 from logtool.disk.files import LogFile
-from logtool.segment.walk import scan
+from logtool.log.walk.scanner import scan
 from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
 from logtool.txns.joining import JoinedEntry, Joining, Part, advice, advice_on
 from logtool.txns.open_transactions import PartitionTransactions, State

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logtool.disk import log_dir as log_dirs
 from logtool.disk.files import LogFile
-from logtool.disk.log_dir import Selection
 from logtool.errors import UnreadableError
 from logtool.formats import producer_snapshot, transaction_index
 from logtool.formats.names import DirectoryKind
-from logtool.segment.walk import scan
+from logtool.log import opening
+from logtool.log.selection import Selection
+from logtool.log.walk.scanner import scan
 from logtool.txns.open_transactions import MAX_AGE_MS, State, abort_command, terminate_command
 from logtool.txns.run import Audit
 
@@ -41,7 +41,7 @@ def audited(*paths: Path, now_ms: int = NOW, **more) -> dict:
 def transactional_dirs(log_dir: Path) -> list[str]:
     return [
         path.name
-        for path, directory in log_dirs.read(log_dir).partitions
+        for path, directory in opening.open_log_dir(log_dir).partitions
         if directory.topic in TX_TOPICS and directory.kind is DirectoryKind.LIVE
     ]
 

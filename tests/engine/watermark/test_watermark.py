@@ -10,10 +10,10 @@ import pytest
 from damage import append_to_file, cut, damage_file, remove_file
 
 from logtool.actions import Action
-from logtool.disk.node_dir import NodeDir
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.log.inputs import NodeDir
 from logtool.metadata.image import MetadataImage
 from logtool.startup.assumed import Assumed
 from logtool.watermark.replica import Replica

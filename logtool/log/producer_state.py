@@ -21,7 +21,7 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.chunk import Plain
+from logtool.log.chunk import PlainTotals
 
 NONE = -1
 
@@ -163,7 +163,7 @@ class ProducerState:
 
 
 def significant(
-    table: BatchTable, cuts: Sequence[int] = (), plain: Plain | None = None
+    table: BatchTable, cuts: Sequence[int] = (), plain: PlainTotals | None = None
 ) -> BatchTable:
     """Return the rows of `table` without which a replay would end differently, in file order.
 

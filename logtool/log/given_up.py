@@ -3,10 +3,11 @@
 One that holds nothing but zeros is room that was reserved and never written: nothing is lost by it.
 """
 
-from logtool.disk.partition import File, Partition
 from logtool.errors import UnreadableError
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import FileKind
+from logtool.log.dir import Partition
+from logtool.log.file import File
 
 _PIECE = 1024 * 1024
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.formats import kernels, record, record_batch
-from logtool.segment import halves
-from logtool.segment.halves import Halves
+from logtool.log.walk import halves
+from logtool.log.walk.halves import Halves
 
 BASE = 5_000
 """Where the bytes stand in the file."""

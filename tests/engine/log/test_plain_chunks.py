@@ -11,15 +11,16 @@ from verification import as_data
 from logtool.checks import timestamps
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import SegmentReport, Task
-from logtool.disk.partition import File, Segment
 from logtool.formats import _kernels, names, offset_index, time_index
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Look, _Pass
 from logtool.loading.holding import HeldIndexes, prefix
 from logtool.loading.indexing import Indexes, InvalidOffsetError
-from logtool.segment.chunk import Chunk, Plain
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin
-from logtool.segment.producer_state import ProducerState
+from logtool.log.chunk import Chunk, PlainTotals
+from logtool.log.dir import Segment
+from logtool.log.file import File
+from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.producer_state import ProducerState
 from logtool.stat.statistics import of_plain, of_table
 
 BASE, SIZE = 20, 100
@@ -64,12 +65,12 @@ def tables(draw, oddities=odd) -> BatchTable:
     return BatchTable(*(np.array(column, np.int64) for column in columns.values()))
 
 
-def facts_of(table: BatchTable) -> Plain | None:
+def facts_of(table: BatchTable) -> PlainTotals | None:
     rows = np.array([getattr(table, field.name) for field in fields(BatchTable)])
     facts = np.zeros(_kernels.FACTS, np.int64)
     if not _kernels.plain_facts(rows, 0, len(table), facts):
         return None
-    return Plain(*[*facts.tolist(), len(table)])
+    return PlainTotals(*[*facts.tolist(), len(table)])
 
 
 def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
@@ -252,7 +253,7 @@ def test_facts_that_are_added_up_piece_by_piece_are_those_of_the_whole(table, da
     is_plain = _kernels.plain_facts(rows, 0, cut, facts)
     is_plain = is_plain and _kernels.plain_facts(rows, cut, len(table), facts)
 
-    assert (Plain(*[*facts.tolist(), len(table)]) if is_plain else None) == facts_of(table)
+    assert (PlainTotals(*[*facts.tolist(), len(table)]) if is_plain else None) == facts_of(table)
 
 
 WRITTEN_MS = 1_700_000_000_000

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from logtool.errors import FormatError
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.damage import Damage
+from logtool.log.damage import Damage
 
 
 class Source(Protocol):
@@ -23,7 +23,7 @@ class Source(Protocol):
         """Fill `buffer` from `position`; return the number of bytes that there were."""
 
 
-class Plain(NamedTuple):
+class PlainTotals(NamedTuple):
     """What plain batches come to; see `kernels.plain_facts`."""
 
     records: int
@@ -58,7 +58,7 @@ class PlainWalk(Protocol):
     def forget(self) -> None:
         """Take back the last walk: the bytes were not those of the file."""
 
-    def facts(self) -> Plain:
+    def facts(self) -> PlainTotals:
         """Return what the batches come to, since a walk with no row before."""
 
 
@@ -77,7 +77,7 @@ class Chunk:
     damage: Damage | None
     control_errors: list[tuple[int, FormatError]]
     """(row, error) for each control batch with a producer id that a broker cannot read."""
-    plain: Plain | None = None
+    plain: PlainTotals | None = None
     """Set where all batches are plain, and no rule can find anything but at the edges."""
     inspected: list[Any] = field(default_factory=list)
     """What the `Inspect` of the scan told of the batches."""

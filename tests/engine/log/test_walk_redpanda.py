@@ -10,9 +10,9 @@ from crc32c import crc32c
 
 from logtool.formats import kernels
 from logtool.formats.redpanda import record_batch
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Reason
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.damage import DamageReason
+from logtool.log.walk.scanner import scan
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"
 SEGMENT = (DATA / "test_segment.bin").read_bytes()
@@ -43,7 +43,7 @@ def found(data: bytes, base: int = 0) -> list[int]:
     return [int(at) for chunk in chunks(data, base) for at in chunk.table.position]
 
 
-def damages(data: bytes, base: int = 0) -> list[tuple[int, int, Reason]]:
+def damages(data: bytes, base: int = 0) -> list[tuple[int, int, DamageReason]]:
     return [(d.position, d.length, d.reason) for chunk in chunks(data, base) if (d := chunk.damage)]
 
 
@@ -75,13 +75,13 @@ def test_zeros_behind_the_last_batch_are_no_damage():
         assert found(data + bytes(room)) == rp.positions(data)
         assert damages(data + bytes(room)) == []
     assert chunks(bytes(4096)) == []
-    assert damages(data + bytes(100) + rp.batch(40, b"x")) == [(len(data), 100, Reason.ZEROS)]
+    assert damages(data + bytes(100) + rp.batch(40, b"x")) == [(len(data), 100, DamageReason.ZEROS)]
 
 
 def test_a_header_crc_of_zero_is_a_crc():
     data = bytearray(rp.batch(5, b"x"))
     data[:4] = bytes(4)
-    assert damages(bytes(data), 5)[0][2] is Reason.HEADER
+    assert damages(bytes(data), 5)[0][2] is DamageReason.HEADER
     assert found(zero_crc()) == [0]
 
 
@@ -114,7 +114,7 @@ def zero_crc() -> bytes:
 def test_every_cut_of_the_last_batch_is_told(size):
     data = rp.log(batches=2)
     last = rp.positions(data)[-1]
-    assert damages(data[: last + size]) == [(last, size, Reason.INCOMPLETE)]
+    assert damages(data[: last + size]) == [(last, size, DamageReason.INCOMPLETE)]
 
 
 def test_one_flipped_bit_costs_one_batch():
@@ -127,7 +127,7 @@ def test_one_flipped_bit_costs_one_batch():
             flipped = bytearray(data)
             flipped[byte] ^= 1 << bit
             told = damages(bytes(flipped))
-            reason = Reason.HEADER if byte - at[hit] < 61 else Reason.CRC
+            reason = DamageReason.HEADER if byte - at[hit] < 61 else DamageReason.CRC
             assert told == [(at[hit], ends[hit] - at[hit], reason)], (byte, bit)
             assert found(bytes(flipped)) == at[:hit] + at[hit + 1 :], (byte, bit)
 
@@ -170,23 +170,23 @@ def test_a_size_that_says_less_than_a_header_is_damage():
     data = rp.log(batches=3)
     at = rp.positions(data)[1]
     wrong = data[: at + 4] + struct.pack("<i", 60) + data[at + 8 :]
-    assert damages(rp.sealed(wrong, at))[0][::2] == (at, Reason.SIZE)
+    assert damages(rp.sealed(wrong, at))[0][::2] == (at, DamageReason.SIZE)
 
 
 def test_batches_go_by_in_flat_memory_and_in_any_buffers(monkeypatch):
-    from logtool.segment import walk
+    from logtool.log.walk import scanner
 
     data = rp.log(batches=200, size=100) + bytes(1000)
     whole = found(data)
-    monkeypatch.setattr(walk, "BUFFER_SIZE", 700)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 700)
     assert found(data) == whole == rp.positions(data)
 
 
 def test_a_batch_that_is_not_held_in_memory_is_checked_all_the_same(monkeypatch):
-    from logtool.segment import walk
+    from logtool.log.walk import scanner
 
-    monkeypatch.setattr(walk, "LARGEST_BUFFERED_BATCH", 5000)
-    monkeypatch.setattr(walk, "BUFFER_SIZE", 1000)
+    monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 5000)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
     data = rp.batch(0, b"a") + rp.batch(1, bytes(9000)) + rp.batch(2, b"b")
     at = rp.positions(data)
     (first, large, last) = chunks(data)
@@ -196,7 +196,7 @@ def test_a_batch_that_is_not_held_in_memory_is_checked_all_the_same(monkeypatch)
     ) | {"position": 0}
     flipped = bytearray(data)
     flipped[at[1] + 8000] ^= 1
-    assert damages(bytes(flipped)) == [(at[1], at[2] - at[1], Reason.CRC)]
+    assert damages(bytes(flipped)) == [(at[1], at[2] - at[1], DamageReason.CRC)]
 
 
 def test_only_data_in_one_piece_is_plain():

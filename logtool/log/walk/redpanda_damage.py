@@ -6,7 +6,7 @@ from logtool.formats import kernels, wording
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
-from logtool.segment.damage import Reason
+from logtool.log.damage import DamageReason
 
 
 def entry_size(head: bytes | memoryview) -> int | None:
@@ -21,7 +21,7 @@ def entry_size(head: bytes | memoryview) -> int | None:
     return header.size if sound else None
 
 
-def describe(head: bytes, reason: Reason, left: int) -> str:
+def describe(head: bytes, reason: DamageReason, left: int) -> str:
     """Return what was expected and what was found, for damage that begins with `head`.
 
     `left` is how many bytes the file has from there on.
@@ -29,11 +29,11 @@ def describe(head: bytes, reason: Reason, left: int) -> str:
     if left < HEADER_SIZE:
         return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
     header = record_batch.parse(head)
-    if reason is Reason.INCOMPLETE:
+    if reason is DamageReason.INCOMPLETE:
         return f"batch of {header.size:,} bytes begins with {left:,} bytes left in the file"
-    if reason is Reason.HEADER:
+    if reason is DamageReason.HEADER:
         return f"CRC-32C of the header does not match the stored {header.header_crc}"
-    if reason is Reason.SIZE:
+    if reason is DamageReason.SIZE:
         return f"size field holds {header.size}, at least {HEADER_SIZE} is needed"
     return f"CRC-32C does not match the stored {header.crc}"
 

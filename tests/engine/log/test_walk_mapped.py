@@ -19,10 +19,10 @@ from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.segment import halves
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage
-from logtool.segment.walk import scan
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage
+from logtool.log.walk import halves
+from logtool.log.walk.scanner import scan
 
 PAGE = 4096
 BASE = 1000

@@ -4,7 +4,6 @@ import struct
 from dataclasses import field
 from pathlib import Path
 
-from logtool.disk import partition, redpanda_dir
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats.record_batch import HEADER_SIZE
@@ -13,9 +12,10 @@ from logtool.formats.redpanda.kvstore import State
 from logtool.formats.redpanda.names import FileKind
 from logtool.formats.redpanda.record_batch import Batch, BatchType
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.base_index_building import header_of
-from logtool.segment.chunk import Chunk
-from logtool.segment.walk import scan
+from logtool.log import opening, redpanda_dir
+from logtool.log.base_index import header_of
+from logtool.log.chunk import Chunk
+from logtool.log.walk.scanner import scan
 
 DIRECTORY = Path("redpanda", "kvstore")
 """In the data directory; below it one folder for each core."""
@@ -79,7 +79,7 @@ def _snapshot(path: Path, state: State, stores: Kvstores) -> int:
 
 def _log(folder: Path, state: State, last: int, stores: Kvstores) -> None:
     """Apply the batches behind offset `last`, up to what is damaged."""
-    for segment in partition.read(folder).segments:
+    for segment in opening.open_partition(folder).segments:
         with segment.log.open() as log:
             for chunk in scan(log, base_offset=segment.base_offset):
                 if chunk.damage:

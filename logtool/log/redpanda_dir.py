@@ -41,7 +41,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SegmentPlace:
     """One file of a partition."""
 
     path: Path
@@ -51,7 +51,7 @@ class Place:
     partition: int | None
 
 
-def place(path: Path) -> Place | None:
+def place(path: Path) -> SegmentPlace | None:
     """Return what the path of a file says; None where the name is no segment's or base index's."""
     name = names.parse_partition_file(path.name)
     if name.kind not in READ_KINDS:
@@ -59,8 +59,8 @@ def place(path: Path) -> Place | None:
     folder = path.absolute().parent
     directory = names.parse_partition_directory(folder.name)
     if directory is None:
-        return Place(path, name, None, None)
-    return Place(path, name, folder.parent.name, directory.partition)
+        return SegmentPlace(path, name, None, None)
+    return SegmentPlace(path, name, folder.parent.name, directory.partition)
 
 
 def is_data_dir(entries: list[str]) -> bool:
@@ -204,7 +204,7 @@ def _unlisted(path: Path) -> PartitionDirectory:
     )
 
 
-def places(path: Path, unread: list[UnreadableError]) -> list[Place]:
+def places(path: Path, unread: list[UnreadableError]) -> list[SegmentPlace]:
     """Return the files of `READ_KINDS` of a data directory or a folder in it, or the one given.
 
     There is none where it is none of these. Segments come by offset and not by name, each with its
@@ -220,7 +220,7 @@ def places(path: Path, unread: list[UnreadableError]) -> list[Place]:
     return list(_places(path, levels, unread))
 
 
-def _places(path: Path, levels: int, unread: list[UnreadableError]) -> Iterator[Place]:
+def _places(path: Path, levels: int, unread: list[UnreadableError]) -> Iterator[SegmentPlace]:
     try:
         entries = files.list_dir(path)
     except UnreadableError as error:
@@ -235,6 +235,6 @@ def _places(path: Path, levels: int, unread: list[UnreadableError]) -> Iterator[
         yield from _places(folder, levels - 1, unread)
 
 
-def _order(one: Place) -> tuple[int, int, int, str]:
+def _order(one: SegmentPlace) -> tuple[int, int, int, str]:
     name = one.name
     return name.base_offset or 0, name.term or 0, READ_KINDS.index(name.kind), name.name

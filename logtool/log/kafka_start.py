@@ -14,9 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.disk import partition, redpanda_dir
 from logtool.disk.files import LogFile
-from logtool.disk.partition import Partition
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import offset_translation, snapshot
@@ -24,8 +22,9 @@ from logtool.formats.redpanda.kvstore import Keyspace
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.formats.redpanda.offset_translation import FILTERED, OffsetMap, Translation
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import kvstore_state
-from logtool.segment.walk import scan
+from logtool.log import kvstore, opening, redpanda_dir
+from logtool.log.dir import Partition
+from logtool.log.walk.scanner import scan
 
 Ranges = Sequence[tuple[int, int]]
 """(base offset, last offset) of batches that have no Kafka offset, in order."""
@@ -159,9 +158,9 @@ def _offsets(ranges: Ranges) -> list[list[int]]:
 
 def _stamps(data_dir: Path) -> Iterator[tuple[str, int, int]]:
     """Yield what tells the kvstores of a data directory as they are from others."""
-    for folder, _ in redpanda_dir.partitions(data_dir / kvstore_state.DIRECTORY):
+    for folder, _ in redpanda_dir.partitions(data_dir / kvstore.DIRECTORY):
         try:
-            for file in partition.read(folder).files():
+            for file in opening.open_partition(folder).files():
                 yield str(file.path), file.size, file.mtime_ns
         except UnreadableError:
             continue
@@ -174,7 +173,7 @@ def _maps(data_dir: Path, stamps: tuple[tuple[str, int, int], ...]) -> tuple[Off
         return ()
     values = (
         value
-        for state in kvstore_state.read(data_dir).states
+        for state in kvstore.read(data_dir).states
         for (keyspace, key), value in state.items()
         if keyspace == Keyspace.OFFSET_TRANSLATOR and key[:1] == _MAP
     )

@@ -47,15 +47,15 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.candidates import (
+from logtool.log.damage import entry_size
+from logtool.log.walk.candidates import (
     LENGTHS,
     MIN_SIZES,
-    Header,
+    CandidateHeader,
     Offsets,
     candidates,
     header_of,
 )
-from logtool.segment.damage import entry_size
 
 FAR = 4 * 1024 * 1024
 """Bytes of sound batches that no value of a record holds by accident: several times the 1 MiB that
@@ -98,7 +98,7 @@ class Resync:
         self.budget = budget
         self._piece = piece
         """Bytes that are read at once for a CRC."""
-        self._follower: tuple[int, Header] | None = None
+        self._follower: tuple[int, CandidateHeader] | None = None
         """Where it was last looked for what follows a chain, and what was found."""
         self._rows: Column | None = None
 
@@ -114,7 +114,7 @@ class Resync:
         if behind is not None:
             return self._swallowed(damaged, behind, offsets) if damaged else None
         proof = _Proof(self, damaged) if damaged else None
-        suspects: list[Header] = []
+        suspects: list[CandidateHeader] = []
         refuted = _Floor(at)
         for candidate in self._sound(at + 1, self._source.end, offsets, refuted):
             refuted.position = candidate.position + candidate.size
@@ -153,7 +153,7 @@ class Resync:
         self._follower = follower and (end + 1, follower)
         return follower is None or follower.base_offset > last + 1
 
-    def _swallowed(self, damaged: Header, stop: int, offsets: Offsets) -> int | None:
+    def _swallowed(self, damaged: CandidateHeader, stop: int, offsets: Offsets) -> int | None:
         """Return where sound batches begin that a wrong size leads over, all of them up to `stop`.
 
         A message may end with sound batches in its value: the CRC tells the two apart.
@@ -165,7 +165,12 @@ class Resync:
         return None
 
     def _judge(
-        self, candidate: Header, damaged: Header | None, offsets: Offsets, *, torn: bool
+        self,
+        candidate: CandidateHeader,
+        damaged: CandidateHeader | None,
+        offsets: Offsets,
+        *,
+        torn: bool,
     ) -> tuple[int, bool]:
         """Return where the chain of a candidate ends, and whether it is of the log (rules 5, 6)."""
         enough = min(self._source.end, candidate.position + FAR)
@@ -186,7 +191,7 @@ class Resync:
         longer = reached >= enough or reached - follower.position > end - candidate.position
         return end, not longer
 
-    def _leading(self, suspects: list[Header], stop: int) -> int | None:
+    def _leading(self, suspects: list[CandidateHeader], stop: int) -> int | None:
         """Return the first suspect whose chain leads up to `stop`; None without one."""
         reached = 0
         for suspect in suspects:
@@ -197,7 +202,7 @@ class Resync:
                 return suspect.position
         return None
 
-    def _chain(self, first: Header, stop: int) -> tuple[int, int]:
+    def _chain(self, first: CandidateHeader, stop: int) -> tuple[int, int]:
         """Return where the sound batches end that begin with `first`, and their last offset.
 
         Their offsets rise, but for one at a time: no CRC covers a base offset.
@@ -296,7 +301,7 @@ class Resync:
 
     def _sound(
         self, start: int, stop: int, offsets: Offsets, floor: "_Floor | None" = None
-    ) -> Iterator[Header]:
+    ) -> Iterator[CandidateHeader]:
         """Yield the candidates in ``[start, stop)`` whose CRC holds, paying for those of others."""
         seen, follower = self._follower or (None, None)
         if follower and seen == start and follower.base_offset > offsets.last:
@@ -316,7 +321,7 @@ class Resync:
             start += len(data) - keep + 1
             width = min(width * 4, WIDEST_WINDOW)
 
-    def _fits(self, candidate: Header) -> bool:
+    def _fits(self, candidate: CandidateHeader) -> bool:
         """Return whether the lengths in a message of magic 0 or 1 come to its size."""
         if candidate.magic == MAGIC:
             return True
@@ -332,7 +337,7 @@ class Resync:
 class _Proof:
     """The CRC of a damaged entry whose size may be wrong alone, up to one place after another."""
 
-    def __init__(self, search: Resync, damaged: Header) -> None:
+    def __init__(self, search: Resync, damaged: CandidateHeader) -> None:
         self._search = search
         self._magic = damaged.magic
         start = _CRC_STARTS[damaged.magic]
@@ -351,5 +356,5 @@ class _Proof:
         return self._crc == self._stored
 
 
-def _is_suspect(candidate: Header, damaged: Header) -> bool:
+def _is_suspect(candidate: CandidateHeader, damaged: CandidateHeader) -> bool:
     return candidate.base_offset <= damaged.last_offset or candidate.magic < damaged.magic

@@ -15,14 +15,14 @@ import numpy as np
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.record_batch import NO_TIMESTAMP, BatchTable, Column
 from logtool.formats.time_index import TimeIndex
-from logtool.segment.chunk import Chunk
+from logtool.log.chunk import Chunk
 
 ABSENT = -1
 ENTRY_ROWS = 5
 """Rows of the `columns` of a join: what it looks for, and what it found."""
 
 
-class Verdict(IntEnum):
+class EntryState(IntEnum):
     """What the log says of one index entry."""
 
     RIGHT = 0
@@ -122,7 +122,7 @@ class OffsetIndexJoin:
         self._in_damage[_entries(self._order, first, last)] = True
 
     def verdicts(self) -> Column:
-        """Return int8 `Verdict`s, one an entry."""
+        """Return int8 `EntryState`s, one an entry."""
         if not len(self.batch_base):
             return np.zeros(0, np.int8)
         there = self.batch_base != ABSENT
@@ -135,12 +135,12 @@ class OffsetIndexJoin:
             | (self._offsets < self._first)
             | (self._offsets > np.maximum(reach, self.batch_last))
         )
-        verdicts = np.where(wrong, Verdict.OFFSET, Verdict.RIGHT)
-        verdicts[~there] = Verdict.NO_BATCH
+        verdicts = np.where(wrong, EntryState.OFFSET, EntryState.RIGHT)
+        verdicts[~there] = EntryState.NO_BATCH
         # A position beyond the log breaks a rule of the file itself.
         beyond = np.zeros(len(there), np.bool_)
         beyond[_entries(self._order, 0, len(there))] = self._positions >= self._end
-        verdicts[~there & (self._in_damage | beyond)] = Verdict.UNKNOWN
+        verdicts[~there & (self._in_damage | beyond)] = EntryState.UNKNOWN
         return verdicts.astype(np.int8)
 
 
@@ -236,13 +236,13 @@ class TimeIndexJoin:
             self.max_timestamp = int(highest[-1])
 
     def verdicts(self) -> Column:
-        """Return int8 `Verdict`s, one an entry."""
+        """Return int8 `EntryState`s, one an entry."""
         there = self.batch_base != ABSENT
-        verdicts = np.full(len(there), Verdict.RIGHT, np.int8)
-        verdicts[there & (self._before > self._timestamps)] = Verdict.LATER
-        verdicts[there & (self.batch_timestamp != self._timestamps)] = Verdict.TIMESTAMP
+        verdicts = np.full(len(there), EntryState.RIGHT, np.int8)
+        verdicts[there & (self._before > self._timestamps)] = EntryState.LATER
+        verdicts[there & (self.batch_timestamp != self._timestamps)] = EntryState.TIMESTAMP
         # Behind damage an offset may have stood in what is lost.
-        verdicts[~there] = Verdict.UNKNOWN if self._damaged else Verdict.NO_BATCH
+        verdicts[~there] = EntryState.UNKNOWN if self._damaged else EntryState.NO_BATCH
         return verdicts
 
 

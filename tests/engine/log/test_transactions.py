@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from logtool.formats import record_batch
 from logtool.formats.control_record import ABORT, COMMIT
 from logtool.formats.record_batch import HEADER, BatchTable
-from logtool.segment import producer_state
-from logtool.segment.producer_state import AbortedTransaction, Producer, ProducerState
+from logtool.log import producer_state
+from logtool.log.producer_state import AbortedTransaction, Producer, ProducerState
 
 DATA, TRANSACTIONAL, MARKER = 0, 0x10, 0x30
 EMPTY = -2

@@ -1,7 +1,7 @@
 """Where a log of Redpanda goes on behind damage: the search for the next sound batch.
 
 A broker never does this. Each header has a CRC of its own, which makes the search simpler than for
-Kafka's logs (`logtool.segment.resync`):
+Kafka's logs (`logtool.log.walk.resync`):
 
 1. Where the header is sound, its size is: damage to the body is framed, and the log goes on behind.
 2. Where it is not, a candidate is a header whose CRC holds, with offsets behind the last sound
@@ -23,9 +23,9 @@ from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import HEADER, HEADER_SIZE, Header
 from logtool.lazy_dataclass import dataclass
-from logtool.segment.candidates import Offsets
-from logtool.segment.redpanda_damage import entry_size
-from logtool.segment.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Source
+from logtool.log.walk.candidates import Offsets
+from logtool.log.walk.redpanda_damage import entry_size
+from logtool.log.walk.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Source
 
 _FIELDS = np.dtype(
     {

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from logtool.formats import compression, offset_index, record_batch, time_index
 from logtool.formats.record_batch import HEADER, BatchTable
-from logtool.segment.chunk import Chunk
-from logtool.segment.damage import Damage, Reason
-from logtool.segment.index_join import OffsetIndexJoin, TimeIndexJoin, Verdict
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage, DamageReason
+from logtool.log.index_join import EntryState, OffsetIndexJoin, TimeIndexJoin
 
 SIZE = 100
 BASE = 5000
@@ -39,14 +39,14 @@ def time_entries(rows: list[tuple[int, int]]) -> time_index.TimeIndex:
     return time_index.parse(np.array(rows, time_index.ENTRY).tobytes())
 
 
-def slow_offset_verdict(table: BatchTable, rows: list[tuple[int, int]], number: int) -> Verdict:
+def slow_offset_verdict(table: BatchTable, rows: list[tuple[int, int]], number: int) -> EntryState:
     """Return the verdict by the words of the rule, entry by entry."""
     relative, position = rows[number]
     offset = BASE + relative
     hit = np.flatnonzero(table.position == position)
     if not len(hit):
         beyond = position >= table.end_position[-1]
-        return Verdict.UNKNOWN if beyond else Verdict.NO_BATCH
+        return EntryState.UNKNOWN if beyond else EntryState.NO_BATCH
     row = int(hit[0])
     before = int(table.last_offset[row - 1]) if row else -1
     following = rows[number + 1][1] if number + 1 < len(rows) else None
@@ -57,7 +57,7 @@ def slow_offset_verdict(table: BatchTable, rows: list[tuple[int, int]], number: 
             last_in_reach = int(table.last_offset[until[0] - 1])
     reach = max(last_in_reach, int(table.last_offset[row]))
     right = before < offset and int(table.base_offset[row]) <= offset <= reach
-    return Verdict.RIGHT if right else Verdict.OFFSET
+    return EntryState.RIGHT if right else EntryState.OFFSET
 
 
 shapes = st.lists(st.integers(1, 4), min_size=2, max_size=12)
@@ -79,7 +79,7 @@ def test_offset_verdicts_are_those_of_the_rule(lengths, data):
     # Where the next entry points at no batch, how far this one reaches is anybody's guess.
     sure = [
         number for number in range(len(rows))
-        if number + 1 == len(rows) or expected[number + 1] in (Verdict.RIGHT, Verdict.OFFSET)
+        if number + 1 == len(rows) or expected[number + 1] in (EntryState.RIGHT, EntryState.OFFSET)
     ]  # fmt: skip
     assert [verdicts[n] for n in sure] == [expected[n] for n in sure]
 
@@ -117,7 +117,8 @@ def test_a_time_entry_is_held_against_all_before_it():
     join = TimeIndexJoin(time_entries(rows), BASE)
     join.feed(chunk(table))
     assert join.verdicts().tolist() == [
-        Verdict.RIGHT, Verdict.RIGHT, Verdict.LATER, Verdict.TIMESTAMP, Verdict.NO_BATCH,
+        EntryState.RIGHT, EntryState.RIGHT, EntryState.LATER, EntryState.TIMESTAMP,
+        EntryState.NO_BATCH,
     ]  # fmt: skip
     assert join.max_timestamp == 30
 
@@ -127,7 +128,7 @@ def test_an_empty_batch_need_not_be_in_the_time_index():
     table.record_count[1] = 0
     join = TimeIndexJoin(time_entries([(10, 1), (20, 5)]), BASE)
     join.feed(chunk(table))
-    assert join.verdicts().tolist() == [Verdict.RIGHT, Verdict.RIGHT]
+    assert join.verdicts().tolist() == [EntryState.RIGHT, EntryState.RIGHT]
     assert join.max_timestamp == 20
 
 
@@ -135,20 +136,20 @@ def test_an_entry_may_name_any_offset_that_a_wrapper_may_hold():
     table = log([3, 3, 3], [10, 10, 10])
     table.magic[:], table.attributes[:], table.record_count[:] = 1, compression.GZIP, -1
     table.base_offset[:] = table.last_offset
-    for relative, verdict in ((2, Verdict.OFFSET), (3, Verdict.RIGHT), (5, Verdict.RIGHT)):
+    for relative, verdict in ((2, EntryState.OFFSET), (3, EntryState.RIGHT), (5, EntryState.RIGHT)):
         join = OffsetIndexJoin(offset_entries([(relative, SIZE), (8, 2 * SIZE)]), BASE)
         join.feed(chunk(table))
-        assert join.verdicts().tolist() == [verdict, Verdict.RIGHT]
+        assert join.verdicts().tolist() == [verdict, EntryState.RIGHT]
 
 
 def test_an_entry_in_damage_is_not_judged():
     table = log([1] * 6, [10] * 6)
     join = OffsetIndexJoin(offset_entries([(1, SIZE), (2, 2 * SIZE), (4, 4 * SIZE + 1)]), BASE)
     join.feed(chunk(table[:2]))
-    damage = Damage(2 * SIZE, SIZE, Reason.CRC, "broken", resynchronised=True)
+    damage = Damage(2 * SIZE, SIZE, DamageReason.CRC, "broken", resynchronised=True)
     join.feed(Chunk(table[:0], memoryview(b""), 2 * SIZE, damage, []))
     join.feed(chunk(table[3:]))
-    assert join.verdicts().tolist() == [Verdict.RIGHT, Verdict.UNKNOWN, Verdict.NO_BATCH]
+    assert join.verdicts().tolist() == [EntryState.RIGHT, EntryState.UNKNOWN, EntryState.NO_BATCH]
 
 
 def test_a_misplaced_batch_counts_as_damage():
@@ -156,7 +157,7 @@ def test_a_misplaced_batch_counts_as_damage():
     table.base_offset[2] = table.last_offset[2] = BASE + 10**6
     join = OffsetIndexJoin(offset_entries([(1, SIZE), (2, 2 * SIZE), (3, 3 * SIZE)]), BASE)
     join.feed(chunk(table), np.array([False, False, True, False]))
-    assert join.verdicts().tolist() == [Verdict.RIGHT, Verdict.UNKNOWN, Verdict.RIGHT]
+    assert join.verdicts().tolist() == [EntryState.RIGHT, EntryState.UNKNOWN, EntryState.RIGHT]
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "all the same"])

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.disk import partition
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.formats.redpanda.offset_translation import FILTERED
-from logtool.segment import kafka_start
-from logtool.segment.walk import scan
+from logtool.log import kafka_start, opening
+from logtool.log.walk.scanner import scan
 
 NONE = -1
 """For a batch that has no Kafka offset, or of which none is known."""
@@ -91,7 +90,7 @@ def before(path: Path, base_offset: int) -> KafkaOffsets:
     if offsets.delta is not None:
         return offsets
     offsets = KafkaOffsets()
-    for segment in partition.read(path.parent).segments:
+    for segment in opening.open_partition(path.parent).segments:
         if segment.base_offset >= base_offset:
             break
         offsets.begin(segment.log.path, segment.base_offset)
@@ -108,7 +107,7 @@ def before(path: Path, base_offset: int) -> KafkaOffsets:
 def _start_of(folder: Path) -> tuple[int, int] | None:
     """Return a Raft offset and the delta there; None where nobody knows, or reading fails."""
     try:
-        listed = partition.read(folder)
+        listed = opening.open_partition(folder)
         first = listed.segments[0].base_offset if listed.segments else 0
         start = kafka_start.known(folder, first, lambda: kafka_start.ranges_in(listed))
     except UnreadableError:

@@ -10,7 +10,7 @@ LONGEST_STUB = 20
 """Bytes that no walk looks at: less than a size, a magic and a CRC field."""
 
 
-class Reason(StrEnum):
+class DamageReason(StrEnum):
     """What is wrong at the place where a sound batch should begin."""
 
     INCOMPLETE = "incomplete"
@@ -32,7 +32,7 @@ class Damage:
 
     position: int
     length: int
-    reason: Reason
+    reason: DamageReason
     message: str
     """What was expected and what was found."""
     resynchronised: bool
@@ -42,14 +42,14 @@ class Damage:
 
 
 _REASONS = {
-    kernels.BAD_SIZE: Reason.SIZE,
-    kernels.BAD_MAGIC: Reason.MAGIC,
-    kernels.BAD_CRC: Reason.CRC,
-    kernels.BAD_HEADER: Reason.HEADER,
+    kernels.BAD_SIZE: DamageReason.SIZE,
+    kernels.BAD_MAGIC: DamageReason.MAGIC,
+    kernels.BAD_CRC: DamageReason.CRC,
+    kernels.BAD_HEADER: DamageReason.HEADER,
 }
 
 
-def reason_of(stop: int) -> Reason:
+def reason_of(stop: int) -> DamageReason:
     """Return what is wrong where a walk of `kernels.walk_batches` stopped, by why it did."""
     return _REASONS[stop]
 
@@ -62,19 +62,19 @@ def entry_size(head: bytes | memoryview) -> int | None:
     return size if size >= MIN_ENTRY_SIZE else None
 
 
-def describe(head: bytes, reason: Reason, left: int) -> str:
+def describe(head: bytes, reason: DamageReason, left: int) -> str:
     """Return what was expected and what was found, for damage that begins with `head`.
 
     `left` is how many bytes the file has from there on.
     """
     size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
-    if reason is Reason.INCOMPLETE:
+    if reason is DamageReason.INCOMPLETE:
         if left <= LONGEST_STUB:
             return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
         return f"batch of {size + LOG_OVERHEAD:,} bytes begins with {left:,} bytes left in the file"
-    if reason is Reason.SIZE:
+    if reason is DamageReason.SIZE:
         return f"size field holds {size}, at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
-    if reason is Reason.MAGIC:
+    if reason is DamageReason.MAGIC:
         return f"magic byte is {head[16]}, only 0, 1 and 2 exist"
     at = 17 if head[16] == MAGIC else 12
     kind = "CRC-32C" if head[16] == MAGIC else "CRC-32"

@@ -27,16 +27,16 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.segment.candidates import Offsets
-from logtool.segment.chunk import Chunk, Inspect, Plain, PlainWalk, Source
-from logtool.segment.control_rows import fill_control
-from logtool.segment.damage import Damage, Reason, reason_of
-from logtool.segment.forms import KAFKA, form_of
-from logtool.segment.resync import WIDEST_WINDOW
+from logtool.log.chunk import Chunk, Inspect, PlainTotals, PlainWalk, Source
+from logtool.log.damage import Damage, DamageReason, reason_of
+from logtool.log.walk.candidates import Offsets
+from logtool.log.walk.control_rows import fill_control
+from logtool.log.walk.forms import KAFKA, form_of
+from logtool.log.walk.resync import WIDEST_WINDOW
 
 if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
-    from logtool.segment.halves import Halves
+    from logtool.log.walk.halves import Halves
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -197,7 +197,7 @@ class _Scanner:
             elif size is None or size > left:
                 if self._count:  # what is behind damage has to go on from there
                     yield self._chunk(data[:0], position)
-                damage = self._damage(position, Reason.INCOMPLETE)
+                damage = self._damage(position, DamageReason.INCOMPLETE)
             elif size <= LARGEST_BUFFERED_BATCH:
                 need = size
                 continue
@@ -221,10 +221,14 @@ class _Scanner:
                     position += size
                     continue
                 self._search.budget -= size
-                damage = self._damage(position, Reason.CRC)
+                damage = self._damage(position, DamageReason.CRC)
             if self._count:
                 yield self._chunk(data[:0], position)
-            if damage.reason is Reason.ZEROS and self._form.reserves and not damage.resynchronised:
+            if (
+                damage.reason is DamageReason.ZEROS
+                and self._form.reserves
+                and not damage.resynchronised
+            ):
                 return
             if damage.length:
                 yield Chunk(
@@ -411,9 +415,9 @@ class _Scanner:
         errors, inspected = self._control_errors, self._inspected
         at_edges, self._at_edges = self._at_edges, False
         if at_edges and self._plain_walk:
-            plain: Plain | None = self._plain_walk.facts()
+            plain: PlainTotals | None = self._plain_walk.facts()
         else:
-            plain = Plain(*[*self._facts.tolist(), len(table)]) if self._is_plain else None
+            plain = PlainTotals(*[*self._facts.tolist(), len(table)]) if self._is_plain else None
             offsets = int(table.last_offset[-1]) - int(table.base_offset[0]) + 1
             self._goes_on = plain is not None and plain.records == offsets
         self._rows, self._count = self._rows if few else self._fresh_rows(), 0
@@ -442,21 +446,21 @@ class _Scanner:
         most = self.end // self._form.least_size + 1
         return np.empty((kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
-    def _damage(self, at: int, reason: Reason) -> Damage:
+    def _damage(self, at: int, reason: DamageReason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
         head = bytes(self.read(at, HEADER_SIZE))
         if len(head) <= self._form.longest_stub:
-            reason = Reason.INCOMPLETE
+            reason = DamageReason.INCOMPLETE
         size = self._form.entry_size(head)
         # As with preallocation: nothing is looked for in what has no byte but zero.
         zeros = not any(head[: self._form.zeros])
         if zeros and self.end - at >= self._form.zeros and self._zeros(at, self.end - at):
             return self._zero_bytes(at, self.end - at, resynchronised=False)
         message = self._form.describe(head, reason, self.end - at)
-        behind = at + size if size and reason is not Reason.INCOMPLETE else self.end + 1
+        behind = at + size if size and reason is not DamageReason.INCOMPLETE else self.end + 1
         offsets = Offsets(self._last_offset, self._highest_offset)
         framed = behind <= self.end and self._search.frames(at, behind, offsets)
-        torn = reason is Reason.INCOMPLETE
+        torn = reason is DamageReason.INCOMPLETE
         next_batch = self._search.next_batch(at, behind if framed else None, offsets, torn=torn)
         if framed and size and next_batch is None:
             if head[16] != MAGIC and self._search.holds(at, size, magic=MAGIC):
@@ -473,8 +477,8 @@ class _Scanner:
         is_run = next_batch is not None and zeros and length >= self._form.zeros
         if is_run and self._zeros(at, length):
             return self._zero_bytes(at, length, resynchronised=True)
-        if next_batch is not None and reason is Reason.INCOMPLETE:
-            reason = Reason.SIZE
+        if next_batch is not None and reason is DamageReason.INCOMPLETE:
+            reason = DamageReason.SIZE
         return Damage(
             position=at,
             length=length,
@@ -487,7 +491,7 @@ class _Scanner:
         return Damage(
             position=at,
             length=length,
-            reason=Reason.ZEROS,
+            reason=DamageReason.ZEROS,
             message=f"{wording.count(length, 'zero byte')} where a batch should begin",
             resynchronised=resynchronised,
         )
@@ -509,7 +513,7 @@ def _halves(cuts: Column | None) -> "Halves | None":
     """Return what walks in two threads, where it is known where a second one may begin."""
     if cuts is None or not len(cuts):
         return None
-    from logtool.segment.halves import Halves  # few scans need it
+    from logtool.log.walk.halves import Halves  # few scans need it
 
     return Halves(cuts)
 

@@ -13,7 +13,7 @@ import redpanda_files as rp
 from crc32c import crc32c
 
 from logtool.formats.redpanda import base_index, record_batch
-from logtool.segment.base_index_building import Builder, table_of
+from logtool.log.base_index import Builder, table_of
 
 HALF = 2**31
 STEP = 32 * 1024

@@ -17,7 +17,7 @@ from logtool.formats.record_batch import (
     UNUSED_ATTRIBUTES,
     Column,
 )
-from logtool.segment.damage import entry_size
+from logtool.log.damage import entry_size
 
 MIN_SIZES = (MIN_ENTRY_SIZE, MIN_ENTRY_SIZE + 8, HEADER_SIZE)
 """Bytes of the smallest entry by magic."""
@@ -35,7 +35,7 @@ class Offsets(NamedTuple):
     """In reach of the segment."""
 
 
-class Header(NamedTuple):
+class CandidateHeader(NamedTuple):
     """What the first bytes of an entry say, be they right or not."""
 
     position: int
@@ -46,7 +46,7 @@ class Header(NamedTuple):
     last_offset: int
 
 
-def header_of(head: memoryview, position: int, offsets: Offsets | None) -> Header | None:
+def header_of(head: memoryview, position: int, offsets: Offsets | None) -> CandidateHeader | None:
     """Return what a header says, None where it cannot be one.
 
     With `offsets` its size is not looked at, but for that its offsets have to be possible.
@@ -76,7 +76,9 @@ def header_of(head: memoryview, position: int, offsets: Offsets | None) -> Heade
             return None
     if offsets and not offsets.last < base <= last <= offsets.highest:
         return None
-    return Header(position=position, size=size, magic=magic, base_offset=base, last_offset=last)
+    return CandidateHeader(
+        position=position, size=size, magic=magic, base_offset=base, last_offset=last
+    )
 
 
 def _said(head: memoryview, magic: int) -> int:
@@ -92,7 +94,7 @@ def _said(head: memoryview, magic: int) -> int:
 
 def candidates(
     data: memoryview, count: int, start: int, stop: int, offsets: Offsets
-) -> Iterator[Header]:
+) -> Iterator[CandidateHeader]:
     """Yield the headers at the first `count` bytes of `data` whose fields could be real, in order.
 
     `start` is the file position of ``data[0]``. Of messages of magic 0 and 1 the fields are looked
@@ -104,11 +106,11 @@ def candidates(
         columns = np.concatenate((columns, modern), axis=1) if columns.size else modern
     if columns.shape[1] > 1:
         columns = columns[:, np.argsort(columns[0], kind="stable")]
-    yield from map(Header._make, zip(*columns.tolist(), strict=True))
+    yield from map(CandidateHeader._make, zip(*columns.tolist(), strict=True))
 
 
 def _modern(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
-    """Return a row for each field of `Header`."""
+    """Return a row for each field of `CandidateHeader`."""
     raw = np.frombuffer(data, np.uint8)
     count = len(raw) - HEADER_SIZE + 1
     # Three single bytes leave so little of most data that the rest costs nothing.
@@ -137,11 +139,11 @@ _LEGACY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("crc", ">u4"), ("magic"
 
 
 def _legacy(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
-    """Return a row for each field of `Header`."""
+    """Return a row for each field of `CandidateHeader`."""
     raw = np.frombuffer(data, np.uint8)
     count = len(raw) - MIN_ENTRY_SIZE + 1
     if count <= 0:
-        return np.empty((len(Header._fields), 0), np.int64)
+        return np.empty((len(CandidateHeader._fields), 0), np.int64)
     good = raw[16 : 16 + count] <= 1
     good &= raw[17 : 17 + count] <= _LEGACY_ATTRIBUTES[1]
     good &= raw[8 : 8 + count] < 0x80

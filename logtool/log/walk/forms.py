@@ -15,10 +15,10 @@ import numpy as np
 from logtool.formats import kernels, record_batch
 from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.segment import damage
-from logtool.segment.candidates import Offsets
-from logtool.segment.damage import LONGEST_STUB, Reason
-from logtool.segment.resync import Resync, Source
+from logtool.log import damage
+from logtool.log.damage import LONGEST_STUB, DamageReason
+from logtool.log.walk.candidates import Offsets
+from logtool.log.walk.resync import Resync, Source
 
 _TERMS = range(2**31)
 """The terms that fit in the place of Kafka's leader epoch."""
@@ -62,7 +62,7 @@ class Form:
     reserves: bool
     """Whether zeros up to the end of the file are room that a broker reserved, and no damage."""
     entry_size: Callable[[bytes | memoryview], int | None]
-    describe: Callable[[bytes, Reason, int], str]
+    describe: Callable[[bytes, DamageReason, int], str]
     search: Callable[[Source, int, int], Search]
     header: Callable[[memoryview], BatchTable]
     """The row of a batch of which there is the header alone, at position 0."""
@@ -81,8 +81,8 @@ def redpanda(term: int) -> Form:
     """Return the form of Redpanda's segments of a term, which their names tell."""
     from logtool.formats.redpanda import record_batch as record_batch_of_redpanda
     from logtool.formats.redpanda.record_batch import HEADER_SIZE
-    from logtool.segment import redpanda_damage
-    from logtool.segment.redpanda_resync import RedpandaResync
+    from logtool.log.walk import redpanda_damage
+    from logtool.log.walk.redpanda_resync import RedpandaResync
 
     epoch = term if term in _TERMS else record_batch.NO_EPOCH
 

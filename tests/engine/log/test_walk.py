@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from logtool.errors import UnreadableError
 from logtool.formats import compression, control_record, record, record_batch
-from logtool.segment import resync
-from logtool.segment import walk as scanning
-from logtool.segment.damage import Reason
-from logtool.segment.walk import scan
+from logtool.log.damage import DamageReason
+from logtool.log.walk import resync, scanner
+from logtool.log.walk.scanner import scan
 
 BASE = 1000
 MASKS = (1, 2, 4, 8, 16, 32, 64, 128, 255)
@@ -197,7 +196,7 @@ def test_the_columns_of_a_sound_segment_hold_what_was_written():
 
 
 def test_bytes_that_are_held_stay_as_they_are_while_the_scan_goes_on(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1000)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
     data = b"".join(batch(BASE + n, b"%d" % n * (n % 40 + 1)) for n in range(200))
     held = [(chunk.data, chunk.data_position) for chunk in scan(Bytes(data), base_offset=BASE)]
     assert len(held) > 9
@@ -206,7 +205,7 @@ def test_bytes_that_are_held_stay_as_they_are_while_the_scan_goes_on(monkeypatch
 
 
 def test_two_buffers_suffice_who_holds_no_more_than_a_chunk_and_the_one_before(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1000)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
     data = b"".join(batch(BASE + n, b"%d" % n) for n in range(200))
     before, buffers = None, {}
     for chunk in scan(Bytes(data), base_offset=BASE):
@@ -275,7 +274,7 @@ def test_every_truncation_keeps_the_whole_batches_and_reports_the_rest_as_incomp
         assert table.position.tolist() == whole
         end = sum(map(len, parts[: len(whole)]))
         assert ranges(damages) == ([] if end == size else [(end, size - end)])
-        assert [d.reason for d in damages] == [Reason.INCOMPLETE] * len(damages)
+        assert [d.reason for d in damages] == [DamageReason.INCOMPLETE] * len(damages)
         assert not any(d.resynchronised or d.framed for d in damages)
 
 
@@ -304,8 +303,8 @@ def test_every_flip_is_reported_at_its_batch_and_every_other_batch_is_found(name
                 assert rows(table) == sound[:index] + sound[index + 1 :]
                 if at >= 16:
                     assert damages[0].framed
-                    assert damages[0].reason in (Reason.CRC, Reason.MAGIC)
-                    assert at == 16 or damages[0].reason is Reason.CRC
+                    assert damages[0].reason in (DamageReason.CRC, DamageReason.MAGIC)
+                    assert at == 16 or damages[0].reason is DamageReason.CRC
 
 
 @pytest.mark.parametrize("name", MODERN)
@@ -352,7 +351,7 @@ def test_a_flipped_magic_is_named_and_the_crc_vouches_for_the_rest():
     for magic in set(range(256)) - {2}:
         _, (damage,), _ = scanned(overwrite(data, len(parts[0]) + 16, bytes([magic])))
 
-        assert damage.reason is (Reason.CRC if magic < 2 else Reason.MAGIC)
+        assert damage.reason is (DamageReason.CRC if magic < 2 else DamageReason.MAGIC)
         assert damage.framed
         assert "the CRC is that of a sound magic 2 batch" in damage.message
         if magic > 2:
@@ -457,7 +456,11 @@ def test_zeros_in_the_middle_followed_by_sound_batches_are_zeros_of_their_exact_
 
         table, (damage,), _ = scanned(data)
 
-        assert (damage.position, damage.length, damage.reason) == (AT[1], length, Reason.ZEROS)
+        assert (damage.position, damage.length, damage.reason) == (
+            AT[1],
+            length,
+            DamageReason.ZEROS,
+        )
         assert f"{length:,} zero bytes" in damage.message
         assert damage.resynchronised
         assert len(table) == len(PARTS)
@@ -560,7 +563,7 @@ def test_a_batch_in_a_record_that_is_torn_is_not_taken(magic, nested):
     table, (damage,), _ = scanned(b"".join(parts)[:-50])
 
     assert table.base_offset.tolist() == [1000]
-    assert damage.reason is Reason.INCOMPLETE
+    assert damage.reason is DamageReason.INCOMPLETE
 
 
 @pytest.mark.parametrize("nested", NESTED)
@@ -700,7 +703,7 @@ def test_any_bytes_scan_alike_with_every_buffer(data, size):
     wanted = scanned(data)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scanning, "BUFFER_SIZE", size)
+        patch.setattr(scanner, "BUFFER_SIZE", size)
         got = scanned(data)
 
     assert rows(got[0]) == rows(wanted[0])
@@ -713,7 +716,7 @@ def test_every_damaged_segment_scans_alike_with_every_buffer(name, size, monkeyp
     data = b"".join(SEGMENTS[name])
     inputs = [data, data + bytes(30)] + [flip(data, at) for at in range(0, len(data), 7)]
     wanted = [scanned(each) for each in inputs]
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", size)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", size)
 
     for each, (table, damages, errors) in zip(inputs, wanted, strict=True):
         got = scanned(each)
@@ -728,14 +731,14 @@ def test_where_one_offset_is_out_of_range_every_buffer_resynchronises_alike(monk
     data = batch(1000, *[b"v"] * 20) + odd + b"\xff" * 30 + batch(1010, b"w") + batch(1020, b"x")
 
     for size in (61, 100, 1 << 20):
-        monkeypatch.setattr(scanning, "BUFFER_SIZE", size)
+        monkeypatch.setattr(scanner, "BUFFER_SIZE", size)
         table, _, _ = scanned(data)
 
         assert table.base_offset.tolist() == [1000, 2**40, 1020]
 
 
 def test_a_batch_larger_than_the_buffer_is_held_whole(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 100)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 100)
     parts = [batch(1000, b"a"), batch(1001, b"b" * 5000), marker(1002), batch(1003, b"c")]
 
     table, damages, _ = scanned(b"".join(parts))
@@ -748,8 +751,8 @@ def test_a_batch_larger_than_the_buffer_is_held_whole(monkeypatch):
 
 
 def test_a_batch_too_large_to_hold_is_checked_without_holding_it(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 100)
-    monkeypatch.setattr(scanning, "LARGEST_BUFFERED_BATCH", 1000)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 100)
+    monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 1000)
     big = [batch(1001, b"b" * 5000), message(1001, b"b" * 5000, magic=1)]
     for large in big:
         parts = [batch(1000, b"a"), large, marker(1002), batch(1003, b"c")]
@@ -766,7 +769,7 @@ def test_a_batch_too_large_to_hold_is_checked_without_holding_it(monkeypatch):
 
         _, damages, _ = scanned(Bytes(flip(data, len(parts[0]) + 3000)))
         assert ranges(damages) == [(len(parts[0]), len(large))]
-        assert damages[0].reason is Reason.CRC
+        assert damages[0].reason is DamageReason.CRC
         assert damages[0].framed
 
 
@@ -787,9 +790,9 @@ def assert_cost_is_bounded(data: bytes, budget: int) -> None:
 
 
 def test_look_alikes_by_the_thousand_cost_no_more_than_the_budget(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1 << 16)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1 << 16)
     budget = 1 << 22
-    monkeypatch.setattr(scanning, "SEARCH_BUDGET", budget)
+    monkeypatch.setattr(scanner, "SEARCH_BUDGET", budget)
     count = 10_000
     fakes = [look_alike((count - i) * 61) for i in range(count)]
 
@@ -797,9 +800,9 @@ def test_look_alikes_by_the_thousand_cost_no_more_than_the_budget(monkeypatch):
 
 
 def test_look_alikes_between_sound_batches_share_one_budget(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1 << 16)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1 << 16)
     budget = 1 << 22
-    monkeypatch.setattr(scanning, "SEARCH_BUDGET", budget)
+    monkeypatch.setattr(scanner, "SEARCH_BUDGET", budget)
     sound = [batch(1000 + i, b"v") for i in range(2000)]
     unit = len(sound[0]) + 61 + 30
     for largest in (10**9, 100_000):
@@ -814,10 +817,10 @@ def test_look_alikes_between_sound_batches_share_one_budget(monkeypatch):
 @pytest.mark.parametrize("before", ["", "a damaged batch"])
 def test_look_alikes_of_the_old_formats_share_the_budget_too(before, monkeypatch):
     # No search looks for them, but a size field can lead to one, and the scan can stop at one.
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1 << 16)
-    monkeypatch.setattr(scanning, "LARGEST_BUFFERED_BATCH", 1000)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1 << 16)
+    monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 1000)
     budget = 1 << 22
-    monkeypatch.setattr(scanning, "SEARCH_BUDGET", budget)
+    monkeypatch.setattr(scanner, "SEARCH_BUDGET", budget)
     damaged = flip(batch(1000, b"v"), 30) if before else b""
     fake = message(2000, b"v", magic=0)
     unit = len(damaged) + len(fake) + len(batch(1000, b"v"))
@@ -847,9 +850,9 @@ def test_a_message_too_short_for_its_own_fields_is_no_place_to_go_on(size):
 
 
 def test_a_whole_log_in_the_value_of_a_damaged_record_is_walked_once(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 1 << 14)
-    monkeypatch.setattr(scanning, "LARGEST_BUFFERED_BATCH", 1 << 14)
-    monkeypatch.setattr(scanning, "SEARCH_BUDGET", 1 << 18)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 1 << 14)
+    monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 1 << 14)
+    monkeypatch.setattr(scanner, "SEARCH_BUDGET", 1 << 18)
     nested = b"".join(batch(1001 + i, b"v") for i in range(2000))
     parts = [batch(1000, b"x"), batch(1001, nested), batch(1002, b"y")]
     source = Bytes(flip(b"".join(parts), len(parts[0]) + 20))
@@ -862,7 +865,7 @@ def test_a_whole_log_in_the_value_of_a_damaged_record_is_walked_once(monkeypatch
 
 
 def test_the_budget_does_not_keep_a_scan_from_the_batches_behind_honest_damage(monkeypatch):
-    monkeypatch.setattr(scanning, "SEARCH_BUDGET", 4000)
+    monkeypatch.setattr(scanner, "SEARCH_BUDGET", 4000)
     parts = [b"\xff" * 30 + batch(1000 + i, b"v" * 300) for i in range(200)]
 
     table, damages, _ = scanned(b"".join(parts))
@@ -895,7 +898,7 @@ def test_memory_stays_flat_on_hostile_bytes(byte):
     finally:
         tracemalloc.stop()
 
-    assert peak < 4 * scanning.BUFFER_SIZE
+    assert peak < 4 * scanner.BUFFER_SIZE
 
 
 def test_memory_stays_flat_where_every_other_byte_could_be_a_magic():
@@ -931,8 +934,8 @@ def test_what_a_scan_held_goes_with_it_and_waits_for_no_garbage_collector(most):
 @pytest.mark.parametrize("buffer", [61, 150, 1 << 20])
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_file_that_shrinks_at_any_read_to_any_size_ends_early(buffer, broken, monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", buffer)
-    monkeypatch.setattr(scanning, "LARGEST_BUFFERED_BATCH", 100)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", buffer)
+    monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 100)
     data = flip(flip(WHOLE, AT[1] + 70), AT[3] + 8) if broken else WHOLE
 
     class Shrinking(Bytes):
@@ -954,7 +957,7 @@ def test_a_file_that_shrinks_at_any_read_to_any_size_ends_early(buffer, broken, 
 
 
 def test_a_file_that_shrinks_while_damage_is_described_ends_there(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", AT[3] + 30)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", AT[3] + 30)
     data = flip(WHOLE, AT[3] + 16, 0x40)
 
     class ShrinkingAtTheSecondRead(Bytes):
@@ -997,7 +1000,7 @@ def test_what_is_appended_meanwhile_is_not_looked_at():
 def test_an_error_of_the_disk_ends_the_scan_and_no_other_error_takes_its_place(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 100)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 100)
     data = flip(flip(WHOLE, AT[1] + 70), AT[3] + 8)
 
     class Failing(Bytes):
@@ -1018,7 +1021,7 @@ def test_an_error_of_the_disk_ends_the_scan_and_no_other_error_takes_its_place(
 
 
 def test_chunks_keep_their_tables_when_the_buffer_is_used_again(monkeypatch):
-    monkeypatch.setattr(scanning, "BUFFER_SIZE", 200)
+    monkeypatch.setattr(scanner, "BUFFER_SIZE", 200)
     tables = [chunk.table for chunk in scan(Bytes(WHOLE), base_offset=BASE)]
 
     assert rows(record_batch.concat(tables)) == rows(scanned(WHOLE)[0])
@@ -1051,7 +1054,7 @@ def test_the_table_has_a_column_for_everything_that_is_asked():
 
 def test_tables_that_are_kept_hold_no_more_than_their_batches():
     between = b"\xff" * 100
-    data = between.join(PARTS) + bytes(scanning.MOST_ROWS * 26)
+    data = between.join(PARTS) + bytes(scanner.MOST_ROWS * 26)
     tables = [chunk.table for chunk in scan(Bytes(data), base_offset=BASE) if len(chunk.table)]
 
     assert len(tables) == len(PARTS)
@@ -1061,7 +1064,7 @@ def test_tables_that_are_kept_hold_no_more_than_their_batches():
 
 
 def test_a_scan_that_is_over_waits_for_no_garbage_collection():
-    data = bytes(scanning.MOST_ROWS * 26)
+    data = bytes(scanner.MOST_ROWS * 26)
     tracemalloc.start()
     gc.disable()
     try:

@@ -1,0 +1,20 @@
+"""The floor that every command stands on: from the path of a log dir to a record.
+
+opening         list a log dir or a partition dir, and decide who wrote it
+inputs          paths on a command line: the kind of each, and the node it belongs to
+selection       the partitions that a command is to look at
+dir             log dirs, partitions and segments
+file            one file as its directory listed it
+flavour         Kafka or Redpanda
+redpanda_dir    directories of Redpanda
+chunk           sound batches, or a range of damage: the unit in which a log is read
+damage          a range that is not a sound batch, and how it is described
+walk            one pass over the bytes of a log; private to this package
+index_join      index entries compared with the batches of the log
+producer_state  producers and transactions replayed from the batches
+base_index      the base index that Redpanda writes for a segment
+kafka_start     the offset at which the Kafka offsets of a log of Redpanda begin
+kafka_offsets   Kafka offsets of the batches of Redpanda
+kvstore         the key-value store of each core of Redpanda
+given_up        segments that a start of Redpanda gave up
+"""

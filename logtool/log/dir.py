@@ -1,0 +1,196 @@
+"""Log dirs, partitions and segments as the listings of their directories show them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.formats import names
+from logtool.formats.names import (
+    BadDirectory,
+    DirectoryKind,
+    FileKind,
+    FileName,
+    FileState,
+    PartitionDirectory,
+    Reception,
+)
+from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File, describe, is_file
+
+OFFSET_CHECKPOINTS = (
+    FileKind.RECOVERY_POINT_CHECKPOINT,
+    FileKind.REPLICATION_CHECKPOINT,
+    FileKind.LOG_START_CHECKPOINT,
+    FileKind.CLEANER_CHECKPOINT,
+)
+
+OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.FUTURE)
+"""Partition directories that a broker writes to; their rows bear the plain name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The files that share one base offset; `log` is there, an index may be missing."""
+
+    base_offset: int
+    log: File
+    indexes: dict[FileKind, File]
+    next_base_offset: int | None
+    """Base offset of the segment behind it; None for the active segment."""
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether a broker would append to this segment."""
+        return self.next_base_offset is None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What a partition directory holds."""
+
+    path: Path
+    directory: PartitionDirectory | BadDirectory
+    segments: tuple[Segment, ...]
+    """By base offset."""
+    orphans: tuple[File, ...]
+    """Index files with no log of their base offset, by that offset."""
+    snapshots: tuple[File, ...]
+    """Producer snapshots by offset."""
+    kraft_snapshots: tuple[File, ...]
+    fixed: dict[FileKind, File]
+    """The files whose whole name is fixed, such as leader-epoch-checkpoint."""
+    leftovers: tuple[File, ...]
+    """``.deleted``, ``.cleaned``, ``.swap``, ``.part`` and ``.tmp`` files."""
+    strangers: tuple[File, ...]
+    """Files whose name Kafka does not write."""
+    odd_entries: tuple[Path, ...]
+    """Directories, pipes, devices, links of other names: nothing that a broker reads."""
+    is_redpanda: bool = False
+    """Whether Redpanda wrote it: then offsets are Raft's, and epochs are terms."""
+    others: tuple[File, ...] = ()
+    """Of Redpanda: snapshots, compaction indexes and segments that a start has given up."""
+
+    @property
+    def topic(self) -> str | None:
+        """Return the topic, if the directory's name tells it."""
+        return getattr(self.directory, "topic", None)
+
+    @property
+    def number(self) -> int | None:
+        """Return the partition number, if the directory's name tells it."""
+        return getattr(self.directory, "partition", None)
+
+    @property
+    def is_metadata_log(self) -> bool:
+        """Return whether this is the KRaft metadata log."""
+        return self.topic == names.CLUSTER_METADATA
+
+    def files(self) -> Iterator[File]:
+        """Yield every regular file, segment by segment and then the rest."""
+        for segment in self.segments:
+            yield segment.log
+            yield from segment.indexes.values()
+        for group in (self.orphans, self.snapshots, self.kraft_snapshots, self.leftovers):
+            yield from group
+        yield from self.fixed.values()
+        yield from self.strangers
+        yield from self.others
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """What a log dir holds."""
+
+    path: Path
+    partitions: tuple[tuple[Path, PartitionDirectory], ...]
+    """By topic and partition."""
+    bad_directories: tuple[tuple[Path, BadDirectory], ...]
+    """Directories that stop a broker."""
+    files: dict[FileKind, File]
+    """The files of the root that Kafka writes."""
+    leftovers: tuple[File, ...]
+    """``.tmp`` files of an interrupted rewrite."""
+    strangers: tuple[File, ...]
+    odd_entries: tuple[Path, ...]
+    """Links, devices and the like."""
+    is_redpanda: bool = False
+    """Whether it is a data directory of Redpanda, or a namespace or topic of one."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Return whether the clean-shutdown marker is there."""
+        return FileKind.CLEAN_SHUTDOWN in self.files
+
+
+def list_files(
+    path: Path, entries: Sequence[files.Entry], name_of: Callable[[str], FileName]
+) -> tuple[list[File], tuple[Path, ...]]:
+    """Return the files among entries, and what is no file."""
+    listed: list[File] = []
+    odd = []
+    for entry in entries:
+        name = name_of(entry.name)
+        if not is_file(entry, name):
+            odd.append(path / entry.name)
+            continue
+        file = describe(path, entry, name)
+        if file:
+            listed.append(file)
+    return listed, tuple(odd)
+
+
+def arrange_partition(
+    path: Path,
+    directory: PartitionDirectory | BadDirectory,
+    listed: list[File],
+    odd: tuple[Path, ...],
+) -> Partition:
+    """Return the partition that these files make: segments with their indexes, and the rest."""
+
+    def of(*kinds: FileKind) -> list[File]:
+        chosen = [
+            f
+            for f in listed
+            if f.name.kind in kinds
+            and f.name.state is FileState.LIVE
+            and f.name.reception is Reception.EXACT
+        ]
+        return sorted(chosen, key=lambda f: (*_key(f), f.name.name))
+
+    logs = of(FileKind.LOG)
+    indexes: dict[tuple[int, int], dict[FileKind, File]] = {}
+    for file in of(*names.INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX):
+        indexes.setdefault(_key(file), {})[file.name.kind] = file
+    bases = [log.name.offset or 0 for log in logs]
+    segments = tuple(
+        Segment(
+            base_offset=base, log=log, indexes=indexes.pop(_key(log), {}), next_base_offset=after
+        )
+        for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
+    )
+    return Partition(
+        path=path,
+        directory=directory,
+        segments=segments,
+        orphans=tuple(file for _, group in sorted(indexes.items()) for file in group.values()),
+        snapshots=tuple(of(FileKind.PRODUCER_SNAPSHOT)),
+        kraft_snapshots=tuple(of(FileKind.KRAFT_SNAPSHOT)),
+        fixed={
+            f.name.kind: f
+            for f in of(
+                FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA, FileKind.QUORUM_STATE
+            )
+        },
+        leftovers=tuple(
+            f
+            for f in listed
+            if f.name.state is not FileState.LIVE and f.name.reception is Reception.EXACT
+        ),
+        strangers=tuple(f for f in listed if f.name.reception is not Reception.EXACT),
+        odd_entries=odd,
+    )
+
+
+def _key(file: File) -> tuple[int, int]:
+    """Return what the files of one segment share: its base offset, and Redpanda's its term."""
+    return file.name.offset or 0, file.name.epoch or 0

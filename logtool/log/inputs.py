@@ -1,0 +1,184 @@
+"""Paths on a command line: the kind of each, and the node that it belongs to."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from logtool.disk import files, shell
+from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.formats import names
+from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
+from logtool.log import redpanda_dir
+from logtool.log.opening import holds_partition_files, is_redpanda, names_are_of_redpanda
+from logtool.log.selection import Selection
+
+_OF_REDPANDA = "nothing matched: it is of Redpanda, which "
+_MOST_NAMED = 8
+"""Log dirs that a message names."""
+_WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
+
+
+class PathKind(StrEnum):
+    """What a path on the command line is."""
+
+    LOG_DIR = "log dir"
+    PARTITION_DIR = "partition dir"
+    FILE = "file"
+
+
+class NamedBy(Protocol):
+    """A file that names log dirs."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Return what is odd in it, a line each."""
+
+    def told(self) -> str:
+        """Return the line that says what was taken from it."""
+
+    def source_of(self, path: Path) -> str | None:
+        """Return where it names a path; None where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPaths:
+    """What a command line asks a command to look at."""
+
+    paths: Sequence[Path]
+    selection: Selection = Selection()
+    files_select: bool = False
+    """Whether the selection holds inside the files given too, as it does for digests."""
+    config: NamedBy | None = None
+    """The broker's own file, where one was given."""
+
+    @property
+    def flavour(self) -> str | None:
+        """Return ``redpanda`` where one of the paths is of Redpanda; None where all are Kafka's."""
+        for path in self.paths:
+            with suppress(UnreadableError):
+                if not files.is_remote(path) and is_redpanda(path):
+                    return "redpanda"
+        return None
+
+    def unmatched(self) -> Iterator[NothingMatchedError]:
+        """Yield, path by path, why a run found no partition to look at.
+
+        Nothing is to be said where it had something else to look at: a file, or all of a log dir
+        that holds no partition. A path that cannot be read says so itself.
+        """
+        problems = []
+        for path in files.each_once(self.paths):
+            try:
+                kind = kind_of(path, redpanda=True)
+            except UnreadableError:
+                continue
+            is_file = kind is PathKind.FILE and not self.files_select
+            if is_file or (kind is not PathKind.PARTITION_DIR and self.selection == Selection()):
+                return
+            chosen = f" {self.selection}" if kind is not PathKind.PARTITION_DIR else ""
+            problems.append(NothingMatchedError(path, f"nothing matched{chosen}"))
+        yield from problems
+
+    def require(self) -> None:
+        """Raise the first of `unmatched`, for a run that must not end as if all were well."""
+        for problem in self.unmatched():
+            raise problem
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDir:
+    """A log dir, a partition dir or a file, and whose it is."""
+
+    path: Path
+    node: int | None = None
+    """The id of the broker; None: what meta.properties says."""
+
+
+def kind_of(
+    path: Path, *, redpanda: bool = False, lacking: str = "this command does not read"
+) -> PathKind:
+    """Return what `path` is; NothingMatchedError when it is nothing that a broker writes.
+
+    `redpanda` says that the caller reads what Redpanda writes, too. For one that does not,
+    `lacking` says in the words behind "which" why.
+    """
+    if not files.leads_to_dir(path):
+        if not redpanda and is_redpanda(path):
+            raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
+        return PathKind.FILE
+    entries = files.list_dir(path)
+    found = [entry.name for entry in entries]
+    if names_are_of_redpanda(path, found):
+        if not redpanda:
+            raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
+        is_log = redpanda_dir.is_partition(path, found)
+        return PathKind.PARTITION_DIR if is_log else PathKind.LOG_DIR
+    if holds_partition_files(found):
+        return PathKind.PARTITION_DIR
+    if any(names.parse_root_file(e.name).kind is not FileKind.UNKNOWN for e in entries):
+        return PathKind.LOG_DIR
+    folders = [path / e.name for e in entries if files.is_dir(e)]
+    if log_dirs := _log_dirs_among(folders):
+        shown = " ".join(shell.path(folder) for folder in log_dirs[:_MOST_NAMED])
+        more = " ..." if len(log_dirs) > _MOST_NAMED else ""
+        text = f"nothing matched: it is no log dir but holds {len(log_dirs)}; name them instead: "
+        raise NothingMatchedError(path, f"{text}{shown}{more}")
+    if any(_is_like_partition(folder) for folder in folders):
+        return PathKind.LOG_DIR
+    # A dot has no name of its own.
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    directory = names.parse_directory(name)
+    if isinstance(directory, PartitionDirectory) and directory.exact:
+        return PathKind.PARTITION_DIR
+    what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
+    text = f"nothing matched: it {what}; expected a log dir, a partition dir or a file"
+    raise NothingMatchedError(path, text)
+
+
+def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) -> NodeDir:
+    """Return what a text names; one that is there as it stands is a path as a whole.
+
+    `path_of` makes the path, and raises UsageError for one that the command does not take.
+    """
+    named = _WITH_NODE.fullmatch(text)
+    if named and not Path(text).exists():
+        return NodeDir(path_of(named.group(2)), int(named.group(1)))
+    return NodeDir(path_of(text))
+
+
+def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
+    """Return those that are log dirs, where none is a partition's that holds something."""
+    log_dirs = []
+    for folder in folders:
+        try:
+            entries = files.list_dir(folder)
+        except UnreadableError:
+            continue
+        if holds_partition_files([entry.name for entry in entries]):
+            return []
+        partitions = (
+            entry
+            for entry in entries
+            if files.is_dir(entry)
+            and isinstance(names.parse_directory(entry.name), PartitionDirectory)
+        )
+        if any(
+            names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN for entry in entries
+        ) or any(_is_like_partition(folder / entry.name) for entry in partitions):
+            log_dirs.append(folder)
+    return sorted(log_dirs)
+
+
+def _is_like_partition(path: Path) -> bool:
+    """Return whether a directory is one of a partition: others bear such names too (dbus-1)."""
+    if not isinstance(names.parse_directory(path.name), PartitionDirectory):
+        return False
+    try:
+        entries = files.list_dir(path)
+    except UnreadableError:
+        return True  # Whoever looks at it says why.
+    return not entries or holds_partition_files([entry.name for entry in entries])

@@ -1,0 +1,1 @@
+"""The walk over the bytes of a log, which only `logtool.log` uses."""
