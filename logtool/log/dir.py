@@ -1,10 +1,12 @@
 """Log dirs, partitions and segments as the listings of their directories show them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from logtool.disk import files
 from logtool.formats import names
+from logtool.formats.compression import DEFAULT_LIMIT
 from logtool.formats.names import (
     BadDirectory,
     DirectoryKind,
@@ -15,7 +17,9 @@ from logtool.formats.names import (
     Reception,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk, Inspect, PlainWalk, Source
 from logtool.log.file import File, describe, is_file
+from logtool.log.walk.scanner import scan
 
 OFFSET_CHECKPOINTS = (
     FileKind.RECOVERY_POINT_CHECKPOINT,
@@ -42,6 +46,34 @@ class Segment:
     def is_active(self) -> bool:
         """Return whether a broker would append to this segment."""
         return self.next_base_offset is None
+
+    def batches(
+        self,
+        source: Source | None = None,
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        payload: bool = True,
+        limit: int = DEFAULT_LIMIT,
+        inspect: Inspect | None = None,
+        plain_walk: PlainWalk | None = None,
+    ) -> Iterator[Chunk]:
+        """Yield sound batches and damage of the log in file order; UnreadableError.
+
+        `source` has the bytes of the log where the caller has opened it already. The other
+        arguments are those of `logtool.log.walk.scanner.scan`; `limit` is its `unpack_limit`.
+        """
+        with nullcontext(source) if source else self.log.open() as log:
+            yield from scan(
+                log,
+                base_offset=self.base_offset,
+                start=start,
+                stop=stop,
+                payload=payload,
+                unpack_limit=limit,
+                inspect=inspect,
+                plain_walk=plain_walk,
+            )
 
 
 @dataclass(frozen=True, slots=True)
