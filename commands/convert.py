@@ -7,13 +7,13 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
-from logtool.log.flavour import Flavour
+from logtool.log.flavour import FlavourName
 
 Given = Annotated[
     options.LocalInputs,
     Without("files_from", "null", "topic", "exclude_topic", "partition", "broker_config"),
 ]
-To = Annotated[Flavour, typer.Option("--to", help="Whose files are to be written.")]
+To = Annotated[FlavourName, typer.Option("--to", help="Whose files are to be written.")]
 Output = Annotated[
     Path,
     typer.Option(
@@ -77,7 +77,7 @@ def convert(
     from logtool.errors import UsageError
     from logtool.running.summary import ActionSummary
 
-    if start_delta is not None and to is not Flavour.KAFKA:
+    if start_delta is not None and to is not FlavourName.KAFKA:
         raise UsageError("--start-delta is for --to kafka")
     given, summary = inputs.resolved(), ActionSummary()
     job = Conversion(given.paths, to, output, start_delta=start_delta, summary=summary)

@@ -107,13 +107,19 @@ def diff(
         raise UsageError("--identical compares copies, --digest saves the scan of one")
     summary = ActionSummary()
     sources = inputs.node_dirs()
-    given = GivenPaths([source.path for source in sources], inputs.selection, files_select=True)
+    given = GivenPaths(
+        [source.path for source in sources],
+        inputs.selection,
+        files_select=True,
+        flavour=inputs.given_flavour,
+    )
     report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
     job = Comparison(
         sources,
         selection=given.selection,
         run=running.run(report.show),
         save=digest,
+        flavour=given.flavour,
     )
     _print(report, job, summary, identical=identical)
     if digest and not job.out_of_time and not summary.interrupted:

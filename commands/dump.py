@@ -274,6 +274,7 @@ class _Asked:
             selection=self.inputs.selection,
             limit=self.shown.limit,
             limits_records=self.is_export or self.selectors.any_given,
+            flavour=self.inputs.flavour,
         )
 
 

@@ -55,9 +55,14 @@ def dump_index(
     from logtool.formats import names
 
     given = inputs.resolved()
-    job = IndexDump(paths=given.paths, selection=given.selection, join_log=join_log)
+    job = IndexDump(
+        paths=given.paths,
+        selection=given.selection,
+        join_log=join_log,
+        flavour=given.flavour,
+    )
     layouts = dump.Layouts(joined=join_log)
-    of_redpanda = (names.FileKind.REDPANDA_BASE_INDEX,) if given.flavour else ()
+    of_redpanda = (names.FileKind.REDPANDA_BASE_INDEX,) if given.output_flavour else ()
     view = View(
         schema=SCHEMA,
         columns=layouts.delimited((*names.INDEX_KINDS, *of_redpanda)),

@@ -13,6 +13,7 @@ from logtool.commands.program.spread import spread
 from logtool.disk import files
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
+from logtool.log.redpanda import REDPANDA
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
@@ -222,9 +223,9 @@ def gaps(
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=gaps.make(settings), summary=summary, inputs=given)
     wanted, run = shown.wanted(inputs.broker), running.run(report.show)
-    job = Gaps(given.paths, wanted, selection=given.selection, run=run)
+    job = Gaps(given.paths, wanted, selection=given.selection, run=run, flavour=given.flavour)
     if shown.output:
-        _check_target(shown.output, of_redpanda=given.flavour is not None)
+        _check_target(shown.output, of_redpanda=given.output_flavour is not None)
     _list(report, summary, job, shown)
     raise typer.Exit(report.exit_status())
 
@@ -323,7 +324,7 @@ class _Printer:
         losses_too = self._shown.fill_losses
         chosen = fillers if losses_too else ghosts.harmless(fillers, result.ledger)
         as_stored = self._shown.as_stored
-        if result.subject.partition.is_redpanda:
+        if result.subject.partition.flavour is REDPANDA:
             size = fill_redpanda.write(result, chosen, target, stored=as_stored)
         else:
             size = fill.write(result, ghosts.none(fillers) if as_stored else chosen, target)

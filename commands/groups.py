@@ -136,6 +136,7 @@ def groups(
     job = Groups(
         paths=given.paths, groups=tuple(group or ()), selection=given.selection, summary=summary,
         history_of=history, retention_ms=retention_ms, run=running.run(report.show),
+        flavour=given.flavour,
     )  # fmt: skip
     if told:
         report.note(told, "dim")

@@ -104,14 +104,15 @@ def lookup(
     with Report(
         settings=settings, view=lookup.make(settings), summary=summary, inputs=inputs
     ) as report:
-        path = partition_of(given, topic, partition)
+        path = partition_of(given, topic, partition, inputs.flavour)
         if told:
             report.note(told, "dim")
         limit = parsing.parse_batch_memory(max_batch_memory)
         progress = Progress(on_progress=report.show)
-        answer = Lookup(path=path, summary=summary, progress=progress, limit=limit).find(
-            asked, value
+        searched = Lookup(
+            path=path, summary=summary, progress=progress, limit=limit, flavour=inputs.flavour
         )
+        answer = searched.find(asked, value)
         summary.to_do = not (answer.is_there and answer.agree)
         for obj in lookup.objects(answer):
             report.item(obj)

@@ -20,12 +20,13 @@ from logtool.disk import files
 from logtool.errors import UsageError
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
-from logtool.log.flavour import Flavour, force
+from logtool.log.flavour import FlavourName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from logtool.log import inputs
+    from logtool.log.flavour import Flavour
     from logtool.log.inputs import NodeDir
     from logtool.log.selection import Selection
     from logtool.running.progress import Progress as RunProgress
@@ -119,7 +120,7 @@ BrokerConfigFile = Annotated[
     ),
 ]  # fmt: skip
 FlavourOption = Annotated[
-    Flavour | None,
+    FlavourName | None,
     typer.Option(
         "--flavour",
         help="Take the directories for those of Kafka or Redpanda; by default as names tell.",
@@ -284,8 +285,6 @@ class Inputs:
 
         Where there are none of either, they are the log dirs of the broker's own file.
         """
-        # Only what reads the directories of Redpanda, too, has that option.
-        force(getattr(self, "flavour", None))
         none = not self.paths and self.files_from is None and not self.null
         if self.broker and none:
             return self.broker.log_dirs()
@@ -294,6 +293,11 @@ class Inputs:
     def path_of(self, text: str) -> Path:
         """Return the path that a text names; UsageError for a URL that leads nowhere."""
         return files.path_of(text)
+
+    @property
+    def given_flavour(self) -> "Flavour | None":
+        """Return the value of --flavour; None without it, as for a command that lacks it."""
+        return None
 
     def given(self) -> list[Path]:
         """Return the paths of `texts`; UsageError for one that the command does not take."""
@@ -323,6 +327,7 @@ class Inputs:
             self.given() if paths is None else paths,
             self.selection if selection is None else selection,
             config=self.broker_config,
+            flavour=self.given_flavour,
         )
 
 
@@ -331,6 +336,11 @@ class AnyInputs(Inputs):
     """The same for a command that reads the directories of Redpanda, too."""
 
     flavour: FlavourOption = None
+
+    @property
+    def given_flavour(self) -> "Flavour | None":
+        """Return the value of --flavour; None without it."""
+        return _flavour_named(self.flavour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +362,17 @@ class AnyLocalInputs(LocalInputs):
     """The same for a command that reads the directories of Redpanda, too."""
 
     flavour: FlavourOption = None
+
+    @property
+    def given_flavour(self) -> "Flavour | None":
+        """Return the value of --flavour; None without it."""
+        return _flavour_named(self.flavour)
+
+
+def _flavour_named(name: FlavourName | None) -> "Flavour | None":
+    from logtool.log.opening import FLAVOURS
+
+    return FLAVOURS[name] if name else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ class Report:
     def _make_writer(self) -> Writer:
         chosen, view = self.settings.format, self.view
         width = width_of(sys.stdout, self.settings)
-        flavour = self._inputs.flavour if self._inputs else None
+        flavour = self._inputs.output_flavour if self._inputs else None
         if flavour and chosen == "table":
             self._emit(f"{view.of_redpanda}\n")
         if chosen in view.lines:

@@ -73,7 +73,7 @@ class Timing:
 
     def check(self, given: "GivenPaths", strategy: Strategy) -> None:
         """UsageError where something is asked for that no start of Redpanda does."""
-        if given.flavour and (strategy.supplements or self.policy):
+        if given.output_flavour and (strategy.supplements or self.policy):
             raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
 
     @property
@@ -150,6 +150,7 @@ def plan(
         selection=given.selection,
         run=running.run(report.show),
         sample_disks=timing.rate is None and running.max_rate is None,
+        flavour=given.flavour,
     )
     _print(report, forecast, summary, timing, inputs.broker.number(broker_config.THREADS, 1))
     raise typer.Exit(report.exit_status())

@@ -131,6 +131,7 @@ def rebuild_index(
         indexing=broker.indexing(inputs.broker),
         run=running.run(report.show),
         summary=summary,
+        flavour=given.flavour,
     )
     raise typer.Exit(rebuild.run(job, report, summary))
 

@@ -268,7 +268,7 @@ def recover(
     assumed, consent = way.assumed(broker, begin, inputs.broker), consented.consent()
     _check_flavour(given, begin, way, consented)
     job = Recover(given.paths, assumed, consent, selection, points, running.run(report.show))
-    job.named_by = begin.named_by
+    job.named_by, job.flavour = begin.named_by, given.flavour
     _print(report, job, summary)
     raise typer.Exit(report.exit_status())
 
@@ -315,7 +315,7 @@ def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
 def _check_flavour(given: "GivenPaths", begin: Begin, way: Way, consented: Consented) -> None:
     """UsageError where something is asked for that a directory of Redpanda knows nothing of."""
     named = begin.from_offset or begin.truncate_to
-    if given.flavour and (named or way.supplements or way.fill_from or consented.mark_clean):
+    if given.output_flavour and (named or way.supplements or way.fill_from or consented.mark_clean):
         raise UsageError(
             "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
             "of Kafka; PATH is of Redpanda: 'logtool salvage --fill-from' writes a whole copy of it"

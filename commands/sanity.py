@@ -200,7 +200,7 @@ def sanity(
 
     given = inputs.resolved()
     later = (delayed.first_access, delayed.become_leader, delayed.background_threads)
-    if given.flavour and (mode is ModeChoice.LAZY or any(later) or elsewhere.project):
+    if given.output_flavour and (mode is ModeChoice.LAZY or any(later) or elsewhere.project):
         raise UsageError(
             "--mode lazy, --first-access, --become-leader, --background-threads and --project are "
             "of Kafka; PATH is of Redpanda, whose start reads every base index"
@@ -208,7 +208,13 @@ def sanity(
     wanted = _procedure(mode, delayed, elsewhere)
     threads = threads or inputs.broker.number(broker_config.THREADS, 1)
     wanted = replace(wanted, threads=threads, repeat=repeat, cold=cold, verify=verify)
-    job = Sanity(given.paths, wanted, selection=given.selection, pace=running.pace())
+    job = Sanity(
+        given.paths,
+        wanted,
+        selection=given.selection,
+        pace=running.pace(),
+        flavour=given.flavour,
+    )
     is_projected = bool(elsewhere.project)
     raise typer.Exit(_print(job, printing.settings(), given, models=is_projected))
 

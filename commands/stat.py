@@ -158,6 +158,7 @@ def _survey(
         limit=limit,
         static=static,
         run=running.run(report.show),
+        flavour=given.flavour,
     )
     printer, aside = _Printer(report, chosen), Aside(report)
     with report:
@@ -187,7 +188,7 @@ def _weigh(
     from logtool.stat.sizes import Weighing
 
     report = Report(settings=settings, view=sizes.make(), summary=Summary(), inputs=given)
-    weighing = Weighing(given.paths, given.selection, running.run(report.show))
+    weighing = Weighing(given.paths, given.selection, running.run(report.show), given.flavour)
     printer = sizes.Printer(report, str(sort), top)
     with report:
         for item in weighing:

@@ -120,6 +120,7 @@ def txns(
         selection=given.selection,
         run=running.run(report.show),
         summary=summary,
+        flavour=given.flavour,
     )
     printer = txns.Printer(report, bootstrap_server, now_ms, every=every, only_open=only_open)
     if told:

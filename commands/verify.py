@@ -132,6 +132,7 @@ def verify(
         budget=budget,
         static={} if level is LevelChoice.QUICK else inputs.broker.take(*broker_config.JUDGED),
         on_progress=lambda progress: report.show(progress),
+        flavour=inputs.given_flavour,
     )
     given = inputs.resolved(paths)
     report = Report(settings, findings.make(settings), job.summary, given)

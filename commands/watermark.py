@@ -161,7 +161,7 @@ def _print(report: "Report", job: "Watermarks") -> None:
             else:
                 printer.group(item)
         printer.finish()
-    if job.is_redpanda:
+    if not job.keeps_watermarks:
         report.note(
             "Redpanda keeps no high watermark on disk: what a majority of the replicas given here "
             "has is taken to be committed, and of one alone nothing is known"

@@ -31,10 +31,12 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
 from logtool.lazy_dataclass import dataclass
-from logtool.log import flavour, inputs, opening
+from logtool.log import inputs, opening
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.metadata.settings import Settings
@@ -98,8 +100,11 @@ class Verification:
         on_progress: Callable[[Progress], None] | None = None,
         areas: Collection[str] = (),
         static: Mapping[str, str] | None = None,
+        flavour: Flavour | None = None,
     ) -> None:
         self._paths = paths
+        self._flavour = flavour
+        """The value of ``--flavour``; None: each directory by its names."""
         self._areas = areas
         self._static = static or {}
         """What the broker's own file sets."""
@@ -166,7 +171,7 @@ class Verification:
         return item.code.partition("/")[0] in self._areas
 
     def _all(self) -> Iterator[Item]:
-        opened = [(path, _open(path)) for path in files.each_once(self._paths)]
+        opened = [(path, _open(path, self._flavour)) for path in files.each_once(self._paths)]
         self._gather(found for _, found in opened if _is_of_kafka(found))
         for path, found in opened:
             if self.summary.out_of_budget:
@@ -213,12 +218,13 @@ class Verification:
             self._neighbours,
             lambda count: self._schedule.spend(count, path),
             self._static,
+            self._flavour,
         )
         self.summary.count(facts, partitions=0)
 
     def _log_dir(self, home: LogDir) -> Iterator[Item]:
-        yield from root.check_in_use(home.path, is_redpanda=home.is_redpanda)
-        if home.is_redpanda:
+        yield from root.check_in_use(home.path, home.flavour)
+        if home.flavour is REDPANDA:
             yield from self._of_redpanda(home)
             return
         yield from inventory.check_root_names(home)
@@ -256,7 +262,7 @@ class Verification:
             cleaning=compaction.beside(path),
             known=known,
         )
-        return self._job(path, opening.try_partition(path), request)
+        return self._job(path, opening.try_partition(path, self._flavour), request)
 
     def _quick_job(
         self,
@@ -280,7 +286,7 @@ class Verification:
     def _of_redpanda(self, home: LogDir) -> Iterator[Item]:
         """Check the partitions of a data directory of Redpanda: there is no file beside them."""
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
-        listed = opening.try_partitions([path for path, _ in chosen])
+        listed = opening.try_partitions([path for path, _ in chosen], home.flavour)
         request = self._request(known=Settings())
         yield from self._partitions(
             self._job(path, result, request)
@@ -301,7 +307,8 @@ class Verification:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
             engine = self._run.budget.engine
             paths = [path for path, _ in chosen if not plain]
-            listed = engine.partitions(paths) if engine else opening.try_partitions(paths)
+            listing = engine.partitions if engine else opening.try_partitions
+            listed = listing(paths, home.flavour)
             for path, directory in chosen:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
@@ -311,7 +318,7 @@ class Verification:
                     facts[directory] = job.subject.facts
                     yield job
                     continue
-                result = opening.try_partition(path) if plain else next(listed)
+                result = opening.try_partition(path, home.flavour) if plain else next(listed)
                 row = cleaned.get(key) if key else None
                 request = self._request(
                     clean=home.is_clean,
@@ -341,7 +348,7 @@ class Verification:
         budget, pace = self._run.budget, self._run.budget.pace
         paced = pace.bytes_per_second is not None or pace.deadline is not None
         elsewhere = budget.memory or budget.engine or budget.earlier
-        if paced or elsewhere or budget.drop_cache or flavour.forced():
+        if paced or elsewhere or budget.drop_cache or self._flavour is not None:
             return None
         local = not files.is_remote(path)
         return PlainPartitions() if local and self._level is Level.BATCHES else None
@@ -424,14 +431,14 @@ class Verification:
         return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
 
 
-def _open(path: Path) -> LogDir | PathKind | UnreadableError:
+def _open(path: Path, flavour: Flavour | None) -> LogDir | PathKind | UnreadableError:
     """Return what a path is; the content of a log dir, as names."""
     try:
-        kind = inputs.kind_of(path, redpanda=True)
-        return opening.open_log_dir(path) if kind is PathKind.LOG_DIR else kind
+        kind = inputs.kind_of(path, flavour, redpanda=True)
+        return opening.open_log_dir(path, flavour) if kind is PathKind.LOG_DIR else kind
     except UnreadableError as error:
         return error
 
 
 def _is_of_kafka(found: LogDir | PathKind | UnreadableError) -> TypeGuard[LogDir]:
-    return isinstance(found, LogDir) and not found.is_redpanda
+    return isinstance(found, LogDir) and found.flavour is not REDPANDA

@@ -21,6 +21,7 @@ from logtool.formats.names import FileKind, parse_partition_file, parse_root_fil
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Coverage
 from logtool.log import opening
+from logtool.log.dir import Segment
 from logtool.log.producer_state import ProducerState
 from logtool.log.walk.scanner import scan
 from logtool.running.summary import Summary
@@ -34,6 +35,12 @@ CHECKPOINTS = (
     "log-start-offset-checkpoint",
     "cleaner-offset-checkpoint",
 )
+
+
+def segment_at(log: Path) -> Segment:
+    """Return the segment of a log, as the listing of its directory shows it."""
+    (found,) = (one for one in opening.open_partition(log.parent).segments if one.log.path == log)
+    return found
 
 
 @dataclass(frozen=True)

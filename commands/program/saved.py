@@ -56,6 +56,7 @@ class Saved:
             retry=self.retry,
             deleted=deleted,
             selection=given.selection,
+            flavour=given.flavour,
             run=self.running.run(report.show),
             summary=summary,
         )

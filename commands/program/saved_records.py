@@ -16,6 +16,7 @@ from logtool.dump.values import Values, show_record
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
+from logtool.log.redpanda_dir import term_of
 from logtool.salvage.parts import Kind
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Extras:
         target = kept.with_name(f"{kept.name}.ndjson")
         origin = damaged.origin_of(Path(obj["path"]), obj["topic"], obj["partition"])
         data = memoryview(files.read_small(kept, _LARGEST))
-        term = files.term_of(Path(obj["path"]))
+        term = term_of(Path(obj["path"]))
         found = damaged.decode(origin, data, obj["position"], compression.DEFAULT_LIMIT, term)
         counted = _Counted()
         self._write(target, _together(counted.lines(found)))

@@ -13,6 +13,7 @@ from logtool.commands.views.collapsing import collapsed, is_routine
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UnreadableError, UnwritableError
 from logtool.findings import Finding
+from logtool.log.redpanda import REDPANDA
 from logtool.running.summary import ActionSummary
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _below_lines(printer: Printer, found: "Below | None") -> Iterator[str]:
         told = f"there is damage ({text.count(printer.unnoticed, 'place')} told above), and "
     verb = "was" if found.segments == 1 else "were"
     where = "below the recovery point, where no broker looks"
-    if found.is_redpanda:
+    if found.flavour is REDPANDA:
         where = "in segments with a base index, which no start reads"
     yield (
         f"{where}, {told}"

@@ -7,6 +7,7 @@ from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.log.redpanda import REDPANDA
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def objects(answer: "Answer") -> list[dict[str, Any]]:
 
 def _kafka(answer: "Answer") -> str:
     """Return what a Raft offset is to a client, for a log of Redpanda."""
-    if not answer.partition.is_redpanda or not answer.is_there or answer.asked == "latest":
+    if answer.partition.flavour is not REDPANDA or not answer.is_there or answer.asked == "latest":
         return ""
     if answer.kafka_offset is None:
         return "; its Kafka offset is not known, or it has none"

@@ -12,6 +12,7 @@ from logtool.commands.views import coordinators
 from logtool.commands.views.coordinators import age
 from logtool.dump.values import or_null
 from logtool.log.producer_state import NONE
+from logtool.log.redpanda import REDPANDA
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _transaction(
     from logtool.txns.open_transactions import abort_command
 
     command, by_itself = None, advice(transaction.account, now_ms)
-    alone = transaction.is_open and by_itself is None and not audited.is_redpanda
+    alone = transaction.is_open and by_itself is None and audited.flavour is not REDPANDA
     if alone and audited.topic is not None and audited.partition is not None:
         command = abort_command(
             bootstrap, audited.topic, audited.partition, transaction.first_offset

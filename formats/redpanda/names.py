@@ -33,6 +33,7 @@ character before ``log``, and no version but ``v1``. In tiered storage a segment
 """
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 from logtool.lazy_dataclass import dataclass
@@ -164,7 +165,7 @@ def format_segment(base_offset: int, term: int, kind: FileKind = FileKind.SEGMEN
     return f"{base_offset}-{term}-v1{kind}"
 
 
-def is_data_dir(names: list[str]) -> bool:
+def is_data_dir(names: Sequence[str]) -> bool:
     """Return whether a directory with these entries is a data directory of Redpanda."""
     return DATA_DIR_MARKER in names or {"redpanda", LOCK} <= set(names)
 

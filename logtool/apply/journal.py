@@ -28,6 +28,7 @@ from logtool.apply.steps import Draft, Step, merge
 from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 from logtool.log import opening
+from logtool.log.redpanda import REDPANDA
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _ELSEWHERE = "make room there, or give --undo-dir DIR on a disk that has some"
@@ -215,7 +216,7 @@ class Journal:
         if not (
             outside.belongs_to_broker(self.log_dir)
             or any(map(outside.is_brokers, gone))
-            or opening.is_redpanda(self.log_dir)
+            or opening.flavour_at(self.log_dir) is REDPANDA
         ):
             raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
 

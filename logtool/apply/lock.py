@@ -13,9 +13,8 @@ from logtool.apply import disk
 from logtool.apply.held import HeldDir
 from logtool.disk import in_use
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
-from logtool.formats.names import FileKind
-from logtool.formats.redpanda.names import LOCK as REDPANDA_LOCK
 from logtool.log import opening
+from logtool.log.kafka import KAFKA
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = re.compile(rb"logtool (-?[0-9]{1,19})\n")
@@ -66,9 +65,8 @@ def locked(log_dir: Path) -> Iterator[None]:
 
 def _name_in(log_dir: Path) -> str:
     with suppress(UnreadableError):
-        if opening.is_redpanda(log_dir):
-            return REDPANDA_LOCK
-    return FileKind.LOCK.value
+        return opening.flavour_at(log_dir).lock
+    return KAFKA.lock
 
 
 def _held(log_dir: Path, path: Path) -> HeldDir:

@@ -5,7 +5,6 @@ import numpy as np
 from logtool.lazy_dataclass import dataclass
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition
-from logtool.log.walk import scanner
 
 
 @dataclass(slots=True)
@@ -41,26 +40,25 @@ def measure(listed: Partition, point: int, segment_bytes: int | None = None) -> 
     before, begin = total - found.recovery_bytes, None
     for segment in rest:
         found.log_end = max(found.log_end, segment.base_offset)
-        with segment.log.open() as log:
-            for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
-                damage, table = chunk.damage, chunk.table
-                if damage is None:
-                    found.log_end = max(found.log_end, int(table.last_offset[-1]) + 1)
-                    if begin is None:
-                        table = table[int(np.count_nonzero(table.last_offset < point)) :]
-                    if not len(table):
-                        continue
-                    position, size = int(table.position[0]), int(table.size.sum())
-                    found.records += table.records
-                elif found.log_end >= point and not _is_padding(damage):
-                    position, size = damage.position, damage.length
-                else:
-                    continue
+        for chunk in segment.batches(payload=False):
+            damage, table = chunk.damage, chunk.table
+            if damage is None:
+                found.log_end = max(found.log_end, int(table.last_offset[-1]) + 1)
                 if begin is None:
-                    begin = before + position
-                    stamp = int(table.max_timestamp[0]) if len(table) else -1
-                    found.since_ms = stamp if stamp >= 0 else None
-                found.bytes += size
+                    table = table[int(np.count_nonzero(table.last_offset < point)) :]
+                if not len(table):
+                    continue
+                position, size = int(table.position[0]), int(table.size.sum())
+                found.records += table.records
+            elif found.log_end >= point and not _is_padding(damage):
+                position, size = damage.position, damage.length
+            else:
+                continue
+            if begin is None:
+                begin = before + position
+                stamp = int(table.max_timestamp[0]) if len(table) else -1
+                found.since_ms = stamp if stamp >= 0 else None
+            found.bytes += size
         before += segment.log.size
     if segment_bytes:
         begin = total if begin is None else begin

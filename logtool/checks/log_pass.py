@@ -15,6 +15,7 @@ from logtool.formats.record_batch import BatchTable, concat
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.log import producer_state
 from logtool.log.chunk import Chunk, Inspect, PlainTotals
+from logtool.log.redpanda import REDPANDA
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""
@@ -28,7 +29,7 @@ class LogPass:
         self.timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
-        self._is_redpanda = task.segment.log.name.epoch is not None
+        self._in_raft = task.segment.flavour is REDPANDA
         self._expected = task.segment.base_offset
 
     @property
@@ -45,7 +46,7 @@ class LogPass:
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:
             self.timestamps.feed(chunk.table, chunk.plain)
-        if self._is_redpanda:
+        if self._in_raft:
             self._add_holes(chunk.table)
             placed = placed[placed.batch_type == RAFT_DATA]
         if len(placed):

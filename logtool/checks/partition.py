@@ -25,6 +25,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
+from logtool.log.redpanda import REDPANDA
 from logtool.metadata.settings import Settings
 
 Item = Finding | UnreadableError
@@ -95,7 +96,7 @@ def _check(
     facts: PartitionFacts,
     found_in: Iterable[SegmentReport],
 ) -> Iterator[Item]:
-    if partition.is_redpanda:
+    if partition.flavour is REDPANDA:
         yield from _check_redpanda(partition, facts, found_in)
         return
     names = inventory.check_partition_names(partition, needs_topic_id=request.needs_topic_id)

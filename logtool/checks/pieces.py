@@ -34,7 +34,6 @@ from logtool.formats.record_batch import MAX_SEGMENT_SIZE, NO_TIMESTAMP, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
-from logtool.log.walk import scanner
 
 PIECE_BYTES = 128 * 1024 * 1024
 """About the bytes of a piece: many for its own costs to vanish, few for all cores to get some."""
@@ -173,13 +172,12 @@ def _is_ordinary(
     offsets, times = _joins(segment, log, piece, report)
     log_pass = LogPass(task, report.report)
     at = piece.start
-    for chunk in scanner.scan(
+    for chunk in segment.batches(
         log,
-        base_offset=segment.base_offset,
         start=at,
         stop=piece.stop,
         payload=task.payload,
-        unpack_limit=task.limit,
+        limit=task.limit,
         inspect=log_pass.inspect,
         plain_walk=None if on_chunk else plain_pass(task, log_pass.rules, offsets, times),
     ):

@@ -11,6 +11,7 @@ from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
 from logtool.log.dir import OF_TODAY, LogDir
+from logtool.log.flavour import Flavour
 
 """(topic, partition)."""
 Checkpoints = Mapping[FileKind, Mapping[TopicPartition, Row]]
@@ -20,14 +21,13 @@ _MARKER_TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use."""
 
 
-def check_in_use(log_dir: Path, *, is_redpanda: bool) -> Iterator[Finding]:
+def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
     """Say when a broker holds the directory: reading is allowed, and everything may move."""
     holder = in_use.holder(log_dir)
     if holder:
         who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
         name = f" ({holder.command})" if holder.command else ""
-        lock = "pid.lock" if is_redpanda else ".lock"
-        text = f"{who}{name} holds its {lock}: files may change while they are read"
+        text = f"{who}{name} holds its {flavour.lock}: files may change while they are read"
         yield Finding("data-dir/in-use", text, path=log_dir)
 
 

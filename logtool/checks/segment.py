@@ -18,7 +18,6 @@ from logtool.formats.record_batch import MAX_SEGMENT_SIZE, Column
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
 from logtool.log.file import File
-from logtool.log.walk import scanner
 
 __all__ = [
     "Indexes", "Level", "OnChunk", "SegmentReport", "Task", "check_segment", "finish_log",
@@ -144,12 +143,11 @@ def _read_log(
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)
-        for chunk in scanner.scan(
+        for chunk in segment.batches(
             log,
-            base_offset=segment.base_offset,
             start=start,
             payload=task.payload,
-            unpack_limit=task.limit,
+            limit=task.limit,
             inspect=log_pass.inspect,
             plain_walk=None if on_chunk else plain_pass(task, rules, offsets, times),
         ):
@@ -189,7 +187,7 @@ def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) 
     start = rules.last_position if rules else 0
     if not 0 < start < log.size:
         return 0
-    chunk = next(scanner.scan(log, base_offset=segment.base_offset, start=start), None)
+    chunk = next(segment.batches(log, start=start), None)
     return start if chunk and len(chunk.table) else 0
 
 

@@ -18,6 +18,8 @@ from logtool.formats.names import FileKind, FileState, PartitionDirectory, Recep
 from logtool.log import opening, redpanda_dir
 from logtool.log.dir import Segment
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
+from logtool.log.redpanda import REDPANDA
 
 Neighbours = dict[Path, dict[int, Segment]]
 """The segments of directories that were listed, by base offset: one listing for many files."""
@@ -34,20 +36,22 @@ def check_single_file(
     neighbours: Neighbours,
     on_bytes: Callable[[int], None],
     static: Mapping[str, str] | None = None,
+    flavour: Flavour | None = None,
 ) -> Iterator[Item]:
     """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's.
 
-    `static` is what the broker's own file sets.
+    `static` is what the broker's own file sets, and `flavour` the value of ``--flavour``.
     """
+    flavour = opening.flavour_of_file(path, flavour)
     name = names.parse_partition_file(path.name)
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_root_file(path.name)
-    if redpanda_dir.place(path):
+    if flavour is REDPANDA:
         name = redpanda_dir.file_name(path.name)
     with LogFile(path) as opened:
         file = File(path=path, name=name, size=opened.size, mtime_ns=0)
     if name.kind in _OF_SEGMENT:
-        yield from _in_segment(file, level, limit, facts, neighbours, on_bytes, static)
+        yield from _in_segment(file, level, limit, facts, neighbours, on_bytes, static, flavour)
     elif name.kind is FileKind.TRANSACTION_INDEX:
         index = transaction_index.parse(files.read_small(path))
         for finding in transaction_index.check(index, base_offset=name.offset):
@@ -70,11 +74,12 @@ def _in_segment(
     neighbours: Neighbours,
     on_bytes: Callable[[int], None],
     static: Mapping[str, str] | None,
+    flavour: Flavour,
 ) -> Iterator[Item]:
     """Check a log by itself, or an index against the log beside it; only `file` is judged."""
-    segment = _segment(file, neighbours)
+    segment = _segment(file, neighbours, flavour)
     if segment is None:
-        yield from _index_alone(file)
+        yield from _index_alone(file, flavour)
         return
     if file.name.kind is not FileKind.LOG:
         segment = replace(segment, indexes={file.name.kind: file})
@@ -96,24 +101,24 @@ def _in_segment(
     for item in report.findings:
         if item.path == file.path:
             yield item
-    if file.name.kind is FileKind.LOG and not redpanda_dir.place(file.path):
+    if file.name.kind is FileKind.LOG and flavour is not REDPANDA:
         request = CheckRequest(level, cleaning=compaction.beside(folder), settings=known)
         yield from chain.check_inside(
             segment, report, lambda: judge([report], request, topic_id_of(folder)), 0
         )
 
 
-def _segment(file: File, neighbours: Neighbours) -> Segment | None:
+def _segment(file: File, neighbours: Neighbours, flavour: Flavour) -> Segment | None:
     """Return the segment of a log or index as its directory shows it; None for one with no log."""
     base, parent = file.name.offset or 0, file.path.parent
     if file.name.state is FileState.LIVE and file.name.reception is Reception.EXACT:
         if parent not in neighbours:
-            segments = opening.open_partition(parent).segments
+            segments = opening.open_partition(parent, flavour).segments
             neighbours[parent] = {segment.base_offset: segment for segment in segments}
         if base in neighbours[parent]:
             return neighbours[parent][base]
     return (
-        Segment(base_offset=base, log=file, indexes={}, next_base_offset=None)
+        Segment(base_offset=base, log=file, indexes={}, next_base_offset=None, flavour=flavour)
         if file.name.kind is FileKind.LOG
         else None
     )
@@ -125,11 +130,11 @@ def _topic(directory: Path) -> str | None:
     return name.topic if isinstance(name, PartitionDirectory) else None
 
 
-def _index_alone(file: File) -> Iterator[Item]:
+def _index_alone(file: File, flavour: Flavour) -> Iterator[Item]:
     if file.name.kind is FileKind.REDPANDA_BASE_INDEX:
         from logtool.checks.base_index import BaseIndexRules  # of which Kafka's have no need
 
-        nothing = Segment(file.name.offset or 0, file, {}, None)
+        nothing = Segment(file.name.offset or 0, file, {}, None, flavour)
         for finding in BaseIndexRules(nothing, file).alone():
             yield finding.placed(file.path)
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
-from logtool.log.flavour import Flavour
+from logtool.log.flavour import FlavourName
 
 LEFT_OUT = "left-out"
 """The directory with what Kafka has no place for."""
@@ -24,7 +24,7 @@ class Piece:
     source: Path
     target: Path
     """Below the output directory."""
-    flavour: Flavour
+    flavour: FlavourName
     """Of the target."""
     blocks: Callable[["Piece"], Iterator[bytes]]
     offsets: str

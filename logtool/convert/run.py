@@ -15,7 +15,7 @@ from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 from logtool.loading.loaded import Start
 from logtool.log import inputs, opening
-from logtool.log.flavour import Flavour
+from logtool.log.flavour import FlavourName
 from logtool.log.inputs import PathKind
 from logtool.running.summary import ActionSummary
 from logtool.salvage.writing import Output
@@ -27,7 +27,7 @@ class Conversion:
     def __init__(
         self,
         paths: Sequence[Path],
-        to: Flavour,
+        to: FlavourName,
         output: Path,
         *,
         start_delta: int | None,
@@ -54,13 +54,13 @@ class Conversion:
                     folders.setdefault(piece.target.parent)
             except (RefusedError, UnreadableError, UnwritableError) as error:
                 yield error
-        for folder in folders if self._to is Flavour.KAFKA else ():
+        for folder in folders if self._to is FlavourName.KAFKA else ():
             loaded = self._output.recovered(self._output.path / folder, Start(clean=False))
             if loaded.outcome != "loads":
                 yield RefusedError(f"{folder}: a broker would not load it: {loaded.reason}")
 
     def _pieces(self, path: Path) -> Iterator[Piece]:
-        if self._to is Flavour.KAFKA:
+        if self._to is FlavourName.KAFKA:
             yield to_kafka.piece_of(path, self._start_delta)
         else:
             yield from to_redpanda.pieces_of(path)

@@ -22,8 +22,9 @@ from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.log import kafka_offsets, redpanda_dir
 from logtool.log.chunk import Chunk
-from logtool.log.flavour import Flavour
+from logtool.log.flavour import FlavourName
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
+from logtool.log.redpanda import REDPANDA
 from logtool.log.walk.scanner import scan
 
 _BASE_OFFSET = struct.Struct(">q")
@@ -59,7 +60,7 @@ def piece_of(path: Path, start_delta: int | None) -> Piece:
     return Piece(
         source=path,
         target=Path(PARTITIONS, named, log),
-        flavour=Flavour.KAFKA,
+        flavour=FlavourName.KAFKA,
         blocks=blocks,
         offsets=document["offsets"],
     )
@@ -72,7 +73,7 @@ def _blocks(
     aside: list[dict[str, Any]] = []
     end = 0
     with LogFile(path) as log:
-        for chunk in scan(log, base_offset=base):
+        for chunk in scan(log, base_offset=base, form=REDPANDA.form(path)):
             end = chunk.end_position
             if chunk.damage:
                 at, length = chunk.damage.position, chunk.damage.length

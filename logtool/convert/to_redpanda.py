@@ -18,7 +18,7 @@ from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.lazy_dataclass import dataclass
 from logtool.log.base_index import Builder, table_of
-from logtool.log.flavour import Flavour
+from logtool.log.flavour import FlavourName
 from logtool.log.walk.scanner import scan
 
 _TOGETHER = 1000
@@ -65,7 +65,7 @@ def pieces_of(path: Path) -> Iterator[Piece]:
         yield Piece(
             source=path,
             target=target,
-            flavour=Flavour.REDPANDA,
+            flavour=FlavourName.REDPANDA,
             blocks=_Writer(path, name.offset, part, kept).blocks,
             offsets="raft",
             term=part.epoch,

@@ -16,6 +16,7 @@ from logtool.diff.verdict import Standing, Verdict, judge
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import TopicPartition
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection
 from logtool.metadata import image
@@ -37,12 +38,13 @@ class Comparison:
         selection: Selection | None = None,
         run: Run | None = None,
         save: Path | None = None,
+        flavour: Flavour | None = None,
     ) -> None:
         if save and len(sources) != 1:
             raise UsageError("--digest saves the scan of one DIR; give one")
         if not save and len(sources) == 1 and not _is_file(sources[0].path):
             raise UsageError("give at least two DIRs to compare, or one with --digest")
-        self._sources = sources
+        self._sources, self._flavour = sources, flavour
         self._selection = selection or Selection()
         self._run = run or Run()
         self._save = save
@@ -60,7 +62,7 @@ class Comparison:
         copies: list[ListedCopy] = []
         for source in self._sources:
             try:
-                for one in find(source.path, source.node, self._selection):
+                for one in find(source.path, source.node, self._selection, flavour=self._flavour):
                     if isinstance(one, UnreadableError):
                         yield one
                     else:

@@ -11,7 +11,6 @@ from logtool.formats.record_batch import BatchTable
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
-from logtool.log.walk.scanner import scan
 
 UNREADABLE, OFFSETS = "unreadable", "offsets"
 """Reasons of damage besides those of a scan: a log that cannot be read; batches whose offsets are
@@ -31,7 +30,7 @@ def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part:
     collector = _Collector(segment, table.add)
     with segment.log.open() as log:
         at = 0
-        for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+        for chunk in segment.batches(log, payload=False):
             collector.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
@@ -56,7 +55,7 @@ def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part
     begin = at = 0
     try:
         with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+            for chunk in segment.batches(log, payload=False):
                 collector.feed(chunk)
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position

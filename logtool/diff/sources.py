@@ -16,6 +16,7 @@ from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, T
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 
@@ -46,12 +47,13 @@ def find(
     selection: Selection,
     *,
     kinds: Sequence[DirectoryKind] = OF_TODAY,
+    flavour: Flavour | None = None,
 ) -> Iterator[ListedCopy | UnreadableError]:
     """Yield the copies that a source holds; UnreadableError where it is none.
 
     Of a log dir directories of these `kinds` are taken.
     """
-    kind = inputs.kind_of(path, redpanda=True)
+    kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:
         saved = digest.read(path)
         for number, place in enumerate(saved.partitions):
@@ -60,7 +62,7 @@ def find(
             if selection.takes(directory):
                 yield ListedCopy(key=key, node=node, path=path, saved=(saved, number))
     elif kind is PathKind.LOG_DIR:
-        home = _LogDir(opening.open_log_dir(path), node)
+        home = _LogDir(opening.open_log_dir(path, flavour), node)
         yield from home.unread
         for folder, directory in home.root.partitions:
             if directory.kind in kinds and selection.takes(directory):
@@ -70,14 +72,16 @@ def find(
                     if not files.has_vanished(error):
                         yield error
     else:
-        listed = opening.open_partition(path)
+        listed = opening.open_partition(path, flavour)
         try:
-            home = _LogDir(opening.open_log_dir(path.resolve().parent), node)
+            home = _LogDir(opening.open_log_dir(path.resolve().parent, flavour), node)
         except UnreadableError:
             home = _LogDir(
                 LogDir(
                     path=path,
+                    flavour=listed.flavour,
                     partitions=(),
+                    latest=(),
                     bad_directories=(),
                     files={},
                     leftovers=(),
@@ -108,9 +112,8 @@ class _LogDir:
     def copy(self, folder: Path, key: TopicPartition) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
-        return ListedCopy(
-            key=key, node=self._node, path=folder, listed=opening.open_partition(folder), rows=rows
-        )
+        listed = opening.open_partition(folder, self.root.flavour)
+        return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
 
     def _read(self, kind: FileKind) -> Any:
         file = self.root.files.get(kind)

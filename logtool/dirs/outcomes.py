@@ -12,7 +12,6 @@ from logtool.diff.sources import ListedCopy
 from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.log.walk.scanner import scan
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 
@@ -44,10 +43,9 @@ def markers_of(source: Source, run: Run) -> list[Marker]:
     found = []
     for segment in source.listed.segments:
         if segment.base_offset in holders:
-            with segment.log.open() as log:
-                for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-                    run.budget.pace.spend(int(chunk.table.size.sum()))
-                    found += markers(chunk.table)
+            for chunk in segment.batches(payload=False):
+                run.budget.pace.spend(int(chunk.table.size.sum()))
+                found += markers(chunk.table)
     return found
 
 

@@ -35,7 +35,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.log.walk.scanner import scan
+from logtool.log.redpanda import REDPANDA
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 
@@ -238,7 +238,7 @@ def _compacted(other: Candidate) -> tuple[Judgement, int | None]:
 
 def _unfit(own: Copy, other: Candidate, limit: int | None) -> str | None:
     """Return why the keys of a compacted copy prove nothing; None where they may."""
-    if other.listed.listed and other.listed.listed.is_redpanda:
+    if other.listed.listed and other.listed.listed.flavour is REDPANDA:
         return "what Redpanda's compaction leaves proves nothing"
     if own.real_damages:
         return "as this copy is damaged, the last record of a key is not known"
@@ -387,11 +387,10 @@ class _Proof:
 
 def _read(source: Source, run: Run) -> Iterator[RecordColumns | Unread]:
     for segment in source.listed.segments:
-        with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset):
-                if chunk.damage is None:
-                    run.budget.pace.spend(int(chunk.table.size.sum()))
-                    yield from read_records(chunk, compression.DEFAULT_LIMIT)
+        for chunk in segment.batches():
+            if chunk.damage is None:
+                run.budget.pace.spend(int(chunk.table.size.sum()))
+                yield from read_records(chunk, compression.DEFAULT_LIMIT)
 
 
 def _rows(table: Batches, offset: Column) -> Column:

@@ -189,17 +189,6 @@ def device_of(path: Path) -> int | None:
         return None
 
 
-def term_of(path: Path) -> int | None:
-    """Return the term of a segment of Redpanda, which its name tells; None of any other file."""
-    from logtool.formats.redpanda import names  # where no log is read nothing needs them
-    from logtool.log.flavour import Flavour, forced
-
-    if forced() is Flavour.KAFKA:
-        return None
-    name = names.parse_partition_file(path.name)
-    return name.term if name.kind in names.SEGMENTS else None
-
-
 class LogFile:
     """A file read at positions; survives that it grows or shrinks meanwhile.
 
@@ -211,11 +200,6 @@ class LogFile:
     def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
         """Return what reads the path; the type of a path decides it once."""
         return super().__new__(_RemoteFile if is_remote(path) else cls)
-
-    @property
-    def term(self) -> int | None:
-        """Return what `term_of` says of the path; it tells a scan which form the batches have."""
-        return term_of(self.path)
 
     def __init__(self, path: Path, listed: int | None = None) -> None:
         self.path = path

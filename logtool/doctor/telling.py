@@ -21,6 +21,7 @@ from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.loading.loaded import Outcome
+from logtool.log.kafka import KAFKA
 from logtool.metadata import releases
 from logtool.startup import rates
 from logtool.startup.duration import duration
@@ -52,12 +53,12 @@ def answers(run: Examination) -> Iterator[Answer]:
     if run.forecast.homes:
         given.append(next_start(run))
         # Redpanda keeps no high watermark, and writes down nowhere which release it is.
-        of_kafka = not all(home.root.is_redpanda for home in run.forecast.homes)
+        of_kafka = any(home.root.flavour is KAFKA for home in run.forecast.homes)
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
     given += host.disks(run.homes)
-    if not all(one.is_redpanda for one in run.homes):
+    if any(one.flavour is KAFKA for one in run.homes):
         holder = run.holder
         given += host.limits(run.homes, holder.pid if holder else None)
     yield from given
@@ -135,9 +136,9 @@ def brokers(run: Examination) -> Iterator[BrokerState]:
     """Yield who holds each log dir."""
     for home in run.forecast.homes:
         holder = in_use.holder(home.root.path)
-        known = home.clean or home.root.is_redpanda
-        state = State.INFO if holder or not known else State.GOOD
-        clean = None if home.root.is_redpanda else home.clean
+        # Redpanda has no marker of a clean shutdown.
+        clean = home.clean if home.root.flavour is KAFKA else None
+        state = State.INFO if holder or clean is False else State.GOOD
         yield BrokerState(home.root.path, state, holder, clean)
 
 

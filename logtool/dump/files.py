@@ -19,7 +19,10 @@ from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening, redpanda_dir
 from logtool.log.file import File, describe
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind, kind_of
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.log.redpanda_dir import SegmentPlace
 from logtool.log.selection import Selection
 
@@ -38,20 +41,28 @@ class Input:
     topic: str | None
     partition: int | None
 
+    @property
+    def flavour(self) -> Flavour:
+        """Return the flavour of the file, by the kind that its directory gave it."""
+        return REDPANDA if self.name.kind in REDPANDA_KINDS else KAFKA
+
 
 def find_inputs(
-    paths: Sequence[Path], selection: Selection, logs_with: Range | None = None
+    paths: Sequence[Path],
+    selection: Selection,
+    logs_with: Range | None = None,
+    flavour: Flavour | None = None,
 ) -> tuple[list[Input], list[UnreadableError]]:
     """Return the files meant, and the paths that cannot be.
 
     With `logs_with` a directory stands for its logs alone, and of these for the ones whose names
-    leave room for an offset of that range.
+    leave room for an offset of that range. `flavour` overrules what the names say.
     """
     inputs: list[Input] = []
     unreadable: list[UnreadableError] = []
     for path in paths:
         try:
-            inputs += _expand(path, selection, unreadable, logs_with)
+            inputs += _expand(path, selection, unreadable, logs_with, flavour)
         except UnreadableError as error:
             unreadable.append(error)
     return inputs, unreadable
@@ -69,10 +80,14 @@ def log_beside(index: Input) -> Path:
 
 
 def _expand(
-    path: Path, selection: Selection, unreadable: list[UnreadableError], logs_with: Range | None
+    path: Path,
+    selection: Selection,
+    unreadable: list[UnreadableError],
+    logs_with: Range | None,
+    flavour: Flavour | None,
 ) -> Iterable[Input]:
     try:
-        kind = kind_of(path)
+        kind = kind_of(path, flavour)
     except NothingMatchedError:
         found = redpanda_dir.places(path, unreadable)
         if not found:
@@ -84,9 +99,9 @@ def _expand(
     if kind is PathKind.FILE:
         return [_single(path)]
     if kind is PathKind.PARTITION_DIR:
-        return _partition(path, logs_with)
+        return _partition(path, logs_with, flavour)
     inputs: list[Input] = []
-    content = opening.open_log_dir(path)
+    content = opening.open_log_dir(path, flavour)
     whole = selection == Selection() and logs_with is None
     if whole:
         root = [*content.files.values(), *content.leftovers, *content.strangers]
@@ -94,7 +109,7 @@ def _expand(
     for place, directory in content.partitions:
         if selection.takes(directory):
             try:
-                inputs += _partition(place, logs_with)
+                inputs += _partition(place, logs_with, content.flavour)
             except UnreadableError as error:
                 if not files.has_vanished(error):
                     unreadable.append(error)
@@ -104,8 +119,8 @@ def _expand(
     return inputs
 
 
-def _partition(path: Path, logs_with: Range | None) -> Iterator[Input]:
-    listed = opening.open_partition(path)
+def _partition(path: Path, logs_with: Range | None, flavour: Flavour | None) -> Iterator[Input]:
+    listed = opening.open_partition(path, flavour)
     if logs_with is None:
         return _inputs(listed.files(), listed.topic, listed.number)
     logs = [

@@ -21,6 +21,7 @@ from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.log.walk.scanner import scan
 from logtool.running.progress import Progress
@@ -38,13 +39,15 @@ class IndexDump:
     join_log: bool = False
     progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     _groups: dict[Path, list[Input]] = field(default_factory=dict)
     """The indexes of each log."""
     _unreadable: list[UnreadableError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Find the indexes."""
-        inputs, self._unreadable = find_inputs(self.paths, self.selection)
+        inputs, self._unreadable = find_inputs(self.paths, self.selection, flavour=self.flavour)
         for item in inputs:
             if item.name.kind in (*names.INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX):
                 self._groups.setdefault(log_beside(item), []).append(item)
@@ -99,7 +102,8 @@ class IndexDump:
         base_offset = group[0].name.offset or 0
         rules = BatchRules(base_offset)
         with LogFile(log) as file:
-            for chunk in scan(file, base_offset=base_offset):
+            form = group[0].flavour.form(log)
+            for chunk in scan(file, base_offset=base_offset, form=form):
                 # What is wrong with the batches is for `verify` to say; only their places matter.
                 deque(rules.feed(chunk), maxlen=0)
                 for join in joins.values():

@@ -20,6 +20,8 @@ from logtool.formats.redpanda import names, record_batch
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.log.chunk import Chunk
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
+from logtool.log.redpanda import REDPANDA
+from logtool.log.redpanda_dir import term_of
 from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Part
 from logtool.salvage.patient import Patient
@@ -54,8 +56,10 @@ def _of_extent(
     base = extent.first.base_offset
     segment = names.parse_partition_file(extent.path.name).base_offset
     with LogFile(images.get(extent.path, extent.path)) as log:
-        source = Patient(log, extent.path)
-        for chunk in scan(source, base_offset=base, start=extent.position, stop=extent.end):
+        source, form = Patient(log), REDPANDA.form(extent.path)
+        for chunk in scan(
+            source, base_offset=base, form=form, start=extent.position, stop=extent.end
+        ):
             if chunk.damage:
                 text = f"changed at byte {chunk.damage.position} while it was read"
                 raise UnreadableError(extent.path, text)
@@ -69,7 +73,7 @@ def _of_extent(
             )
             for row, batch in zip(rows.tolist(), made, strict=True):
                 delta = None if first[row] == NONE else batch["base_offset"] - int(first[row])
-                yield from _of_batch(batch, _bytes_of(source, chunk, row), delta)
+                yield from _of_batch(batch, _bytes_of(source, chunk, row, extent.path), delta)
 
 
 def _of_batch(batch: Object, data: memoryview, delta: int | None) -> Iterator[Object]:
@@ -82,12 +86,13 @@ def _of_batch(batch: Object, data: memoryview, delta: int | None) -> Iterator[Ob
             }
 
 
-def _bytes_of(source: Patient, chunk: Chunk, row: int) -> memoryview:
+def _bytes_of(source: Patient, chunk: Chunk, row: int, path: Path) -> memoryview:
     """Return the bytes of a batch with Kafka's header; the scan holds no very large one."""
     size, held = int(chunk.table.size[row]), chunk.batch(row)
     if len(held) >= size:
         return held
     whole = memoryview(bytearray(size))
     source.read_into(whole, int(chunk.table.position[row]))
-    whole[:HEADER_SIZE] = record_batch.to_kafka(record_batch.parse(whole), term=source.term or 0)
+    term = term_of(path) or 0
+    whole[:HEADER_SIZE] = record_batch.to_kafka(record_batch.parse(whole), term=term)
     return whole

@@ -27,6 +27,7 @@ from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
+from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.log.walk.scanner import scan
 from logtool.running.progress import Progress
@@ -61,6 +62,8 @@ class Dump:
     """By topic and type: records of brokers' own topics that a newer release wrote."""
     unknown_tags: Counter[str] = field(default_factory=Counter)
     """By topic: tagged fields of their records that no table knows."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     _kafka_offsets: "KafkaOffsets | None" = None
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
@@ -74,7 +77,9 @@ class Dump:
         )
         every = self.chosen == plain
         logs_with = None if every else self.chosen.offsets
-        self._inputs, self._unreadable = find_inputs(self.paths, self.selection, logs_with)
+        self._inputs, self._unreadable = find_inputs(
+            self.paths, self.selection, logs_with, self.flavour
+        )
         self.progress.bytes_total = sum(item.size for item in self._inputs)
 
     def __iter__(self) -> Iterator[Object | Block | UnreadableError]:
@@ -164,7 +169,8 @@ class Dump:
         self.summary.segments += 1
         with LogFile(item.path, item.size) as file:
             yield file_object(item, file.size, None)
-            for chunk in scan(file, base_offset=base, payload=False):
+            form = item.flavour.form(item.path)
+            for chunk in scan(file, base_offset=base, form=form, payload=False):
                 self._count(item.path, chunk)
                 for obj in redpanda.read_chunk(item.path, chunk, term, self._kafka_offsets):
                     if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
@@ -172,8 +178,8 @@ class Dump:
 
     def _log(self, item: Input) -> Iterator[Object | Block]:
         with LogFile(item.path, item.size) as file:
-            is_redpanda = item.name.kind is FileKind.REDPANDA_SEGMENT
-            is_segment = item.name.kind is FileKind.LOG or is_redpanda
+            of_redpanda = item.name.kind is FileKind.REDPANDA_SEGMENT
+            is_segment = item.name.kind is FileKind.LOG or of_redpanda
             self.summary.segments += is_segment
             head: Object | None = file_object(item, file.size, None)
             if head and self.chosen.content == ANY_CONTENT:
@@ -189,13 +195,16 @@ class Dump:
             topic = (self.as_topic or _topic(item)) if decodes else None
             hides = self._hides_secrets(item)
             in_blocks = self.in_blocks and self.limit is None and topic is None and not hides
-            for chunk in scan(file, base_offset=base, stop=self.stop, unpack_limit=limit):
+            form = item.flavour.form(item.path)
+            for chunk in scan(
+                file, base_offset=base, form=form, stop=self.stop, unpack_limit=limit
+            ):
                 if chunk.damage and self.stop is not None and _is_cut(chunk.damage):
                     break
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
                 objects = dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
-                if is_redpanda:
+                if of_redpanda:
                     objects = self._redpanda_records(origin, file, chunk, in_blocks=in_blocks)
                 for obj in objects:
                     if head:  # what holds nothing that is looked for has no head

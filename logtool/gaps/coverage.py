@@ -7,7 +7,6 @@ magic 0 or 1, and a batch that the log start, or an overlap, cuts in two.
 
 from collections.abc import Callable
 from dataclasses import field, fields
-from pathlib import Path
 
 import numpy as np
 
@@ -33,7 +32,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start, producer_state
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
-from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH, scan
+from logtool.log.dir import Segment
+from logtool.log.kafka import KAFKA
+from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH
 
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
 
@@ -42,18 +43,13 @@ _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset
 class Look:
     """What to look at: plain data for a worker anywhere."""
 
-    path: Path
-    base_offset: int
+    segment: Segment
     start: int = 0
     """Offset below which nothing counts: the log start."""
     exact: bool = False
     """Whether batches with holes are decoded to tell which offsets they lack."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
-    size: int | None = None
-    """Of the log, where a listing told it."""
-    mtime_ns: int = 0
-    """When the log was last written; 0: not known."""
     ahead_ms: int | None = None
     """How far ahead a timestamp of a producer may be; None: not known."""
 
@@ -118,16 +114,17 @@ class Coverage:
 def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
     """Read one segment; UnreadableError where that is not possible."""
     reading = _Pass(task)
-    with LogFile(task.path, task.size) as log:
+    segment = task.segment
+    with segment.log.open() as log:
         at = 0
         # What is remote comes with its bytes, which would be fetched once more else.
-        payload = files.is_remote(task.path)
-        for chunk in scan(
+        payload = files.is_remote(segment.log.path)
+        plain = not payload and segment.flavour is KAFKA
+        for chunk in segment.batches(
             log,
-            base_offset=task.base_offset,
             payload=payload,
-            unpack_limit=task.limit,
-            plain_walk=None if payload or log.term is not None else _PlainWalk(reading),
+            limit=task.limit,
+            plain_walk=_PlainWalk(reading) if plain else None,
         ):
             reading.feed(chunk, chunk if payload else _OnDisk(chunk.table, log))
             on_bytes(chunk.end_position - at)
@@ -153,10 +150,10 @@ class _OnDisk:
 
 class _Pass:
     def __init__(self, task: Look) -> None:
-        self.coverage = Coverage(task.base_offset)
+        self.coverage = Coverage(task.segment.base_offset)
         self.task = task
-        self.rules = BatchRules(task.base_offset)
-        self._timestamps = TimestampRules(task.mtime_ns, task.ahead_ms)
+        self.rules = BatchRules(task.segment.base_offset)
+        self._timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self._damaged = False
         """Whether something unsound came since the last batch that counts."""
         self._gaps: list[GapTable] = []
@@ -173,7 +170,7 @@ class _Pass:
         last, before = self.rules.last_offset, self.coverage.last
         if self._damaged or (before is not None and before.offset != last):
             return False
-        return (self.task.base_offset if last is None else last + 1) >= self.task.start
+        return (self.task.segment.base_offset if last is None else last + 1) >= self.task.start
 
     def feed(self, chunk: Chunk, batches: Batches) -> None:
         """Take the next chunk, and what tells the bytes of its batches."""
@@ -282,8 +279,8 @@ class _Pass:
             first_offset=before[at] + 1,
             last_offset=bases[at] - 1,
             kind=Kind.BATCHES,
-            before_segment=self.task.base_offset,
-            after_segment=self.task.base_offset,
+            before_segment=self.task.segment.base_offset,
+            after_segment=self.task.segment.base_offset,
             position=table.position[at],
             epoch=table.leader_epoch[at],
             before_epoch=previous(table.leader_epoch, edge.epoch if edge else -1),
@@ -338,8 +335,8 @@ class _Pass:
             last_offset=last,
             kind=Kind.RECORDS,
             missing=last - first + 1 if missing is None else missing,
-            before_segment=self.task.base_offset,
-            after_segment=self.task.base_offset,
+            before_segment=self.task.segment.base_offset,
+            after_segment=self.task.segment.base_offset,
             position=table.position[rows],
             epoch=table.leader_epoch[rows],
             before_epoch=table.leader_epoch[rows],
@@ -411,7 +408,7 @@ class _Pass:
             coverage.markers = np.concatenate(self._markers, axis=1)
         if coverage.tail is None and self._damaged:
             coverage.tail = DamageReason.CRC  # a batch with foreign offsets is the last
-        coverage.odd = list(self._timestamps.finish(self.task.path))
+        coverage.odd = list(self._timestamps.finish(self.task.segment.log.path))
         return coverage
 
 
@@ -420,8 +417,8 @@ class _PlainWalk(PlainPass):
 
     def __init__(self, reading: _Pass) -> None:
         task = reading.task
-        ordinary = timestamps.ordinary(task.mtime_ns, task.ahead_ms)
-        super().__init__(task.base_offset, reading.rules, ordinary)
+        ordinary = timestamps.ordinary(task.segment.log.mtime_ns, task.ahead_ms)
+        super().__init__(task.segment.base_offset, reading.rules, ordinary)
         self._reading = reading
 
     def walk(

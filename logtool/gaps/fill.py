@@ -69,7 +69,7 @@ def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
     for segment, position, *span in placed(result, ghosts):
         waiting.setdefault(segment, []).append((position, ghosts_of.encode(*span)))
     for part in result.parts:
-        yield from of_segment(part, waiting.get(part.base_offset, []))
+        yield from of_segment(part, waiting.get(part.segment.base_offset, []))
 
 
 def placed(result: Result, ghosts: Ghosts) -> Iterator[tuple[int, int, int, int, int]]:
@@ -90,7 +90,7 @@ def of_segment(part: Part, inserts: list[tuple[int, bytes]]) -> Iterator[bytes]:
     if not part.stretches:
         return
     at = 0
-    with LogFile(part.path) as log:
+    with part.segment.log.open() as log:
         for start, end in part.stretches:
             while at < len(inserts) and inserts[at][0] < end:
                 position, ghost = inserts[at]

@@ -11,6 +11,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start
 from logtool.log.dir import Partition
 from logtool.log.kafka_start import Ranges
+from logtool.log.redpanda import REDPANDA
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
 
     `ranges` are its batches that have no Kafka offset.
     """
-    if not listed.is_redpanda or not listed.segments:
+    if listed.flavour is not REDPANDA or not listed.segments:
         return None
     folder = listed.segments[0].log.path.parent
     if not kafka_start.in_kafka(folder):

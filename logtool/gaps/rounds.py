@@ -13,13 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from logtool.disk.files import LogFile
 from logtool.errors import RefusedError
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result
 from logtool.lazy_dataclass import dataclass
-from logtool.log.walk.scanner import scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +53,10 @@ def batches(result: Result) -> Iterator[BatchTable]:
     for part in result.parts:
         if not part.stretches:
             continue
-        with LogFile(part.path) as log:
+        segment = part.segment
+        with segment.log.open() as log:
             for start, stop in part.stretches:
-                for chunk in scan(
-                    log, base_offset=part.base_offset, start=start, stop=stop, payload=False
-                ):
+                for chunk in segment.batches(log, start=start, stop=stop, payload=False):
                     yield chunk.table
 
 

@@ -15,6 +15,8 @@ from logtool.gaps.ledger import Ledger, build
 from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
+from logtool.log.dir import Segment
+from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
@@ -30,8 +32,7 @@ _Found = _Looked | OutOfTimeError
 class Part:
     """One segment that was read, and the bytes of it that are batches which count."""
 
-    path: Path
-    base_offset: int
+    segment: Segment
     stretches: tuple[tuple[int, int], ...]
 
 
@@ -63,8 +64,9 @@ class Gaps:
         *,
         selection: Selection | None = None,
         run: Run | None = None,
+        flavour: Flavour | None = None,
     ) -> None:
-        self._paths = paths
+        self._paths, self._flavour = paths, flavour
         self._wanted = wanted
         self._selection = selection or Selection()
         self._run = run or Run()
@@ -75,7 +77,7 @@ class Gaps:
         return [
             subject
             for path in dict.fromkeys(self._paths)
-            for subject in subjects(path, self._wanted, self._selection)
+            for subject in subjects(path, self._wanted, self._selection, self._flavour)
         ]
 
     @property
@@ -88,12 +90,7 @@ class Gaps:
             yield from [item] if isinstance(item, UnreadableError) else item.unread
         wanted = [subject for subject in self._chosen if isinstance(subject, PartitionToRead)]
         tasks = [task for subject in wanted for task in subject.looks(self._wanted)]
-        sizes = {
-            segment.log.path: segment.log.size
-            for subject in wanted
-            for segment in subject.partition.segments
-        }
-        self._run.bytes_total = sum(sizes[task.path] for task in tasks)
+        self._run.bytes_total = sum(task.segment.log.size for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
         with self._run.workers(_look) as workers:
             # In their order: what is done early waits in memory.
@@ -123,7 +120,8 @@ class Gaps:
                 break
             if not files.has_dir(path):
                 return UnreadableError(path, "No such file or directory", missing=True)
-            *_, item = subjects(path, self._wanted, Selection())
+            flavour = subject.partition.flavour
+            *_, item = subjects(path, self._wanted, Selection(), flavour)
             if isinstance(item, UnreadableError):
                 return item
             subject = item
@@ -132,7 +130,8 @@ class Gaps:
 
     def log_end_of(self, path: Path) -> int:
         """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
-        other = Gaps([path], self._wanted, run=Run(budget=self._run.budget))
+        run = Run(budget=self._run.budget)
+        other = Gaps([path], self._wanted, run=run, flavour=self._flavour)
         ends = []
         for item in other:
             if isinstance(item, UnreadableError):
@@ -152,7 +151,7 @@ class Gaps:
         yield from problems
         for item, task in zip(looked, subject.looks(self._wanted), strict=True):
             for position in sorted(item.too_large) if isinstance(item, Coverage) else ():
-                yield BatchTooLargeError(task.path, position, task.limit)
+                yield BatchTooLargeError(task.segment.log.path, position, task.limit)
         if any(isinstance(item, OutOfTimeError) for item in looked):
             self.out_of_time = True
         elif not problems:
@@ -182,7 +181,7 @@ class Gaps:
                     ledger.log_start,
                 ),
                 parts=tuple(
-                    Part(task.path, task.base_offset, tuple(coverage.stretches))
+                    Part(task.segment, tuple(coverage.stretches))
                     for task, coverage in zip(looks, segments, strict=True)
                 ),
                 findings=tuple(_placed(subject, looks, segments)),
@@ -196,8 +195,12 @@ def _placed(
     listed = subject.partition
     for task, coverage in zip(looks, segments, strict=True):
         for finding in coverage.odd:
+            segment = task.segment
             yield finding.placed(
-                task.path, topic=listed.topic, partition=listed.number, segment=task.base_offset
+                segment.log.path,
+                topic=listed.topic,
+                partition=listed.number,
+                segment=segment.base_offset,
             )
 
 

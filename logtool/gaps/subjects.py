@@ -19,7 +19,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.log import given_up, inputs, opening, redpanda_dir
 from logtool.log.dir import OF_TODAY, Partition
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.settings import Settings
 from logtool.startup.assumed import Assumed
@@ -67,13 +69,10 @@ class PartitionToRead:
         start = self.facts.log_start
         return [
             Look(
-                path=segment.log.path,
-                base_offset=segment.base_offset,
+                segment=segment,
                 start=start,
                 exact=wanted.exact,
                 limit=wanted.max_batch_memory,
-                size=segment.log.size,
-                mtime_ns=segment.log.mtime_ns,
                 ahead_ms=self.ahead_ms,
             )
             for segment in self.partition.segments
@@ -82,16 +81,16 @@ class PartitionToRead:
 
 
 def subjects(
-    path: Path, wanted: GapOptions, selection: Selection
+    path: Path, wanted: GapOptions, selection: Selection, flavour: Flavour | None = None
 ) -> Iterator[PartitionToRead | UnreadableError]:
     """Yield the partitions that a path names, and what of it cannot be read."""
     try:
-        kind = inputs.kind_of(path, redpanda=True)
+        kind = inputs.kind_of(path, flavour, redpanda=True)
         if kind is PathKind.FILE:
-            yield _single(path, wanted)
+            yield _single(path, wanted, flavour)
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
-        home = Home(opening.open_log_dir(top), Assumed(_KAFKA, static=wanted.static))
+        home = Home(opening.open_log_dir(top, flavour), Assumed(_KAFKA, static=wanted.static))
         yield from home.unread
     except UnreadableError as error:
         yield error
@@ -107,7 +106,7 @@ def subjects(
         ]
     for folder in chosen:
         try:
-            listed = opening.open_partition(folder)
+            listed = opening.open_partition(folder, flavour or home.root.flavour)
             epochs, unread = _epochs(listed)
             topic_id = topic_id_of(listed.path)
             facts = _facts(listed, home, wanted, epochs, known, topic_id)
@@ -118,15 +117,16 @@ def subjects(
                 yield error
 
 
-def _single(path: Path, wanted: GapOptions) -> PartitionToRead:
+def _single(path: Path, wanted: GapOptions, flavour: Flavour | None) -> PartitionToRead:
     """Return a log by itself: all that is asked of its neighbours is where it begins."""
+    flavour = opening.flavour_of_file(path, flavour)
     name = names.parse_partition_file(path.name)
-    if redpanda_dir.place(path):
+    if flavour is REDPANDA:
         name = redpanda_dir.file_name(path.name)
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not exact:
         raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-    listed = opening.open_partition(path.parent)
+    listed = opening.open_partition(path.parent, flavour)
     segment = next(
         (candidate for candidate in listed.segments if candidate.log.path.name == path.name), None
     )
@@ -151,7 +151,7 @@ def _told(
     """Return the same with the policy: as the command line, names or settings say."""
     if wanted.policy is not None:
         return replace(cleaning, policy=wanted.policy, policy_source="the command line")
-    if listed.is_redpanda:
+    if listed.flavour is REDPANDA:
         policy, source = _of_redpanda(listed)
         return replace(cleaning, policy=policy, policy_source=source)
     return cleaning.with_policy(known, topic_id)

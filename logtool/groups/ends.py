@@ -18,13 +18,13 @@ from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import decode
-from logtool.log import kafka_start, kvstore, opening, producer_state, redpanda_dir
+from logtool.log import kafka_start, kvstore, opening, producer_state
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.dir import LogDir, Partition
 from logtool.log.kvstore import Kvstores
 from logtool.log.producer_state import ProducerState
-from logtool.log.walk import scanner
+from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 
@@ -51,8 +51,7 @@ class Ends:
         self._homes = homes
         self._places: dict[TopicPartition, list[tuple[Path, LogDir]]] = {}
         for home in homes:
-            listed = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
-            for path, directory in listed:
+            for path, directory in home.latest:
                 if directory.kind is DirectoryKind.LIVE and of_clients(path, home):
                     key = (directory.topic, directory.partition)
                     self._places.setdefault(key, []).append((path, home))
@@ -113,8 +112,8 @@ class Ends:
 
     def _measured(self, path: Path, home: LogDir, key: TopicPartition) -> Extent | None:
         try:
-            listed = opening.open_partition(path)
-            if listed.is_redpanda:
+            listed = opening.open_partition(path, home.flavour)
+            if listed.flavour is REDPANDA:
                 return _of_redpanda(listed, self._raft_start(home, key), self._on_bytes)
             return measure(listed, self._start(home).get(key, 0), self._on_bytes)
         except UnreadableError as error:
@@ -138,7 +137,7 @@ class Ends:
 
 def of_clients(path: Path, home: LogDir) -> bool:
     """Return whether clients know a partition: of Redpanda, whether it is in their namespace."""
-    return not home.is_redpanda or kafka_start.in_kafka(path)
+    return home.flavour is not REDPANDA or kafka_start.in_kafka(path)
 
 
 def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> Extent:
@@ -180,17 +179,16 @@ def measure(
         end = max(end, segment.base_offset)
         if segment.next_base_offset is not None and segment.next_base_offset <= since:
             continue
-        with segment.log.open() as log:
-            for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
-                if look:
-                    look(chunk)
-                if chunk.damage:
-                    continue
-                table = chunk.table
-                on_bytes(int(table.size.sum()))
-                state.apply(producer_state.significant(table[table.base_offset >= since]))
-                end = max(end, int(table.last_offset.max()) + 1)
-                epoch = max(epoch, int(table.leader_epoch[-1]))
+        for chunk in segment.batches(payload=False):
+            if look:
+                look(chunk)
+            if chunk.damage:
+                continue
+            table = chunk.table
+            on_bytes(int(table.size.sum()))
+            state.apply(producer_state.significant(table[table.base_offset >= since]))
+            end = max(end, int(table.last_offset.max()) + 1)
+            epoch = max(epoch, int(table.leader_epoch[-1]))
     log_start = max(first, start)
     stable = max(log_start, min(state.oldest_open(none=end), end))
     return Extent(

@@ -17,7 +17,6 @@ from logtool.groups.loading import is_torn
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
-from logtool.log.walk.scanner import scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +58,30 @@ def of_group(
                 segment=segment.base_offset,
             )  # fmt: skip
 
-        with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset):
-                if chunk.damage:
-                    if not (segment.is_active and is_torn(chunk.damage)):
-                        damage = chunk.damage
-                        yield placed(
-                            missing_records(damage.message, damage.position, damage.length)
-                        )
+        for chunk in segment.batches():
+            if chunk.damage:
+                if not (segment.is_active and is_torn(chunk.damage)):
+                    damage = chunk.damage
+                    yield placed(missing_records(damage.message, damage.position, damage.length))
+                continue
+            on_bytes(int(chunk.table.size.sum()))
+            ends = _ends(chunk.table)
+            for part in redpanda.read(chunk, compression.DEFAULT_LIMIT):
+                if isinstance(part, Unread):
+                    yield placed(
+                        unreadable_record(part.reason, part.first_offset, part.last_offset)
+                    )
                     continue
-                on_bytes(int(chunk.table.size.sum()))
-                ends = _ends(chunk.table)
-                for part in redpanda.read(chunk, compression.DEFAULT_LIMIT):
-                    if isinstance(part, Unread):
-                        yield placed(
-                            unreadable_record(part.reason, part.first_offset, part.last_offset)
-                        )
-                        continue
-                    for row in range(len(part)):
-                        while ends and ends[0][0] < part.offset[row]:
-                            yield from replay.end(*ends.pop(0))
-                        try:
-                            yield from replay.record(part, row)
-                        except FormatError as error:
-                            offset = int(part.offset[row])
-                            yield placed(unreadable_record(error.reason, offset, offset))
-                for one in ends:
-                    yield from replay.end(*one)
+                for row in range(len(part)):
+                    while ends and ends[0][0] < part.offset[row]:
+                        yield from replay.end(*ends.pop(0))
+                    try:
+                        yield from replay.record(part, row)
+                    except FormatError as error:
+                        offset = int(part.offset[row])
+                        yield placed(unreadable_record(error.reason, offset, offset))
+            for one in ends:
+                yield from replay.end(*one)
 
 
 def _ends(table: BatchTable) -> list[tuple[int, int, bool, int]]:

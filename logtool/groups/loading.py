@@ -18,7 +18,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition
-from logtool.log.walk.scanner import scan
 
 _MOST_TOLD = 20
 """Records that cannot be read which are told one by one."""
@@ -77,14 +76,13 @@ def load(
     loaded.end_offset = loaded.first_offset
     for segment in listed.segments:
         loaded.end_offset = max(loaded.end_offset, segment.base_offset)
-        with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset):
-                torn = chunk.damage and segment.is_active and is_torn(chunk.damage)
-                if chunk.damage and not torn:
-                    loaded.damage.append(_damage(chunk, segment.log.path, segment.base_offset))
-                elif not chunk.damage:
-                    _replay(loaded, chunk, segment.log.path, segment.base_offset, limit)
-                    on_bytes(int(chunk.table.size.sum()))
+        for chunk in segment.batches():
+            torn = chunk.damage and segment.is_active and is_torn(chunk.damage)
+            if chunk.damage and not torn:
+                loaded.damage.append(_damage(chunk, segment.log.path, segment.base_offset))
+            elif not chunk.damage:
+                _replay(loaded, chunk, segment.log.path, segment.base_offset, limit)
+                on_bytes(int(chunk.table.size.sum()))
     return loaded
 
 

@@ -31,7 +31,9 @@ from logtool.groups.sharing import Shares
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import LogDir, Partition
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.summary import Summary
@@ -88,6 +90,8 @@ class Groups:
     """Partitions of the topic that the metadata log has and no log dir that was given; filled."""
     metadata_damage: str | None = None
     """Why it is not known which topics there are today; filled."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     _matched: bool = False
     """Whether a group that is meant was there."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
@@ -134,12 +138,12 @@ class Groups:
 
     def _open(self, path: Path, found: dict[int, list[Partition]]) -> Iterator[UnreadableError]:
         """Take the partitions of the topic at a path; yields those that cannot be listed."""
-        kind = inputs.kind_of(path, redpanda=True)
+        kind = inputs.kind_of(path, self.flavour, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         try:
-            home = opening.open_log_dir(_around(path, whole=whole))
+            home = opening.open_log_dir(_around(path, self.flavour, whole=whole), self.flavour)
         except UnreadableError:
             if whole:
                 raise
@@ -147,11 +151,11 @@ class Groups:
         if home:
             self._homes.setdefault(home.path, home)
         folders = list(_partitions_in(home, path, CONSUMER_OFFSETS)) if whole and home else [path]
-        if home and home.is_redpanda and not folders:
+        if home and not folders:
             yield from _of_old(home)
         for folder in folders:
             try:
-                listed = opening.open_partition(folder)
+                listed = opening.open_partition(folder, home.flavour if home else self.flavour)
             except UnreadableError as error:
                 if folder == path or not files.has_vanished(error):
                     yield error
@@ -259,7 +263,7 @@ class Groups:
         for home in self._homes.values():
             for folder in _partitions_in(home, home.path, sharing.TOPIC):
                 try:
-                    listed = opening.open_partition(folder)
+                    listed = opening.open_partition(folder, home.flavour)
                     extent = group_ends.measure(listed, 0, lambda _: None)
                     found.setdefault(listed.number or 0, []).append(Copy(listed, extent))
                 except UnreadableError as error:
@@ -301,10 +305,9 @@ class Groups:
 
 
 def _partitions_in(home: LogDir, path: Path, topic: str) -> Iterator[Path]:
-    """Yield the partitions of a topic in a log dir, of Redpanda those below `path`."""
-    partitions = redpanda_dir.newest(home.partitions) if home.is_redpanda else home.partitions
-    for folder, directory in partitions:
-        is_meant = not home.is_redpanda or path.absolute() in folder.absolute().parents
+    """Yield the partitions of a topic in a log dir that lie below `path`."""
+    for folder, directory in home.latest:
+        is_meant = path == home.path or path.absolute() in folder.absolute().parents
         is_named = directory.topic == topic or directory.unlisted
         if is_named and directory.kind is DirectoryKind.LIVE and is_meant:
             yield folder
@@ -318,11 +321,11 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
             yield UnreadableError(folder, f"{text}which is not read")
 
 
-def _around(path: Path, *, whole: bool) -> Path:
+def _around(path: Path, flavour: Flavour | None, *, whole: bool) -> Path:
     """Return the log dir or data directory that a path is, or lies in; UnreadableError."""
-    if opening.is_redpanda(path):
+    if opening.flavour_at(path, flavour) is REDPANDA:
         return redpanda_dir.data_dir_of(path)[0]
-    return path if whole else log_dir_of(path)[0]
+    return path if whole else log_dir_of(path, flavour)[0]
 
 
 def _unmeasured(listed: Partition) -> Extent:

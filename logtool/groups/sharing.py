@@ -21,7 +21,6 @@ from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
-from logtool.log.walk.scanner import scan
 
 TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1
@@ -93,24 +92,23 @@ class Shares:
         UnreadableError where a file cannot be read.
         """
         for segment in listed.segments:
-            with segment.log.open() as log:
-                for chunk in scan(log, base_offset=segment.base_offset):
-                    damage = chunk.damage
-                    if damage and segment.is_active and is_torn(damage):
-                        continue
-                    found = (
-                        [committed_offsets.missing_records(
-                            damage.message, damage.position, damage.length
-                        )]
-                        if damage
-                        else self._take(chunk)
+            for chunk in segment.batches():
+                damage = chunk.damage
+                if damage and segment.is_active and is_torn(damage):
+                    continue
+                found = (
+                    [committed_offsets.missing_records(
+                        damage.message, damage.position, damage.length
+                    )]
+                    if damage
+                    else self._take(chunk)
+                )  # fmt: skip
+                for one in found:
+                    yield one.placed(
+                        segment.log.path, topic=TOPIC, partition=listed.number,
+                        segment=segment.base_offset,
                     )  # fmt: skip
-                    for one in found:
-                        yield one.placed(
-                            segment.log.path, topic=TOPIC, partition=listed.number,
-                            segment=segment.base_offset,
-                        )  # fmt: skip
-                    on_bytes(0 if damage else int(chunk.table.size.sum()))
+                on_bytes(0 if damage else int(chunk.table.size.sum()))
 
     def _take(self, chunk: Chunk) -> Iterator[Finding]:
         for part in read_records(chunk, compression.DEFAULT_LIMIT):

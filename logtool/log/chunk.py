@@ -13,8 +13,8 @@ from logtool.log.damage import Damage
 class Source(Protocol):
     """What a scan reads from; `logtool.disk.files.LogFile` is one.
 
-    One that has a `term` is a segment of Redpanda, with batches in its form. One that has
-    `map_range` can be read without being copied; see `logtool.disk.mapped.MappedRange`.
+    One that has `map_range` can be read without being copied; see
+    `logtool.disk.mapped.MappedRange`.
     """
 
     size: int

@@ -19,6 +19,7 @@ from logtool.formats.names import (
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk, Inspect, PlainWalk, Source
 from logtool.log.file import File, describe, is_file
+from logtool.log.flavour import Flavour
 from logtool.log.walk.scanner import scan
 
 OFFSET_CHECKPOINTS = (
@@ -41,6 +42,7 @@ class Segment:
     indexes: dict[FileKind, File]
     next_base_offset: int | None
     """Base offset of the segment behind it; None for the active segment."""
+    flavour: Flavour
 
     @property
     def is_active(self) -> bool:
@@ -67,6 +69,7 @@ class Segment:
             yield from scan(
                 log,
                 base_offset=self.base_offset,
+                form=self.flavour.form(self.log.path),
                 start=start,
                 stop=stop,
                 payload=payload,
@@ -81,6 +84,7 @@ class Partition:
     """What a partition directory holds."""
 
     path: Path
+    flavour: Flavour
     directory: PartitionDirectory | BadDirectory
     segments: tuple[Segment, ...]
     """By base offset."""
@@ -97,8 +101,6 @@ class Partition:
     """Files whose name Kafka does not write."""
     odd_entries: tuple[Path, ...]
     """Directories, pipes, devices, links of other names: nothing that a broker reads."""
-    is_redpanda: bool = False
-    """Whether Redpanda wrote it: then offsets are Raft's, and epochs are terms."""
     others: tuple[File, ...] = ()
     """Of Redpanda: snapshots, compaction indexes and segments that a start has given up."""
 
@@ -134,8 +136,12 @@ class LogDir:
     """What a log dir holds."""
 
     path: Path
+    """Of Redpanda: a data directory, or a namespace, a topic or a partition in one."""
+    flavour: Flavour
     partitions: tuple[tuple[Path, PartitionDirectory], ...]
     """By topic and partition."""
+    latest: tuple[tuple[Path, PartitionDirectory], ...]
+    """The same without what Redpanda keeps of a topic of the same name that was deleted."""
     bad_directories: tuple[tuple[Path, BadDirectory], ...]
     """Directories that stop a broker."""
     files: dict[FileKind, File]
@@ -145,13 +151,16 @@ class LogDir:
     strangers: tuple[File, ...]
     odd_entries: tuple[Path, ...]
     """Links, devices and the like."""
-    is_redpanda: bool = False
-    """Whether it is a data directory of Redpanda, or a namespace or topic of one."""
 
     @property
     def is_clean(self) -> bool:
         """Return whether the clean-shutdown marker is there."""
         return FileKind.CLEAN_SHUTDOWN in self.files
+
+
+def own_name(path: Path) -> str:
+    """Return the directory's name, also for ``.`` and for a path that ends in ``..``."""
+    return path.name if path.name not in ("", "..") else path.resolve().name
 
 
 def list_files(
@@ -173,6 +182,7 @@ def list_files(
 
 def arrange_partition(
     path: Path,
+    flavour: Flavour,
     directory: PartitionDirectory | BadDirectory,
     listed: list[File],
     odd: tuple[Path, ...],
@@ -196,12 +206,17 @@ def arrange_partition(
     bases = [log.name.offset or 0 for log in logs]
     segments = tuple(
         Segment(
-            base_offset=base, log=log, indexes=indexes.pop(_key(log), {}), next_base_offset=after
+            base_offset=base,
+            log=log,
+            indexes=indexes.pop(_key(log), {}),
+            next_base_offset=after,
+            flavour=flavour,
         )
         for base, log, after in zip(bases, logs, [*bases[1:], None], strict=bool(bases))
     )
     return Partition(
         path=path,
+        flavour=flavour,
         directory=directory,
         segments=segments,
         orphans=tuple(file for _, group in sorted(indexes.items()) for file in group.values()),

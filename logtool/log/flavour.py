@@ -1,23 +1,47 @@
-"""Whose files lie in a directory: told by names, unless whoever started the program says it."""
+"""The two flavours of a log dir, Kafka and Redpanda, and all that this package asks of one.
 
+The objects are `logtool.log.kafka.KAFKA` and `logtool.log.redpanda.REDPANDA`; only
+`logtool.log.opening` knows both. A log dir, a partition and a segment carry theirs, so that every
+process that has a segment reads it in the same way.
+"""
+
+from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from logtool.disk.files import Entry
+    from logtool.log.dir import LogDir, Partition
+    from logtool.log.walk.forms import Form
 
 
-class Flavour(StrEnum):
-    """Who wrote a directory."""
+class FlavourName(StrEnum):
+    """The values of ``--flavour``."""
 
     KAFKA = "kafka"
     REDPANDA = "redpanda"
 
 
-_forced: list[Flavour | None] = [None]
+class Flavour(Protocol):
+    """The software that wrote a directory.
 
+    Each object is pickled as the name of a module's variable: another process has the same object,
+    and ``is`` holds there as it does here.
+    """
 
-def force(flavour: Flavour | None) -> None:
-    """Take every directory for one of this flavour from now on; None: as names tell."""
-    _forced[0] = flavour
+    name: FlavourName
+    lock: str
+    """The name of the file that a running broker locks."""
 
+    def holds(self, path: Path, entries: Sequence[str]) -> bool:
+        """Return whether it wrote something in the directory `path`, which has these names."""
 
-def forced() -> Flavour | None:
-    """Return what was forced."""
-    return _forced[0]
+    def log_dir(self, path: Path, entries: "Sequence[Entry]") -> "LogDir":
+        """Return the log dir that these directory entries make."""
+
+    def partition(self, path: Path, entries: "Sequence[Entry]") -> "Partition":
+        """Return the partition that these directory entries make."""
+
+    def form(self, log: Path) -> "Form":
+        """Return the form of the batch headers in a log; the name of Redpanda's holds the term."""

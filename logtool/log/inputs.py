@@ -10,10 +10,13 @@ from typing import Protocol
 from logtool.disk import files, shell
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
-from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
-from logtool.log.opening import holds_partition_files, is_redpanda, names_are_of_redpanda
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import holds_partition_files, is_root_file
+from logtool.log.opening import detect, flavour_at, flavour_of_file
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 
 _OF_REDPANDA = "nothing matched: it is of Redpanda, which "
@@ -54,14 +57,16 @@ class GivenPaths:
     """Whether the selection holds inside the files given too, as it does for digests."""
     config: NamedBy | None = None
     """The broker's own file, where one was given."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``, which overrules the names; None: each directory by its names."""
 
     @property
-    def flavour(self) -> str | None:
+    def output_flavour(self) -> str | None:
         """Return ``redpanda`` where one of the paths is of Redpanda; None where all are Kafka's."""
         for path in self.paths:
             with suppress(UnreadableError):
-                if not files.is_remote(path) and is_redpanda(path):
-                    return "redpanda"
+                if not files.is_remote(path) and flavour_at(path, self.flavour) is REDPANDA:
+                    return str(REDPANDA.name)
         return None
 
     def unmatched(self) -> Iterator[NothingMatchedError]:
@@ -73,7 +78,7 @@ class GivenPaths:
         problems = []
         for path in files.each_once(self.paths):
             try:
-                kind = kind_of(path, redpanda=True)
+                kind = kind_of(path, self.flavour, redpanda=True)
             except UnreadableError:
                 continue
             is_file = kind is PathKind.FILE and not self.files_select
@@ -99,27 +104,31 @@ class NodeDir:
 
 
 def kind_of(
-    path: Path, *, redpanda: bool = False, lacking: str = "this command does not read"
+    path: Path,
+    flavour: Flavour | None = None,
+    *,
+    redpanda: bool = False,
+    lacking: str = "this command does not read",
 ) -> PathKind:
     """Return what `path` is; NothingMatchedError when it is nothing that a broker writes.
 
-    `redpanda` says that the caller reads what Redpanda writes, too. For one that does not,
-    `lacking` says in the words behind "which" why.
+    `flavour` overrules what the names say. `redpanda` says that the caller reads what Redpanda
+    writes, too. For one that does not, `lacking` gives the reason, in the words behind "which".
     """
     if not files.leads_to_dir(path):
-        if not redpanda and is_redpanda(path):
+        if not redpanda and flavour_of_file(path, flavour) is REDPANDA:
             raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
         return PathKind.FILE
     entries = files.list_dir(path)
     found = [entry.name for entry in entries]
-    if names_are_of_redpanda(path, found):
+    if detect(path, found, flavour) is REDPANDA:
         if not redpanda:
             raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
         is_log = redpanda_dir.is_partition(path, found)
         return PathKind.PARTITION_DIR if is_log else PathKind.LOG_DIR
     if holds_partition_files(found):
         return PathKind.PARTITION_DIR
-    if any(names.parse_root_file(e.name).kind is not FileKind.UNKNOWN for e in entries):
+    if any(map(is_root_file, found)):
         return PathKind.LOG_DIR
     folders = [path / e.name for e in entries if files.is_dir(e)]
     if log_dirs := _log_dirs_among(folders):
@@ -166,9 +175,9 @@ def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
             if files.is_dir(entry)
             and isinstance(names.parse_directory(entry.name), PartitionDirectory)
         )
-        if any(
-            names.parse_root_file(entry.name).kind is not FileKind.UNKNOWN for entry in entries
-        ) or any(_is_like_partition(folder / entry.name) for entry in partitions):
+        if any(is_root_file(entry.name) for entry in entries) or any(
+            _is_like_partition(folder / entry.name) for entry in partitions
+        ):
             log_dirs.append(folder)
     return sorted(log_dirs)
 

@@ -15,7 +15,6 @@ from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.log import kafka_start, opening
-from logtool.log.walk.scanner import scan
 
 NONE = -1
 """For a batch that has no Kafka offset, or of which none is known."""
@@ -94,12 +93,11 @@ def before(path: Path, base_offset: int) -> KafkaOffsets:
         if segment.base_offset >= base_offset:
             break
         offsets.begin(segment.log.path, segment.base_offset)
-        with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-                if chunk.damage:
-                    offsets.lose()
-                else:
-                    offsets.feed(chunk.table)
+        for chunk in segment.batches(payload=False):
+            if chunk.damage:
+                offsets.lose()
+            else:
+                offsets.feed(chunk.table)
     offsets.begin(path, base_offset)
     return offsets
 

@@ -24,7 +24,6 @@ from logtool.formats.redpanda.offset_translation import FILTERED, OffsetMap, Tra
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kvstore, opening, redpanda_dir
 from logtool.log.dir import Partition
-from logtool.log.walk.scanner import scan
 
 Ranges = Sequence[tuple[int, int]]
 """(base offset, last offset) of batches that have no Kafka offset, in order."""
@@ -113,9 +112,8 @@ def ranges_in(listed: Partition) -> list[tuple[int, int]]:
     """Read the headers of a log for what has no Kafka offset; UnreadableError."""
     found: list[tuple[int, int]] = []
     for segment in listed.segments:
-        with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-                found += filtered(chunk.table)
+        for chunk in segment.batches(payload=False):
+            found += filtered(chunk.table)
     return found
 
 

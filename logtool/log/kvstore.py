@@ -15,7 +15,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening, redpanda_dir
 from logtool.log.base_index import header_of
 from logtool.log.chunk import Chunk
-from logtool.log.walk.scanner import scan
 
 DIRECTORY = Path("redpanda", "kvstore")
 """In the data directory; below it one folder for each core."""
@@ -81,7 +80,7 @@ def _log(folder: Path, state: State, last: int, stores: Kvstores) -> None:
     """Apply the batches behind offset `last`, up to what is damaged."""
     for segment in opening.open_partition(folder).segments:
         with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset):
+            for chunk in segment.batches(log):
                 if chunk.damage:
                     if segment.is_active and not chunk.damage.resynchronised:
                         break  # what a kill has torn

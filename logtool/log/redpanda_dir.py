@@ -63,22 +63,28 @@ def place(path: Path) -> SegmentPlace | None:
     return SegmentPlace(path, name, folder.parent.name, directory.partition)
 
 
-def is_data_dir(entries: list[str]) -> bool:
+def term_of(path: Path) -> int | None:
+    """Return the term in the name of a segment; None for the name of any other file."""
+    name = names.parse_partition_file(path.name)
+    return name.term if name.kind in names.SEGMENTS else None
+
+
+def is_data_dir(entries: Sequence[str]) -> bool:
     """Return whether a directory with these entries is a data directory."""
     return names.is_data_dir(entries)
 
 
-def is_partition(path: Path, entries: list[str]) -> bool:
+def is_partition(path: Path, entries: Sequence[str]) -> bool:
     """Return whether a directory with these entries is a partition's, by its name or a segment."""
     return directory(path) is not None or _holds_segment(entries)
 
 
-def is_surely_partition(path: Path, entries: list[str]) -> bool:
+def is_surely_partition(path: Path, entries: Sequence[str]) -> bool:
     """Return whether name and segment both say so: no folder of Kafka's has such a name."""
     return directory(path) is not None and _holds_segment(entries)
 
 
-def _holds_segment(entries: list[str]) -> bool:
+def _holds_segment(entries: Sequence[str]) -> bool:
     return any(
         names.parse_partition_file(name).kind in (FileKind.SEGMENT, FileKind.TIERED_SEGMENT)
         for name in entries

@@ -17,7 +17,6 @@ from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.loading.reading import StartFailsError
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
-from logtool.log.walk.scanner import scan
 
 
 def for_offset(segment: Segment, offset: int) -> int:
@@ -51,11 +50,10 @@ def largest_timestamp(segment: Segment) -> int | None:
 
 def batches(segment: Segment, position: int) -> Iterator[Chunk]:
     """Yield the batches from a byte on; StartFailsError where none begins there, or at damage."""
-    with segment.log.open() as log:
-        for chunk in scan(log, base_offset=segment.base_offset, start=position):
-            if chunk.damage:
-                raise StartFailsError(f"{chunk.damage.message} at byte {chunk.damage.position}")
-            yield chunk
+    for chunk in segment.batches(start=position):
+        if chunk.damage:
+            raise StartFailsError(f"{chunk.damage.message} at byte {chunk.damage.position}")
+        yield chunk
 
 
 def _index(segment: Segment) -> BaseIndex | None:

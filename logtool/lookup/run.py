@@ -14,7 +14,6 @@ import numpy as np
 
 from logtool.checks import root, small_files
 from logtool.disk import files
-from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import compression, offset_index, time_index
 from logtool.formats.names import FileKind
@@ -28,8 +27,9 @@ from logtool.log import inputs, kafka_offsets, opening
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.walk.scanner import scan
+from logtool.log.redpanda import REDPANDA
 from logtool.lookup import by_base_index
 from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.metadata.releases import NEWEST
@@ -93,11 +93,13 @@ class Lookup:
         progress: Progress | None = None,
         *,
         limit: int = compression.DEFAULT_LIMIT,
+        flavour: Flavour | None = None,
     ) -> None:
         """List the directory; UnreadableError where it is no partition dir."""
-        if inputs.kind_of(path, redpanda=True) is not PathKind.PARTITION_DIR:
+        if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
-        self._partition = opening.open_partition(path)
+        self._partition = opening.open_partition(path, flavour)
+        self._has_base_indexes = self._partition.flavour is REDPANDA
         if not self._partition.segments:
             raise UnreadableError(path, "holds no log")
         self._start = max(
@@ -137,22 +139,22 @@ class Lookup:
 
     def _kafka_offset(self, found: Location) -> int | None:
         """Return the Kafka offset of a Raft offset that was found in a log of Redpanda."""
-        if not self._partition.is_redpanda or found.path is None or found.offset is None:
+        if not self._has_base_indexes or found.path is None or found.offset is None:
             return None
         offsets = kafka_offsets.before(found.path, found.segment or 0)
-        with LogFile(found.path) as log:
-            for chunk in scan(log, base_offset=found.segment or 0, payload=False):
-                if chunk.damage:
-                    offsets.lose()
-                    continue
-                first, _ = offsets.feed(chunk.table)
-                rows = np.flatnonzero(chunk.table.position == found.position)
-                if len(rows) and first[rows[0]] != kafka_offsets.NONE:
-                    return int(first[rows[0]]) + found.offset - (found.base_offset or 0)
+        (segment,) = (one for one in self._partition.segments if one.log.path == found.path)
+        for chunk in segment.batches(payload=False):
+            if chunk.damage:
+                offsets.lose()
+                continue
+            first, _ = offsets.feed(chunk.table)
+            rows = np.flatnonzero(chunk.table.position == found.position)
+            if len(rows) and first[rows[0]] != kafka_offsets.NONE:
+                return int(first[rows[0]]) + found.offset - (found.base_offset or 0)
         return None
 
     def _end_by_index(self) -> int:
-        if self._partition.is_redpanda:  # whose start replays the last segment
+        if self._has_base_indexes:  # whose start replays the last segment
             return self._latest_by_scan().offset or 0
         return _reader(self._partition.segments[-1]).next_offset()
 
@@ -169,7 +171,7 @@ class Lookup:
 
     def _offset_by_index(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
-            if self._partition.is_redpanda:
+            if self._has_base_indexes:
                 start = by_base_index.for_offset(segment, offset)
                 found = self._first_at(segment, by_base_index.batches(segment, start), offset)
                 if found:
@@ -208,7 +210,7 @@ class Lookup:
 
     def _time_by_index(self, stamp: int) -> Location:
         for segment in self._partition.segments:
-            if self._partition.is_redpanda:
+            if self._has_base_indexes:
                 largest = by_base_index.largest_timestamp(segment)
                 if largest is None or largest >= stamp:
                     start = by_base_index.for_time(segment, stamp)
@@ -263,7 +265,7 @@ class Lookup:
             summary.segments += 1
             with segment.log.open() as log:
                 position = 0
-                for chunk in scan(log, base_offset=segment.base_offset, unpack_limit=self._limit):
+                for chunk in segment.batches(log, limit=self._limit):
                     summary.batches += len(chunk.table)
                     size = chunk.end_position - position
                     position = chunk.end_position
@@ -318,7 +320,7 @@ def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -
 def _checkpointed_start(partition: Partition) -> int:
     """Return the log start offset that the log dir around a partition has for it, or 0."""
     try:
-        home = opening.open_log_dir(log_dir_of(partition.path)[0])
+        home = opening.open_log_dir(log_dir_of(partition.path, partition.flavour)[0])
         file = home.files.get(FileKind.LOG_START_CHECKPOINT)
         rows = root.by_key(small_files.check_file(file)[0]) if file else {}
     except UnreadableError:

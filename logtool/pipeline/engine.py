@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from logtool.checks.pieces import PIECE_BYTES, check_tasks
 from logtool.errors import UnreadableError
 from logtool.log import opening
 from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
 from logtool.pipeline.session import SparkError, told
 from logtool.running.schedule import Reports, Unit
 from logtool.running.workers import OnBytes
@@ -63,18 +65,19 @@ class SparkEngine:
         """Return the size of pieces: two to a task, never below the local engine's."""
         return max(PIECE_BYTES, total // (2 * _task_count(total, self.cores)))
 
-    def partitions(self, paths: Sequence[Path]) -> Iterator[Partition | UnreadableError]:
+    def partitions(
+        self, paths: Sequence[Path], flavour: Flavour | None = None
+    ) -> Iterator[Partition | UnreadableError]:
         """List partition dirs, in executors where there are many."""
+        listing = partial(opening.try_partition, flavour=flavour)
         if len(paths) < _WORTH_A_JOB:
-            yield from map(opening.try_partition, paths)
+            yield from map(listing, paths)
             return
         self._context.setJobDescription(f"logtool: listing {len(paths):,} partition dirs")
         for at in range(0, len(paths), _LIST_AT_ONCE):
             some = paths[at : at + _LIST_AT_ONCE]
             slices = min(len(some), 4 * self.cores)
-            yield from (
-                self._context.parallelize(some, slices).map(opening.try_partition).collect()
-            )
+            yield from self._context.parallelize(some, slices).map(listing).collect()
 
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator["SparkRunner"]:

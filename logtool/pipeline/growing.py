@@ -24,7 +24,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
-from logtool.log.walk.scanner import scan
 from logtool.pipeline import reading
 from logtool.pipeline.homes import place_of_dir, text_of
 from logtool.pipeline.pieces import Piece
@@ -161,7 +160,7 @@ def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
     largest = -1
     with segment.log.open() as log:
         start = start_of(piece, log, known if known > segment.base_offset else inf, -inf)
-        for chunk in scan(log, base_offset=segment.base_offset, start=start, payload=False):
+        for chunk in segment.batches(log, start=start, payload=False):
             rules = chunk.table.base_offset >= segment.base_offset
             inside = chunk.table.last_offset[rules]
             largest = max(largest, int(inside.max(initial=-1)))

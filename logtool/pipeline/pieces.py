@@ -1,11 +1,16 @@
 """A piece of a log: what one task of the data source is told to read. Plain data, which travels."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.disk.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.log.walk.scanner import scan
 from logtool.pipeline.rows import Place
 from logtool.pipeline.wanted import WHOLE, Span
 
@@ -29,6 +34,7 @@ class Piece:
     """None for the end of the log, wherever that is by then."""
     log_name: str | None = None
     """Of a segment of Redpanda; None where its base offset tells the name, as in Kafka."""
+    flavour: Flavour = KAFKA
 
     @property
     def size(self) -> int:
@@ -40,6 +46,11 @@ class Piece:
         if kind is FileKind.LOG and self.log_name is not None:
             return self.folder / self.log_name
         return self.folder / names.format_partition_file(self.segment, kind)
+
+    def batches(self, log: LogFile, *, start: int = 0, payload: bool) -> Iterator[Chunk]:
+        """Yield sound batches and damage of the log from byte `start` on."""
+        form = self.flavour.form(self.path())
+        return scan(log, base_offset=self.segment, form=form, start=start, payload=payload)
 
     def open(self, kind: FileKind = FileKind.LOG) -> LogFile:
         """Open a file of the segment that was listed."""

@@ -39,7 +39,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
-from logtool.log.walk.scanner import scan
+from logtool.log.redpanda import REDPANDA
 from logtool.pipeline import kafka_view, tables
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.pieces import Piece
@@ -239,7 +239,7 @@ def _for_consumers(
 ) -> list[tuple[Partition, Sequence[Segment]]]:
     """Return what the table ``kafka`` is about; UsageError for two copies of a partition."""
     for found, _ in places:
-        if found.is_redpanda:
+        if found.flavour is REDPANDA:
             raise UsageError(
                 f"{found.path} is of Redpanda: the table kafka has offsets as consumers see them, "
                 "and its logs have Raft's; take the table records"
@@ -276,7 +276,8 @@ def _of_partition(
                     for kind in names.INDEX_KINDS
                 ),
                 span=span,
-                log_name=segment.log.path.name if found.is_redpanda else None,
+                log_name=segment.log.path.name if found.flavour is REDPANDA else None,
+                flavour=found.flavour,
             )
 
 
@@ -301,7 +302,7 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     with piece.open() as log:
         # A piece that begins later was begun where it pays when it was cut.
         start = piece.start or start_of(piece, log, low, since)
-        for chunk in scan(log, base_offset=piece.segment, start=start, payload=records):
+        for chunk in piece.batches(log, start=start, payload=records):
             end, table = chunk.end_position, chunk.table
             if piece.stop is not None and end > piece.stop:
                 table = table[table.position < piece.stop]
@@ -361,7 +362,7 @@ def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
 def _totals(piece: Piece) -> Totals:
     totals, rules = Totals(), BatchRules(piece.segment)
     with suppress(UnreadableError), piece.open() as log:
-        for chunk in scan(log, base_offset=piece.segment, payload=False):
+        for chunk in piece.batches(log, payload=False):
             totals.feed(chunk, active=piece.next_segment is None)
             for _ in rules.feed(chunk):
                 pass  # what is wrong with headers is for verify to say

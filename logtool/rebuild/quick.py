@@ -19,7 +19,7 @@ from logtool.formats import names
 from logtool.formats.names import BadDirectory, DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import encode
-from logtool.log import flavour
+from logtool.log.flavour import Flavour
 from logtool.log.producer_state import ProducerState
 from logtool.rebuild import targets
 from logtool.rebuild.scope import PartitionSettings
@@ -108,10 +108,10 @@ class QuickLook:
         return sorted(set(needed).difference(due.snapshots))
 
 
-def looks(wanted: FileChoice, budget: Budget) -> QuickLook | None:
+def looks(wanted: FileChoice, budget: Budget, flavour: Flavour | None = None) -> QuickLook | None:
     """Return what takes a quick look first; None where a run is to keep to a budget."""
     pace = budget.pace
     paced = pace.bytes_per_second is not None or pace.deadline is not None
-    if paced or budget.drop_cache or wanted.snapshot_every is not None or flavour.forced():
+    if paced or budget.drop_cache or wanted.snapshot_every is not None or flavour:
         return None
     return QuickLook(wanted)

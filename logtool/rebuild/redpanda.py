@@ -23,10 +23,10 @@ from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
 from logtool.log.dir import Partition, Segment
-from logtool.log.flavour import Flavour, forced
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
-from logtool.log.walk.scanner import scan
 from logtool.rebuild.subject import DAMAGED
 
 _INDEX = FileKind.REDPANDA_BASE_INDEX
@@ -34,14 +34,12 @@ _AREA = "base-index/"
 _LEGAL = "base-index/wrapped"
 
 
-def is_one(path: Path) -> bool:
+def is_one(path: Path, flavour: Flavour | None) -> bool:
     """Return whether a path is of Redpanda; an index that is missing may be named, too."""
-    if forced() is Flavour.KAFKA:
-        return False
-    if redpanda_dir.place(path):
+    if opening.flavour_of_file(path, flavour) is REDPANDA:
         return True
     with suppress(UnreadableError):
-        return opening.is_redpanda(path)
+        return opening.flavour_at(path, flavour) is REDPANDA
     return False
 
 
@@ -58,13 +56,13 @@ def partitions(
     One that cannot be listed comes as the error that says why; UnreadableError for `path` itself.
     """
     if redpanda_dir.place(path):
-        yield opening.try_partition(path.parent), path
-    elif inputs.kind_of(path, redpanda=True) is PathKind.PARTITION_DIR:
-        yield opening.try_partition(path), None
+        yield opening.try_partition(path.parent, REDPANDA), path
+    elif inputs.kind_of(path, REDPANDA, redpanda=True) is PathKind.PARTITION_DIR:
+        yield opening.try_partition(path, REDPANDA), None
     else:
-        for folder, directory in opening.open_log_dir(path).partitions:
+        for folder, directory in opening.open_log_dir(path, REDPANDA).partitions:
             if selection.takes(directory):
-                found = opening.try_partition(folder)
+                found = opening.try_partition(folder, REDPANDA)
                 if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
                     yield found, None
 
@@ -142,7 +140,7 @@ def _content(segment: Segment, *, all_data: bool) -> tuple[bytes | None, str]:
     """
     builder = Builder(segment.base_offset, all_data=all_data)
     with segment.log.open() as log:
-        for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+        for chunk in segment.batches(log, payload=False):
             if chunk.damage:
                 text = f"byte {chunk.damage.position} of {log.size}: {chunk.damage.message}"
                 return builder.finish() if builder.count else None, text

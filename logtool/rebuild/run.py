@@ -12,6 +12,8 @@ from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageErr
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.rebuild import building, quick, redpanda
@@ -51,6 +53,8 @@ class Rebuild:
     summary: Summary = field(default_factory=Summary)
     undo_dirs: list[Path] = field(default_factory=list)
     """Those of the log dirs that were changed."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     _quick: QuickLook | None = None
 
     def __iter__(self) -> Iterator[Item]:
@@ -58,10 +62,10 @@ class Rebuild:
         of_redpanda: dict[Path, list[Path]] = {}
         for path in self.paths:
             try:
-                if redpanda.is_one(path):
+                if redpanda.is_one(path, self.flavour):
                     of_redpanda.setdefault(redpanda.data_dir_of(path), []).append(path)
                     continue
-                log_dir, scope = scopes.scope_of(path)
+                log_dir, scope = scopes.scope_of(path, self.flavour)
             except UnreadableError as error:
                 yield error
                 continue
@@ -129,12 +133,13 @@ class Rebuild:
         self, log_dir: Path, given: list[Scope | None]
     ) -> Iterator[list[Action | UnreadableError]]:
         """Yield what is to be done, some segments at a time."""
-        home = Home(opening.open_log_dir(log_dir), Assumed(NEWEST, static=self.indexing.static))
+        found = opening.open_log_dir(log_dir, KAFKA)
+        home = Home(found, Assumed(NEWEST, static=self.indexing.static))
         yield list(home.unread)
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
             text = f"nothing was changed: what is to be built depends on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
-        self._quick = quick.looks(self.wanted, self.run.budget)
+        self._quick = quick.looks(self.wanted, self.run.budget, self.flavour)
         with self.run.schedule() as schedule:
             jobs = (self._job(home, scope) for scope in scopes.scopes(home, given, self.selection))
             for job, reports in schedule.run(jobs):

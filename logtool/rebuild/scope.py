@@ -19,7 +19,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.rebuild import states
 from logtool.rebuild.targets import FileKey
@@ -89,7 +91,7 @@ def partition_settings(
     )
 
 
-def scope_of(path: Path) -> tuple[Path, Scope | None]:
+def scope_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, Scope | None]:
     """Return the log dir that a path belongs to and what of it is meant; None for all partitions.
 
     An index that is missing may be named if its log is there. UnreadableError for other paths,
@@ -108,7 +110,7 @@ def scope_of(path: Path) -> tuple[Path, Scope | None]:
             kinds = [*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT]
         only = frozenset((kind, base) for kind in kinds)
         return path.parent.resolve().parent, Scope(path.parent, only)
-    kind = inputs.kind_of(path)
+    kind = inputs.kind_of(path, flavour)
     if kind is PathKind.FILE and redpanda_dir.place(path):
         text = "is a segment or an index of Redpanda by its name, which --flavour kafka leaves out"
         raise NothingMatchedError(path, text)
@@ -150,7 +152,7 @@ def read(scope: Scope, log_start: int) -> Partition:
     Offset and time indexes need their own log alone. For the others the producers must be known:
     they are from the nearest producer snapshot on.
     """
-    listed = opening.open_partition(scope.path)
+    listed = opening.open_partition(scope.path, KAFKA)
     if not scope.only or not listed.segments:
         return listed
     wanted = {offset for _, offset in scope.only}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from logtool.checks.pieces import PieceReport
     from logtool.checks.report import SegmentReport, Task
     from logtool.log.dir import Partition
+    from logtool.log.flavour import Flavour
     from logtool.running.resume import Memory
 
 WORTH_A_POOL = 64 * 1024 * 1024
@@ -46,8 +47,10 @@ class Engine(Protocol):
     def piece_bytes(self, total: int) -> int:
         """Return about how large the pieces of a segment are to be, of so many bytes in all."""
 
-    def partitions(self, paths: Sequence[Path]) -> "Iterator[Partition | UnreadableError]":
-        """Yield what `partition.read` says of each path."""
+    def partitions(
+        self, paths: Sequence[Path], flavour: "Flavour | None" = None
+    ) -> "Iterator[Partition | UnreadableError]":
+        """Yield what `logtool.log.opening.try_partition` returns for each path."""
 
     def runner(self, on_bytes: OnBytes) -> AbstractContextManager[Runner]:
         """Return what looks at units, and tells `on_bytes` of the bytes dealt with."""

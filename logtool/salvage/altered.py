@@ -118,7 +118,7 @@ def _held_otherwise(
         if beyond or segment.base_offset > high:
             continue
         with segment.log.open() as log:
-            for chunk in scanner.scan(Patient(log), base_offset=segment.base_offset, payload=False):
+            for chunk in segment.batches(Patient(log), payload=False):
                 theirs = chunk.table
                 starts = made.starts(theirs)
                 for at in np.flatnonzero(np.isin(starts, list(wanted))).tolist():

@@ -30,7 +30,7 @@ from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import Partition, Segment
-from logtool.log.walk import scanner
+from logtool.log.redpanda import REDPANDA
 from logtool.salvage import acknowledged
 from logtool.salvage import parts as made
 from logtool.salvage.parts import FILLABLE, Edge, Extent, Part, Reject
@@ -138,7 +138,7 @@ def _filled(
     why, own_id = NO_COPY, topic_id_of(ours.path)
     for path in replicas:
         try:
-            copy = opening.open_partition(path)
+            copy = opening.open_partition(path, ours.flavour)
             stretches = list(_stretches(copy, hole))
         except UnreadableError as error:
             yield error
@@ -159,7 +159,7 @@ def _filled(
                     yield replace(one, filled_from=path, proof=reason)
                 else:
                     yield replace(one, filled_from=None, proof=reason)
-            if not (hole.rejects or held or ours.is_redpanda):
+            if not (hole.rejects or held or ours.flavour is REDPANDA):
                 text = "the log ends here, and another copy goes on"
                 one = _with_offsets(made.missing(ours.path, hole.low + 1, text), chosen)
                 yield replace(one, filled_from=path, proof=reason)
@@ -173,7 +173,7 @@ def _filled(
 
 def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Stretch]) -> int:
     """Return below which offset a copy proves the end of a log without leader epochs."""
-    if hole.behind is not None or ours.is_redpanda:
+    if hole.behind is not None or ours.flavour is REDPANDA:
         return 0
     if hole.before is None:
         tables = [stretch.table for stretch in stretches]
@@ -214,7 +214,7 @@ def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
 def _of_segment(segment: Segment, low: int, high: int) -> Iterator[Stretch]:
     torn = False
     with segment.log.open() as log:
-        for chunk in scanner.scan(Patient(log), base_offset=segment.base_offset, payload=False):
+        for chunk in segment.batches(Patient(log), payload=False):
             if chunk.damage:
                 torn = True
                 continue

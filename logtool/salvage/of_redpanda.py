@@ -28,7 +28,9 @@ from logtool.log import given_up, inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
 from logtool.log.dir import Partition
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Kind, Part, Reject
@@ -37,28 +39,28 @@ from logtool.salvage.reading import Piece
 Object = dict[str, Any]
 
 
-def is_one(path: Path) -> bool:
+def is_one(path: Path, flavour: Flavour | None) -> bool:
     """Return whether Redpanda wrote what lies at a path, as far as it can be looked at."""
     with suppress(UnreadableError):
-        return opening.is_redpanda(path)
+        return opening.flavour_at(path, flavour) is REDPANDA
     return False
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[Partition | UnreadableError]:
     """Yield the partitions that a path stands for, and why some cannot be listed."""
     try:
-        kind = inputs.kind_of(path, redpanda=True)
+        kind = inputs.kind_of(path, REDPANDA, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "is no data directory and no folder in one")
         folders = [path]
         if kind is PathKind.LOG_DIR:
-            found = opening.open_log_dir(path).partitions
+            found = opening.open_log_dir(path, REDPANDA).partitions
             folders = [folder for folder, directory in found if selection.takes(directory)]
     except UnreadableError as error:
         yield error
         return
     for folder in folders:
-        listed = opening.try_partition(folder)
+        listed = opening.try_partition(folder, REDPANDA)
         gone = isinstance(listed, UnreadableError) and files.has_vanished(listed)
         if folder == path or not gone:
             yield listed
@@ -73,7 +75,7 @@ def pieces(listed: Partition) -> list[Piece]:
         next((base for base in bases[number + 1 :] if base > bases[number]), None)
         for number in range(len(bases))
     ]
-    return [Piece(*one) for one in zip(logs, bases, ends, strict=True)]
+    return [Piece(*one, REDPANDA) for one in zip(logs, bases, ends, strict=True)]
 
 
 def missing(listed: Partition) -> list[Reject]:
@@ -202,7 +204,8 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
     all_data = target.parent.parent.parent.name != KAFKA_NAMESPACE
     builder = Builder(segment.base_offset, all_data=all_data)
     with LogFile(target) as log:
-        for chunk in scan(log, base_offset=segment.base_offset, payload=False):
+        form = REDPANDA.form(target)
+        for chunk in scan(log, base_offset=segment.base_offset, form=form, payload=False):
             builder.feed(chunk.table)
     disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
 

@@ -1,9 +1,8 @@
 """A log on a disk that fails: what cannot be read is skipped sector by sector, and noted."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.disk.files import LogFile, term_of
+from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 
 if TYPE_CHECKING:
@@ -22,11 +21,9 @@ class Patient:
     coarse = True
     """Whether what is given up may hold smaller sectors that the disk would give."""
 
-    def __init__(self, log: LogFile, image_of: Path | None = None) -> None:
+    def __init__(self, log: LogFile) -> None:
         self._log = log
         self.size = log.size
-        self.term = log.term if image_of is None else term_of(image_of)
-        """Of a segment of Redpanda, None of Kafka's; an image of a log has no name that tells."""
         self.bad: dict[int, int] = {}
         """Bytes that cannot be read, by position."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from logtool.disk import files, shell
 from logtool.errors import UnreadableError
 from logtool.log import opening
+from logtool.log.redpanda import REDPANDA
 from logtool.salvage.sources import copies
 
 
@@ -27,7 +28,7 @@ def repair(path: Path, places: Sequence[Path]) -> str | None:
 
 def _is_of_redpanda(path: Path) -> bool:
     try:
-        return opening.is_redpanda(path)
+        return opening.flavour_at(path) is REDPANDA
     except UnreadableError:
         return False
 

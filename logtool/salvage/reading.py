@@ -12,8 +12,11 @@ from logtool.formats import record_batch, wording
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
+from logtool.log.redpanda import REDPANDA
 from logtool.log.walk import scanner
 from logtool.salvage import ordering, parts
 from logtool.salvage.imaging import Image, Refined
@@ -31,6 +34,7 @@ class Piece:
     base_offset: int
     end_offset: int | None
     """Base offset of the segment behind it, None of the last one."""
+    flavour: Flavour
     earlier: Image | None = None
     """What an earlier run has of it."""
 
@@ -69,6 +73,11 @@ def opened(piece: Piece) -> Iterator[Patient]:
         yield Refined(log, image, piece.earlier.missing)
 
 
+def _chunks(piece: Piece, source: Patient) -> Iterator[Chunk]:
+    form = piece.flavour.form(piece.log.path)
+    return scanner.scan(source, base_offset=piece.base_offset, form=form, payload=False)
+
+
 class _DisorderError(Exception):
     """Offsets or epochs do not rise: all batches are needed to decide which stay."""
 
@@ -77,7 +86,7 @@ def _plainly(piece: Piece, source: Patient, on_bytes: Callable[[int], None]) -> 
     """Yield the parts of a segment whose batches rise, with memory for one at a time."""
     last, epoch, known = piece.base_offset - 1, -1, 0
     open_extent: Extent | None = None
-    for chunk in scanner.scan(source, base_offset=piece.base_offset, payload=False):
+    for chunk in _chunks(piece, source):
         on_bytes(chunk.end_position - known)
         known = chunk.end_position
         if chunk.damage:
@@ -112,7 +121,7 @@ def _decided(piece: Piece, source: Patient) -> list[Part]:
     """Return the parts of a segment where some sound batches contradict others."""
     tables: list[BatchTable] = []
     found: list[Part] = []
-    for chunk in scanner.scan(source, base_offset=piece.base_offset, payload=False):
+    for chunk in _chunks(piece, source):
         if chunk.damage:
             found.append(_damaged(piece, chunk.damage))
         else:
@@ -144,8 +153,8 @@ def take(table: BatchTable, rows: record_batch.Column) -> BatchTable:
 
 
 def _highest(piece: Piece) -> int:
-    of_redpanda = piece.log.name.epoch is not None  # whose segments have no such limit
-    most = _LARGEST_OFFSET if of_redpanda else piece.base_offset + MAX_RELATIVE_OFFSET
+    unlimited = piece.flavour is REDPANDA
+    most = _LARGEST_OFFSET if unlimited else piece.base_offset + MAX_RELATIVE_OFFSET
     return most if piece.end_offset is None else min(most, piece.end_offset - 1)
 
 

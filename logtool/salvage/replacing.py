@@ -30,7 +30,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
-from logtool.log.walk import scanner
 from logtool.salvage import acknowledged, altered, filling, reading
 from logtool.salvage.filling import Hole, Stretch
 from logtool.salvage.parts import (
@@ -126,7 +125,7 @@ def _found(
     ends = [*(base for base, _ in source.logs[1:]), None]
     by_base: dict[int, list[Part]] = {}
     for (base, file), end in zip(source.logs, ends[: len(source.logs)], strict=True):
-        read = reading.read(reading.Piece(file, base, end), on_bytes)
+        read = reading.read(reading.Piece(file, base, end, source.listed.flavour), on_bytes)
         if isinstance(read, UnreadableError):
             raise read
         by_base[base] = list(read.found)
@@ -249,8 +248,7 @@ def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
         beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
         if beyond or segment.base_offset > high:
             continue
-        with segment.log.open() as log:
-            yield from scanner.scan(log, base_offset=segment.base_offset, payload=False)
+        yield from segment.batches(payload=False)
 
 
 class _Assembly:

@@ -21,7 +21,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.log.dir import Partition
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind, kind_of
+from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
@@ -51,6 +53,8 @@ class Salvage:
     deleted: bool = False
     """Whether what waits for its deletion is wanted, and nothing else."""
     selection: Selection = field(default_factory=Selection)
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     run: Run = field(default_factory=Run)
     summary: ActionSummary = field(default_factory=ActionSummary)
 
@@ -65,9 +69,11 @@ class Salvage:
 
     def _saved(self) -> Iterator[Object | LogtoolError]:
         found: list[Source] = []
-        whole = [] if self.deleted else [path for path in self.paths if of_redpanda.is_one(path)]
+        whole = []
+        if not self.deleted:
+            whole = [path for path in self.paths if of_redpanda.is_one(path, self.flavour)]
         paths = [path for path in self.paths if path not in whole]
-        for one in sources(paths, self.selection, deleted=self.deleted):
+        for one in sources(paths, self.selection, deleted=self.deleted, flavour=self.flavour):
             if isinstance(one, Source):
                 found.append(one)
             else:
@@ -136,7 +142,7 @@ class Salvage:
         self.output.note(made)
         yield made
         about = {"topic": listed.topic, "partition": listed.number}
-        for torn in transactions.torn(parts, self.output.images):
+        for torn in transactions.torn(parts, self.output.images, listed.flavour):
             obj = {**torn.as_json(), **about}
             self.output.note(obj)
             yield obj
@@ -224,7 +230,7 @@ class Salvage:
                 earlier = self._earlier(source.name, file)
             except UnreadableError as error:
                 yield error
-            pieces.append(Piece(file, base, end, earlier))
+            pieces.append(Piece(file, base, end, KAFKA, earlier))
         by_base: dict[int, list[Part]] = {}
         total = sum(piece.log.size for piece in pieces)
         with self.run.workers(reading.read, total) as workers:

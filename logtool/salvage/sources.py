@@ -25,6 +25,7 @@ from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
@@ -108,47 +109,52 @@ class Source:
 
 
 def sources(
-    paths: Sequence[Path], selection: Selection, *, deleted: bool
+    paths: Sequence[Path],
+    selection: Selection,
+    *,
+    deleted: bool,
+    flavour: Flavour | None = None,
 ) -> Iterator[Source | UnreadableError]:
     """Yield the logs of log dirs and partition dirs, and why some cannot be listed."""
     for path in paths:
         try:
-            kind = inputs.kind_of(path, lacking="keeps nothing of what it deletes")
+            kind = inputs.kind_of(path, flavour, lacking="keeps nothing of what it deletes")
             if kind is PathKind.LOG_DIR:
-                yield from _of_log_dir(path, selection, deleted=deleted)
+                yield from _of_log_dir(path, selection, flavour, deleted=deleted)
             else:
-                yield from _of_partition(path, deleted=deleted)
+                yield from _of_partition(path, flavour, deleted=deleted)
         except UnreadableError as error:
             yield error
 
 
 def _of_log_dir(
-    path: Path, selection: Selection, *, deleted: bool
+    path: Path, selection: Selection, flavour: Flavour | None, *, deleted: bool
 ) -> Iterator[Source | UnreadableError]:
-    home = opening.open_log_dir(path)
+    home = opening.open_log_dir(path, flavour)
     starts = _log_starts(home)
     for folder, directory in home.partitions:
         wanted = directory.kind is DirectoryKind.DELETE if deleted else False
         if not selection.takes(directory) or (directory.kind not in _OF_TODAY and not wanted):
             continue
         try:
-            yield from _kept(
-                Source(opening.open_partition(folder), _start(starts, directory), deleted)
-            )
+            listed = opening.open_partition(folder, home.flavour)
+            yield from _kept(Source(listed, _start(starts, directory), deleted))
         except UnreadableError as error:
             if not files.has_vanished(error):
                 yield error
 
 
-def _of_partition(path: Path, *, deleted: bool) -> Iterator[Source | UnreadableError]:
+def _of_partition(
+    path: Path, flavour: Flavour | None, *, deleted: bool
+) -> Iterator[Source | UnreadableError]:
     if not path.is_dir():
         raise UnreadableError(path, "is no log dir and no partition dir")
-    listed = opening.open_partition(path)
+    listed = opening.open_partition(path, flavour)
     if not isinstance(listed.directory, PartitionDirectory):
         raise UnreadableError(path, "is not named TOPIC-PARTITION")
     starts: dict[TopicPartition, int] = {}
     with suppress(UnreadableError):  # it may have been taken out of its log dir
-        starts = _log_starts(opening.open_log_dir(path.resolve().parent))
+        starts = _log_starts(opening.open_log_dir(path.resolve().parent, listed.flavour))
     yield from _kept(Source(listed, _start(starts, listed.directory), deleted))
 
 
@@ -202,7 +208,7 @@ def usable(
         there = copies(name, [place])
         for path in there:
             try:
-                copy = opening.open_partition(path)
+                copy = opening.open_partition(path, ours.flavour)
                 why = _not_of_this(ours, copy)
                 yield f"{path} {why}" if why else copy
             except UnreadableError as error:

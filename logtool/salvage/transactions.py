@@ -9,6 +9,8 @@ import numpy as np
 
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import NONE, ProducerState, significant
 from logtool.log.walk import scanner
 from logtool.salvage.parts import Extent, Part, Reject
@@ -62,19 +64,22 @@ _MARKER = (
 )
 
 
-def torn(parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES) -> Iterator[Torn]:
+def torn(
+    parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES, flavour: Flavour = KAFKA
+) -> Iterator[Torn]:
     """Yield the transactions that were open where something is missing, or may have begun there.
 
     `images` are where the bytes of a log are that its disk does not give whole. Nothing is read
     where all is there. A transaction that is lost with its marker leaves nothing that tells of it.
     """
     if any(isinstance(one, Reject) and one.filled_from is None for one in parts):
-        yield from _Replay(images).of(parts)
+        yield from _Replay(images, flavour).of(parts)
 
 
 @dataclass(slots=True)
 class _Replay:
     images: Mapping[Path, Path]
+    flavour: Flavour
     state: ProducerState = field(default_factory=ProducerState)
     told: set[tuple[int, int]] = field(default_factory=set)
     lost_from: int | None = None
@@ -108,9 +113,14 @@ class _Replay:
         from logtool.disk.files import LogFile
 
         with LogFile(self.images.get(extent.path, extent.path)) as log:
-            source, base = Patient(log, extent.path), extent.first.base_offset
+            source, base = Patient(log), extent.first.base_offset
             for chunk in scanner.scan(
-                source, base_offset=base, start=extent.position, stop=extent.end, payload=False
+                source,
+                base_offset=base,
+                form=self.flavour.form(extent.path),
+                start=extent.position,
+                stop=extent.end,
+                payload=False,
             ):
                 rows = np.flatnonzero(chunk.table.producer_id >= 0)
                 if len(rows):

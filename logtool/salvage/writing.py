@@ -26,7 +26,7 @@ from logtool.apply import disk, outside
 from logtool.apply.disk import Run
 from logtool.apply.held import HeldDir
 from logtool.apply.steps import Look
-from logtool.disk.files import LogFile, term_of
+from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
 from logtool.formats.crc import crc32c
@@ -36,6 +36,8 @@ from logtool.loading import loader, trusting
 from logtool.loading.loaded import Loaded, Start
 from logtool.log import opening
 from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.walk import scanner
 from logtool.salvage import imaging, of_redpanda
 from logtool.salvage.parts import Extent, Part, Reject
@@ -122,19 +124,27 @@ class Output:
         home = self._home(folder)
         for base, extents in logs:
             target = folder / names.format_partition_file(base, FileKind.LOG)
-            self._copy(home, target, extents, base)
+            self._copy(home, target, extents, base, KAFKA)
         for file, content in beside.items():
             disk.write_new(home, folder / file, [content])
         sound = all(one.first.magic >= MAGIC for _, extents in logs for one in extents)
         return self.recovered(folder, start, trusted=sound)
 
-    def _copy(self, home: HeldDir, target: Path, extents: Sequence[Extent], base: int) -> None:
+    def _copy(
+        self,
+        home: HeldDir,
+        target: Path,
+        extents: Sequence[Extent],
+        base: int,
+        flavour: Flavour,
+    ) -> None:
         """Write a log, and check each batch as it stands there: nothing reads them again."""
-        look = _look(extents) if term_of(target) is None else None
+        look = _look(extents) if flavour is KAFKA else None
         disk.copy_new(home, target, _runs(extents, self.images), look)
         batches = end = 0
         with LogFile(target) as log:
-            for chunk in scanner.scan(log, base_offset=base, payload=False):
+            form = flavour.form(target)
+            for chunk in scanner.scan(log, base_offset=base, form=form, payload=False):
                 if chunk.damage:
                     break
                 batches, end = batches + len(chunk.table), chunk.end_position
@@ -168,7 +178,7 @@ class Output:
         home = self._home(folder)
         for segment in of_redpanda.segments(listed, parts):
             target = segment.path(folder)
-            self._copy(home, target, segment.extents, segment.base_offset)
+            self._copy(home, target, segment.extents, segment.base_offset, listed.flavour)
             of_redpanda.write_index(home, target, segment)
         disk.sync_dir(home, folder)
         self.of_redpanda = (folder, tuple(parts))
@@ -186,7 +196,7 @@ class Output:
         it was written. What is strange in them is left to the rules of a broker.
         """
         home = self._home(folder)
-        listed = opening.open_partition(folder)
+        listed = opening.open_partition(folder, KAFKA)
         loaded = trusting.trust(listed, start) if trusted else loader.load(listed, start)
         if loaded.distrust:
             loaded = loader.load(listed, start)

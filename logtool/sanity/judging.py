@@ -16,6 +16,7 @@ from logtool.formats import transaction_index
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
+from logtool.log.redpanda import REDPANDA
 from logtool.sanity import screening
 from logtool.sanity.indexes import Item
 
@@ -86,7 +87,7 @@ def placed(finding: Finding, partition: Partition) -> Finding:
     """Return a finding with its place and the command that shows more."""
     path = finding.path or partition.path
     command = f"logtool dump-index {shell.path(path)}"
-    if path.suffix == FileKind.LOG.value or partition.is_redpanda:
+    if path.suffix == FileKind.LOG.value or partition.flavour is REDPANDA:
         command = f"logtool verify {shell.path(partition.path)}"
     return finding.placed(
         path,

@@ -12,7 +12,10 @@ from logtool.formats.names import INDEX_KINDS, FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.log.redpanda_dir import data_dir_of
 from logtool.log.selection import Selection
 from logtool.running.workers import Pace
@@ -31,7 +34,7 @@ class Listing:
     clean: bool
     in_use: Finding | None
     """Says that a broker holds it, where one does."""
-    is_redpanda: bool = False
+    flavour: Flavour = KAFKA
 
     @property
     def segments(self) -> int:
@@ -63,22 +66,25 @@ class Listing:
         )
 
 
-def read(path: Path, selection: Selection, pace: Pace) -> Listing:
-    """List a path; UnreadableError when it is nothing that a broker starts from."""
-    kind = inputs.kind_of(path, redpanda=True)
+def read(path: Path, selection: Selection, pace: Pace, flavour: Flavour | None = None) -> Listing:
+    """List a path; UnreadableError when it is nothing that a broker starts from.
+
+    `flavour` overrules what the names of files and directories say.
+    """
+    kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
-    is_redpanda = opening.is_redpanda(path)
     if kind is PathKind.PARTITION_DIR:
+        listed = opening.open_partition(path, flavour)
         return Listing(
             path=path,
-            partitions=[opening.open_partition(path)],
+            partitions=[listed],
             unread=[],
             clean=False,
-            in_use=_in_use(path if is_redpanda else path.resolve().parent, is_redpanda),
-            is_redpanda=is_redpanda,
+            in_use=_in_use(_home_of(path, listed.flavour), listed.flavour),
+            flavour=listed.flavour,
         )
-    root = opening.open_log_dir(path)
+    root = opening.open_log_dir(path, flavour)
     partitions: list[Partition] = []
     unread: list[UnreadableError] = []
     for folder, directory in root.partitions:
@@ -86,7 +92,7 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
             continue
         pace.spend(0)
         try:
-            partitions.append(opening.open_partition(folder))
+            partitions.append(opening.open_partition(folder, root.flavour))
         except UnreadableError as error:
             if not files.has_vanished(error):
                 unread.append(error)
@@ -95,12 +101,16 @@ def read(path: Path, selection: Selection, pace: Pace) -> Listing:
         partitions=partitions,
         unread=unread,
         clean=root.is_clean,
-        in_use=_in_use(path, is_redpanda),
-        is_redpanda=is_redpanda,
+        in_use=_in_use(data_dir_of(path)[0] if root.flavour is REDPANDA else path, root.flavour),
+        flavour=root.flavour,
     )
 
 
-def _in_use(path: Path, is_redpanda: bool) -> Finding | None:
+def _home_of(partition: Path, flavour: Flavour) -> Path:
+    """Return the log dir, or the data directory of Redpanda, in which a partition dir lies."""
+    return data_dir_of(partition)[0] if flavour is REDPANDA else partition.resolve().parent
+
+
+def _in_use(log_dir: Path, flavour: Flavour) -> Finding | None:
     """Say that a broker holds a log dir, where one does."""
-    home = data_dir_of(path)[0] if is_redpanda else path
-    return next(check_in_use(home, is_redpanda=is_redpanda), None)
+    return next(check_in_use(log_dir, flavour), None)

@@ -14,6 +14,8 @@ from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
@@ -77,8 +79,9 @@ class Sanity:
         *,
         selection: Selection | None = None,
         pace: Pace | None = None,
+        flavour: Flavour | None = None,
     ) -> None:
-        self._paths = paths
+        self._paths, self._flavour = paths, flavour
         self._settings = settings
         self._selection = selection or Selection()
         self._pace = pace or Pace()
@@ -134,10 +137,10 @@ class Sanity:
             summary.bytes += item.run.cost.bytes
 
     def _path(self, path: Path) -> Iterator[Said]:
-        listed = listing.read(path, self._selection, self._pace)
+        listed = listing.read(path, self._selection, self._pace, self._flavour)
         self._is_at_work = listed.in_use is not None
         self.in_use += [listed.in_use] if listed.in_use else []
-        if listed.is_redpanda:
+        if listed.flavour is REDPANDA:
             yield from self._redpanda(listed)
             return
         self._needed[path] = listed.needs
@@ -296,7 +299,7 @@ class Sanity:
             if not any(map(_is_alarm, items)):
                 break
             try:
-                now = opening.open_partition(path)
+                now = opening.open_partition(path, before.flavour)
             except UnreadableError as error:
                 gone = files.has_vanished(error) and path != listed.path
                 return [] if gone else [error]

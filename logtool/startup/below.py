@@ -5,6 +5,9 @@ from pathlib import Path
 
 from logtool.disk import shell
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.startup.partition import PartitionForecast
 
 
@@ -18,8 +21,8 @@ class Below:
     """Of their logs."""
     places: tuple[Path, ...]
     """The log dirs that hold them; the partition dir where that is all there is."""
-    is_redpanda: bool = False
-    """Whether Redpanda wrote them, which knows no recovery point."""
+    flavour: Flavour = KAFKA
+    """Redpanda knows no recovery point. Kafka where some of them are Kafka's."""
 
     @property
     def command(self) -> str:
@@ -37,5 +40,5 @@ def below(forecasts: Sequence[PartitionForecast]) -> Below | None:
         segments=sum(forecast.unread_segments for forecast in unread),
         bytes=sum(forecast.unread_bytes for forecast in unread),
         places=tuple(dict.fromkeys(places)),
-        is_redpanda=all(forecast.request.redpanda for forecast in unread),
+        flavour=REDPANDA if all(one.request.redpanda for one in unread) else KAFKA,
     )

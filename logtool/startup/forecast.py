@@ -23,6 +23,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
 from logtool.log import opening
 from logtool.log.dir import LogDir, Partition, Segment
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
@@ -55,12 +57,15 @@ class Forecast:
         ensemble: Ensemble | None = None,
         is_locked: bool = False,
         sample_disks: bool = False,
+        flavour: Flavour | None = None,
     ) -> None:
         """Take the paths for all there is of a broker, or for some of its `ensemble`.
 
         With `is_locked` nobody else changes them meanwhile, and what was listed once still holds.
         With `sample_disks` a little of each disk is read before, to know how long a start takes.
+        `flavour` overrules what the names of files and directories say.
         """
+        self._flavour = flavour
         self._is_locked = is_locked
         self._samples = Samples() if sample_disks else None
         self.disks: Disks | None = None
@@ -177,7 +182,9 @@ class Forecast:
 
     def _opened(self) -> Iterator[Opened | UnreadableError]:
         """Yield the paths, those that were looked up before as they are."""
-        looked_up = open_each(path for path in self._paths if not isinstance(path, Opened))
+        looked_up = open_each(
+            (path for path in self._paths if not isinstance(path, Opened)), self._flavour
+        )
         for path in self._paths:
             yield path if isinstance(path, Opened) else next(looked_up)
 
@@ -191,7 +198,7 @@ class Forecast:
                 if isinstance(one, UnreadableError):
                     raise one
                 root, chosen = one.read(), one.chosen(self._selection)
-                if not root.is_redpanda and root.path not in members.keys() | known:
+                if root.flavour is KAFKA and root.path not in members.keys() | known:
                     members[root.path] = member(root)
             except UnreadableError as error:
                 yield error
@@ -317,7 +324,7 @@ class _Load:
                 break
             before = listed
             try:
-                listed = opening.open_partition(self.request.path)
+                listed = opening.open_partition(self.request.path, self.request.flavour)
             except UnreadableError as error:
                 return error
             if listed == before:
@@ -359,7 +366,7 @@ def _prepared(
         if request.start.clean and not request.assumed.verify:
             continue
         try:
-            listed = opening.open_partition(request.path)
+            listed = opening.open_partition(request.path, request.flavour)
         except UnreadableError:
             continue  # which the worker finds and tells
         ahead = [(one.log.path, one.log.size) for one in _ahead(request, listed)]

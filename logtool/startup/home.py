@@ -21,6 +21,7 @@ from logtool.loading import metadata_log
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.loaded import Start
 from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir
+from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.startup import strays
@@ -58,11 +59,11 @@ class Home:
         here = (one for one in self.ensemble.members if one.path == root_dir.path)
         self.unread += [one.unread for one in here if one.unread]
         self._tell_of_metadata()
-        if root_dir.is_redpanda:
+        if root_dir.flavour is REDPANDA:
             for path, reason in self._kvstores.problems:
                 text = f"{reason}; what stands behind it of the logs is not known here"
                 self.notes.append(Action(action="unknown", path=path, reason=text))
-        for finding in root.check_in_use(root_dir.path, is_redpanda=root_dir.is_redpanda):
+        for finding in root.check_in_use(root_dir.path, root_dir.flavour):
             self.notes.append(Action(action="in-use", path=root_dir.path, reason=finding.message))
         if self.is_offline:
             return  # a broker does not list it
@@ -90,7 +91,7 @@ class Home:
 
     def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
         """Return what is needed to load one of its partitions."""
-        if self.root.is_redpanda:
+        if self.root.flavour is REDPANDA:
             return self._of_redpanda(path, directory)
         key = directory.topic, directory.partition
         point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))

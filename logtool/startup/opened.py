@@ -9,7 +9,9 @@ from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
 from logtool.log.redpanda_dir import data_dir_of
 from logtool.log.selection import Selection
 
@@ -25,6 +27,8 @@ class Opened:
     """What the log dir holds, or why that cannot be read."""
     within: Path | None = None
     """Of Redpanda: the namespace, topic or partition of the data directory that is meant."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: as the names say."""
 
     def read(self) -> LogDir:
         """Return what the log dir holds; UnreadableError where that cannot be read."""
@@ -51,32 +55,37 @@ class Opened:
 
     def again(self) -> "Opened":
         """Return it with what the log dir holds now."""
-        return replace(self, contents=_read(self.log_dir))
+        return replace(self, contents=_read(self.log_dir, self.flavour))
 
 
-def open_each(paths: Iterable[Path]) -> Iterator[Opened | UnreadableError]:
-    """Yield what each path leads to, or why that cannot be told; no log dir is read twice."""
+def open_each(
+    paths: Iterable[Path], flavour: Flavour | None = None
+) -> Iterator[Opened | UnreadableError]:
+    """Yield what each path leads to, or why that is not known; no log dir is read twice.
+
+    `flavour` overrules what the names of files and directories say.
+    """
     known: dict[Path, LogDir | UnreadableError] = {}
     for path in paths:
         within = None
         try:
-            if opening.is_redpanda(path):
+            if opening.flavour_at(path, flavour) is REDPANDA:
                 log_dir, within = data_dir_of(path)
                 is_whole = log_dir == within
             else:
-                log_dir, is_whole = log_dir_of(path)
+                log_dir, is_whole = log_dir_of(path, flavour)
         except UnreadableError as error:
             yield error
             continue
         if log_dir not in known:
-            known[log_dir] = _read(log_dir)
+            known[log_dir] = _read(log_dir, flavour)
         name = None if is_whole else path.resolve().name
-        yield Opened(log_dir, name, known[log_dir], None if is_whole else within)
+        yield Opened(log_dir, name, known[log_dir], None if is_whole else within, flavour)
 
 
-def log_dir_of(path: Path) -> tuple[Path, bool]:
+def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
     """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
-    kind = inputs.kind_of(path)
+    kind = inputs.kind_of(path, flavour)
     if kind is PathKind.FILE:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     if kind is PathKind.LOG_DIR:
@@ -87,8 +96,8 @@ def log_dir_of(path: Path) -> tuple[Path, bool]:
     return path.parent if is_told else real.parent, False
 
 
-def _read(log_dir: Path) -> LogDir | UnreadableError:
+def _read(log_dir: Path, flavour: Flavour | None) -> LogDir | UnreadableError:
     try:
-        return opening.open_log_dir(log_dir)
+        return opening.open_log_dir(log_dir, flavour)
     except UnreadableError as error:
         return error

@@ -177,7 +177,7 @@ def forecast_partition(
     """
     stopwatch = Stopwatch(on_bytes)
     try:
-        listed = opening.open_partition(request.path) if listed is None else listed
+        listed = opening.open_partition(request.path, request.flavour) if listed is None else listed
         assumed = request.assumed
         if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
             new = _replaced(listed, request, stopwatch)

@@ -29,6 +29,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome
 from logtool.log import opening
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.startup.assumed import Assumed
@@ -85,6 +87,8 @@ class Recover:
     """Changes that were carried out."""
     begun: bool = False
     """Whether the changes to a log dir began and did not all come to their end."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     out_of_time: bool = False
     blocked: bool = False
     """Whether --apply refuses, because a file that decides could not be read."""
@@ -92,7 +96,7 @@ class Recover:
     """All log dirs given: those of one broker."""
 
     def __iter__(self) -> Iterator[Item]:
-        opened = list(open_each(self.paths))
+        opened = list(open_each(self.paths, self.flavour))
         self._check(opened)
         yield from _not_there(self.assumed.fill_from)
         self._ensemble = self._gather(opened)
@@ -112,7 +116,7 @@ class Recover:
         for given in opened:
             if isinstance(given, Opened) and given.log_dir not in members:
                 with suppress(UnreadableError):  # which is told in its turn
-                    if not (root := given.read()).is_redpanda:
+                    if (root := given.read()).flavour is KAFKA:
                         members[given.log_dir] = member(root)
         return Ensemble(list(members.values()), self.assumed.kafka, self.assumed.static)
 
@@ -310,7 +314,7 @@ class _LogDirPlan:
         """Make everything durable that is to be, so that the log dir can be changed."""
         if self._consent.mark_clean:
             for path in self._paths:
-                apply.sync(file.path for file in opening.open_partition(path).files())
+                apply.sync(file.path for file in opening.open_partition(path, KAFKA).files())
         journal.commit()
 
 

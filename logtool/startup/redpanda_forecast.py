@@ -29,7 +29,7 @@ def forecast(
 ) -> PartitionForecast | UnreadableError:
     """Return what becomes of one partition; work for a thread of its own."""
     try:
-        listed = opening.open_partition(request.path) if listed is None else listed
+        listed = opening.open_partition(request.path, request.flavour) if listed is None else listed
         found = redpanda_start.load(listed, start, on_bytes)
         return outcome_of(request, start, listed, found)
     except UnreadableError as error:

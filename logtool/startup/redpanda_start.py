@@ -43,7 +43,6 @@ from logtool.log.base_index import Builder
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
-from logtool.log.walk.scanner import scan
 
 INDEX = kafka_names.FileKind.REDPANDA_BASE_INDEX
 
@@ -195,7 +194,7 @@ def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> N
     builder = Builder(one.segment.base_offset, all_data=all_data)
     one.next_offset, at = None, 0
     with one.segment.log.open() as log:
-        for chunk in scan(log, base_offset=one.segment.base_offset, payload=False):
+        for chunk in one.segment.batches(log, payload=False):
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
             table = chunk.table

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Start
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.startup.assumed import Assumed
 from logtool.startup.strays import Fate
 
@@ -31,6 +34,11 @@ class LoadRequest:
     """What is assumed of the broker, and how much of the answer is wanted."""
     redpanda: "RedpandaStart | None" = None
     """What the data directory says, where Redpanda wrote the log."""
+
+    @property
+    def flavour(self) -> Flavour:
+        """Return the flavour of the log."""
+        return REDPANDA if self.redpanda else KAFKA
 
     @property
     def log_dir(self) -> Path:

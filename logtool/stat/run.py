@@ -13,6 +13,7 @@ from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.metadata.settings import Settings
@@ -63,8 +64,9 @@ class Survey:
         static: Mapping[str, str] | None = None,
         selection: Selection | None = None,
         run: Run | None = None,
+        flavour: Flavour | None = None,
     ) -> None:
-        self._paths = paths
+        self._paths, self._flavour = paths, flavour
         self._unpack, self._limit = unpack, limit
         self._selection = selection or Selection()
         self._static = static or {}
@@ -122,7 +124,7 @@ class Survey:
                 for segment, one in zip(listed.segments, found, strict=True)
                 if not isinstance(one, UnreadableError)
             }
-            listed = opening.open_partition(listed.path)
+            listed = opening.open_partition(listed.path, listed.flavour)
             found = [
                 known.get(segment.log) or workers.again(self._task(listed, segment))
                 for segment in listed.segments
@@ -160,17 +162,19 @@ class Survey:
         self, path: Path
     ) -> Iterator[tuple[Partition, tuple[Segment, ...]] | UnreadableError]:
         """Yield the partitions that a path stands for, and which of their segments are meant."""
-        kind = inputs.kind_of(path, redpanda=True)
+        kind = inputs.kind_of(path, self._flavour, redpanda=True)
         if kind is PathKind.LOG_DIR:
-            for folder, directory in opening.open_log_dir(path).partitions:
+            root = opening.open_log_dir(path, self._flavour)
+            for folder, directory in root.partitions:
                 if self._selection.takes(directory):
-                    found = opening.try_partition(folder)
+                    found = opening.try_partition(folder, root.flavour)
                     if isinstance(found, Partition):
                         yield found, found.segments
                     elif not files.has_vanished(found):
                         yield found
             return
-        listed = opening.open_partition(path if kind is PathKind.PARTITION_DIR else path.parent)
+        home = path if kind is PathKind.PARTITION_DIR else path.parent
+        listed = opening.open_partition(home, self._flavour)
         meant = listed.segments
         if kind is PathKind.FILE:
             meant = tuple(segment for segment in meant if segment.log.path.name == path.name)

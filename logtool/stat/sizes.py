@@ -18,6 +18,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.running.run import Run
@@ -89,14 +90,16 @@ class Weighing:
     paths: Sequence[Path]
     selection: Selection
     run: Run
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     out_of_time: bool = False
 
     def __iter__(self) -> Iterator[tuple[Partition, Sizes] | UnreadableError]:
         for path in files.each_once(self.paths):
             try:
-                for folder in self._folders(path):
+                for folder, flavour in self._folders(path):
                     self.run.budget.pace.spend(0)
-                    found = opening.try_partition(folder)
+                    found = opening.try_partition(folder, flavour)
                     if isinstance(found, Partition):
                         yield found, of_partition(found)
                     elif folder == path or not files.has_vanished(found):
@@ -107,15 +110,14 @@ class Weighing:
                 self.out_of_time = True
                 return
 
-    def _folders(self, path: Path) -> list[Path]:
-        kind = inputs.kind_of(path, redpanda=True)
+    def _folders(self, path: Path) -> list[tuple[Path, Flavour | None]]:
+        kind = inputs.kind_of(path, self.flavour, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         if kind is PathKind.PARTITION_DIR:
-            return [path]
-        return [
-            one for one, name in opening.open_log_dir(path).partitions if self.selection.takes(name)
-        ]
+            return [(path, self.flavour)]
+        root = opening.open_log_dir(path, self.flavour)
+        return [(one, root.flavour) for one, name in root.partitions if self.selection.takes(name)]
 
 
 def as_json(kind: str, one: Sizes, place: dict[str, Any]) -> dict[str, Any]:

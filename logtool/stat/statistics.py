@@ -20,7 +20,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
-from logtool.log.walk.scanner import scan
+from logtool.log.redpanda import REDPANDA
 
 MOST_BUCKETS = 64
 """Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""
@@ -287,9 +287,7 @@ def measure(
     try:
         with segment.log.open() as log:
             at = 0
-            for chunk in scan(
-                log, base_offset=segment.base_offset, payload=task.unpack, unpack_limit=task.limit
-            ):
+            for chunk in segment.batches(log, payload=task.unpack, limit=task.limit):
                 for _ in rules.feed(chunk):
                     pass  # what is wrong with headers is for verify to say
                 timestamps.feed(chunk.table)
@@ -300,7 +298,7 @@ def measure(
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
             size = log.size
-            if log.term is not None and at < size:
+            if segment.flavour is REDPANDA and at < size:
                 parts.append(Statistics(unused_bytes=size - at))  # room that was reserved
     except UnreadableError as error:
         return error

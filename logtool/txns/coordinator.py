@@ -7,7 +7,7 @@ Source: ``TransactionLog``, ``TransactionMetadata``, ``TransactionState``,
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -26,8 +26,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Partition, Segment
+from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE
-from logtool.log.walk.scanner import scan
 
 TOPIC: Final = "__transaction_state"
 STATES = (
@@ -237,11 +237,13 @@ class CoordinatorLog:
             self.findings.append(placed)
 
 
-def read_each(paths: Sequence[Path]) -> Iterator[CoordinatorLog | UnreadableError]:
+def read_each(
+    dirs: Iterable[tuple[Path, Flavour]],
+) -> Iterator[CoordinatorLog | UnreadableError]:
     """Yield what each partition dir of the topic says; of several copies of one the furthest."""
     best: dict[int, CoordinatorLog] = {}
-    for path in paths:
-        listed = opening.try_partition(path)
+    for path, flavour in dirs:
+        listed = opening.try_partition(path, flavour)
         if isinstance(listed, UnreadableError):
             yield listed
             continue
@@ -270,7 +272,7 @@ def _read(log: CoordinatorLog, listed: Partition) -> Iterator[UnreadableError]:
 
 def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile, origin: Origin) -> None:
     chosen = Filter(records=True)
-    for chunk in scan(file, base_offset=segment.base_offset):
+    for chunk in segment.batches(file):
         if len(chunk.table):
             log.leader_epoch = int(chunk.table.leader_epoch[-1])
             log.end_offset = int(chunk.table.last_offset[-1]) + 1

@@ -24,6 +24,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import control_record
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE, Marker, Producer
 from logtool.metadata import image
 from logtool.times import rfc3339
@@ -102,9 +103,9 @@ class Joining:
     _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
     _incomplete: bool | None = None
 
-    def read(self, paths: Sequence[Path]) -> Iterator[UnreadableError]:
+    def read(self, dirs: Iterable[tuple[Path, Flavour]]) -> Iterator[UnreadableError]:
         """Read the partition dirs of the topic; yields what cannot be read."""
-        for log in read_each(paths):
+        for log in read_each(dirs):
             if isinstance(log, UnreadableError):
                 self._incomplete = True
                 yield log

@@ -19,6 +19,8 @@ from logtool.findings import Finding, Severity
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import (
     NONE,
     CommittedTransaction,
@@ -92,8 +94,8 @@ class PartitionTransactions:
     """Whether a marker may be lost in damage."""
     leader_epoch: int = NONE
     """Of its last batch."""
-    is_redpanda: bool = False
-    """Whether the log is Redpanda's, which no tool of Kafka's has abort a transaction."""
+    flavour: Flavour = KAFKA
+    """No tool of Kafka's has Redpanda abort a transaction."""
     markers: dict[int, Marker] = field(default_factory=dict, compare=False)
     """The last one of each producer id."""
 
@@ -161,7 +163,7 @@ def audit(
     ]
     ended.sort(key=lambda transaction: transaction.last_offset or 0)
     return PartitionTransactions(
-        is_redpanda=partition.is_redpanda,
+        flavour=partition.flavour,
         path=partition.path,
         topic=partition.topic,
         partition=partition.number,

@@ -19,6 +19,7 @@ from logtool.formats.names import DirectoryKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.producer_state import NONE
 from logtool.log.selection import Selection
@@ -59,6 +60,8 @@ class Audit:
     summary: Summary = field(default_factory=Summary)
     joining: Joining = field(default_factory=Joining)
     """What the coordinators of the log dirs say; filled first. Ask it for more at the end."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
@@ -86,7 +89,7 @@ class Audit:
         yield from self._problems_of_coordinators()
         for log in self.joining.logs:
             home = self._homes.get(log.path.parent)
-            listed = opening.try_partition(log.path)
+            listed = opening.try_partition(log.path, home.flavour if home else None)
             if home and isinstance(listed, Partition):
                 lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
                 if lost:
@@ -95,7 +98,7 @@ class Audit:
     def _problems_of_coordinators(self) -> Iterator[UnreadableError]:
         yield from self.joining.read(
             [
-                folder
+                (folder, home.flavour)
                 for home in self._homes.values()
                 for folder, directory in home.partitions
                 if directory.kind is DirectoryKind.LIVE and directory.topic == TOPIC
@@ -103,24 +106,25 @@ class Audit:
         )
 
     def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[Job]:
-        kind = inputs.kind_of(path, redpanda=True)
+        kind = inputs.kind_of(path, self.flavour, redpanda=True)
         home: LogDir | None
         if kind is PathKind.LOG_DIR:
-            home = self._homes[path] = opening.open_log_dir(path)
+            home = self._homes[path] = opening.open_log_dir(path, self.flavour)
             watermarks = _watermarks(home, problems)
             for folder, directory in home.partitions:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
                     try:
-                        yield _job(opening.open_partition(folder), home, watermarks)
+                        listed = opening.open_partition(folder, home.flavour)
+                        yield _job(listed, home, watermarks)
                     except UnreadableError as error:
                         if not files.has_vanished(error):
                             problems.append(error)
             return
         folder = path if kind is PathKind.PARTITION_DIR else path.parent
-        listed = opening.open_partition(folder)
+        listed = opening.open_partition(folder, self.flavour)
         chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
         try:
-            home = opening.open_log_dir(log_dir_of(folder)[0])
+            home = opening.open_log_dir(log_dir_of(folder, self.flavour)[0], listed.flavour)
         except UnreadableError:
             home = None  # a partition dir in a place of its own
         yield _job(chosen, home, _watermarks(home, problems) if home else {})

@@ -15,7 +15,6 @@ from logtool.findings import Finding
 from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.producer_state import ProducerState
-from logtool.log.walk.scanner import scan
 from logtool.startup import redpanda_forecast, redpanda_start
 from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
 from logtool.startup.request import LoadRequest
@@ -28,7 +27,7 @@ def measure(
 ) -> Replica | UnreadableError:
     """Load one replica as a start of Redpanda would, in memory; work for a thread."""
     try:
-        listed = opening.open_partition(request.path)
+        listed = opening.open_partition(request.path, request.flavour)
         found = redpanda_start.load(listed, start, on_bytes)
         loaded = redpanda_forecast.outcome_of(request, start, listed, found)
         tail = tail_of(listed, clean=False)
@@ -50,7 +49,7 @@ def measure(
         tail=broken[0] if broken else SOUND,
         lost_records=sum(action.loss.records for action in loaded.actions if action.loss),
         findings=tuple(tail),
-        is_redpanda=True,
+        keeps_watermark=False,
     )
 
 
@@ -105,9 +104,8 @@ def _last_stable(
     for segment in listed.segments:
         if segment.log.path not in stay:
             continue
-        with segment.log.open() as log:
-            for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-                on_bytes(int(chunk.table.size.sum()))
-                table = chunk.table[chunk.table.base_offset < end]
-                state.apply(producer_state.significant(table))
+        for chunk in segment.batches(payload=False):
+            on_bytes(int(chunk.table.size.sum()))
+            table = chunk.table[chunk.table.base_offset < end]
+            state.apply(producer_state.significant(table))
     return state.oldest_open(none=end)

@@ -26,7 +26,6 @@ from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
-from logtool.log.walk import scanner
 from logtool.replication.truncation import LogState
 from logtool.startup.request import LoadRequest
 
@@ -73,8 +72,8 @@ class Replica:
     newest_log: File | None = field(default=None, repr=False)
     made_ns: int = 0
     """When partition.metadata was written; 0 without it."""
-    is_redpanda: bool = False
-    """Whether it is of Redpanda, which keeps no high watermark: what counts from there is null."""
+    keeps_watermark: bool = True
+    """False for Redpanda, which keeps no high watermark: the offsets that depend on it are null."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
 
     @property
@@ -109,7 +108,7 @@ class Replica:
             "leader_epoch": self.last_epoch if self.epochs else None,
             "epoch_start_offset": self.epochs[-1][1] if self.epochs else None,
         }
-        if self.is_redpanda:
+        if not self.keeps_watermark:
             names = ("initial_high_watermark", "committed_offset", "uncommitted_records")
             offsets |= dict.fromkeys(names)
         return {
@@ -138,7 +137,7 @@ def measure(
 ) -> Replica | UnreadableError:
     """Load one replica as its broker would, on a shadow; work for a thread."""
     try:
-        listed = opening.open_partition(request.path)
+        listed = opening.open_partition(request.path, request.flavour)
         loaded = load(listed, request.start, on_bytes)
         tail = tail_of(listed, clean=request.start.clean)
         broken = [item.code for item in tail if isinstance(item, Finding)]
@@ -218,18 +217,17 @@ def _stable(
     for segment in listed.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start:
             continue
-        with segment.log.open() as log:
-            for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
-                on_bytes(int(chunk.table.size.sum()))
-                table = chunk.table[chunk.table.base_offset < end]
-                base = table.base_offset
-                below = table[(base >= start) & (base < watermark)]
-                state.apply(producer_state.significant(below))
-                # The base of a wrapper is its last offset, so it is above the watermark or below.
-                whole = table.records_of_each
-                safe = np.where(table.is_wrapper, whole * (base < watermark), watermark - base)
-                counts = (whole - np.clip(safe, 0, whole))[~table.is_control]
-                records += int(counts.sum())
+        for chunk in segment.batches(payload=False):
+            on_bytes(int(chunk.table.size.sum()))
+            table = chunk.table[chunk.table.base_offset < end]
+            base = table.base_offset
+            below = table[(base >= start) & (base < watermark)]
+            state.apply(producer_state.significant(below))
+            # The base of a wrapper is its last offset, so it is above the watermark or below.
+            whole = table.records_of_each
+            safe = np.where(table.is_wrapper, whole * (base < watermark), watermark - base)
+            counts = (whole - np.clip(safe, 0, whole))[~table.is_control]
+            records += int(counts.sum())
     return state.oldest_open(none=watermark), records
 
 

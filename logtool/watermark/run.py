@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import root, small_files
@@ -25,6 +24,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
 from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
@@ -56,6 +57,8 @@ class _Broker:
     rows: root.Checkpoints
     epoch: int | None
     """That of the broker when it was stopped in order, by its clean marker; None without one."""
+    keeps_watermarks: bool = True
+    """False for Redpanda."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,8 @@ class Watermarks:
         self._images: list[MetadataImage] = []
         self._brokers: list[_Broker] = []
         self.summary = ActionSummary()
-        self.is_redpanda = False
-        """Whether any of it is of Redpanda, which keeps no high watermark."""
+        self.keeps_watermarks = True
+        """False where some of it is of Redpanda, which keeps no high watermark."""
 
     def __iter__(self) -> Iterator[Item]:
         try:
@@ -117,12 +120,12 @@ class Watermarks:
             self._brokers.append(broker)
             yield from broker.home.unread
             # A kvstore that cannot be read says where logs begin: that is unknown.
-            stops = {"refuse", "unknown"} if broker.home.root.is_redpanda else {"refuse"}
+            stops = {"refuse", "unknown"} if not broker.keeps_watermarks else {"refuse"}
             self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
         work.sort(key=lambda one: one.key)
-        sizes = {one.request.path: _size(one.request.path) for one in work}
+        sizes = {one.request.path: _size(one.request) for one in work}
         self._run.bytes_total = sum(sizes.values())
         with self._run.workers(_measure) as workers:
             results = workers.run(work, lambda one: -sizes[one.request.path])
@@ -131,14 +134,14 @@ class Watermarks:
                 yield from self._partition(members)
 
     def _open(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
-        if opening.is_redpanda(place.path):
+        if opening.flavour_at(place.path) is REDPANDA:
             return self._open_redpanda(place)
         kind = inputs.kind_of(place.path)
         if kind is PathKind.FILE:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         name = place.path.resolve().name
-        root_dir = opening.open_log_dir(place.path if whole else place.path.resolve().parent)
+        root_dir = opening.open_log_dir(place.path if whole else place.path.resolve().parent, KAFKA)
         home = Home(root_dir, self._settings)
         node = home.node_id if place.node is None else place.node
         self._images += [home.image] if home.image else []
@@ -156,17 +159,17 @@ class Watermarks:
 
     def _open_redpanda(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
         """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
-        self.is_redpanda = True
+        self.keeps_watermarks = False
         data_dir, meant = redpanda_dir.data_dir_of(place.path)
-        home = Home(opening.open_log_dir(data_dir), self._settings)
+        home = Home(opening.open_log_dir(data_dir, REDPANDA), self._settings)
         chosen = [
             home.request(path, directory, lambda _, row: row or 0)
-            for path, directory in redpanda_dir.newest(home.root.partitions)
+            for path, directory in home.root.latest
             if directory.topic != _KVSTORE
             and self._selection.takes(directory)
             and (meant in (data_dir, path) or meant in path.parents)
         ]
-        return _Broker(home, place.node, {}, None), chosen, home.notes
+        return _Broker(home, place.node, {}, None, keeps_watermarks=False), chosen, home.notes
 
     def _partition(
         self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]
@@ -196,14 +199,14 @@ class Watermarks:
                 )
                 self.summary.to_do |= not result.usable
                 # Nothing on the disk says whether they were acknowledged.
-                self.summary.to_do |= result.is_redpanda and result.lost_records > 0
+                self.summary.to_do |= not result.keeps_watermark and result.lost_records > 0
                 yield replicas[-1]
                 yield from result.findings
                 yield from violations
         self.summary.partitions += bool(replicas)
         if not replicas or not whole:
             return
-        if not replicas[0].is_redpanda:
+        if replicas[0].keeps_watermark:
             group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
         else:
             # Here and below, because Kafka's replicas have no need of it.
@@ -354,10 +357,11 @@ def _was_alone(replica: Replica, broker: _Broker, kafka: tuple[int, int]) -> boo
     )
 
 
-def _size(path: Path) -> int:
+def _size(request: LoadRequest) -> int:
     """Return about how much there is to read."""
     try:
-        return sum(segment.log.size for segment in opening.open_partition(path).segments)
+        listed = opening.open_partition(request.path, request.flavour)
+        return sum(segment.log.size for segment in listed.segments)
     except UnreadableError:
         return 0
 

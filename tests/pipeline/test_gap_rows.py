@@ -9,7 +9,7 @@ from conftest import SCENARIOS
 from damage import damage_file, flip, zero
 from hypothesis import given
 from hypothesis import strategies as st
-from verification import batches, log_dirs, logs
+from verification import batches, log_dirs, logs, segment_at
 
 from logtool.checks.batches import BatchRules
 from logtool.disk.files import LogFile
@@ -43,7 +43,7 @@ def spans(inner):
 
 def same_as_the_local_pass(path, **options):
     ((edge, inner),) = rows_of(path, **options)
-    local = look(Look(path, int(path.name[:20])))
+    local = look(Look(segment_at(path)))
     gaps = local.gaps[local.gaps.kind == Kind.BATCHES]
     columns = (gaps.first_offset, gaps.last_offset, gaps.position, gaps.damaged)
     assert spans(inner) == list(zip(*(column.tolist() for column in columns), strict=True))

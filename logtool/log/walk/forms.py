@@ -72,11 +72,6 @@ class Form:
     """Whether `kernels.plain_facts` may be asked about batches of these types."""
 
 
-def form_of(term: int | None) -> Form:
-    """Return Redpanda's form for a segment of a term, and Kafka's for None."""
-    return KAFKA if term is None else redpanda(term)
-
-
 def redpanda(term: int) -> Form:
     """Return the form of Redpanda's segments of a term, which their names tell."""
     from logtool.formats.redpanda import record_batch as record_batch_of_redpanda

@@ -31,7 +31,7 @@ from logtool.log.chunk import Chunk, Inspect, PlainTotals, PlainWalk, Source
 from logtool.log.damage import Damage, DamageReason, reason_of
 from logtool.log.walk.candidates import Offsets
 from logtool.log.walk.control_rows import fill_control
-from logtool.log.walk.forms import KAFKA, form_of
+from logtool.log.walk.forms import KAFKA, Form
 from logtool.log.walk.resync import WIDEST_WINDOW
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def scan(
     source: Source,
     *,
     base_offset: int,
+    form: Form = KAFKA,
     start: int = 0,
     stop: int | None = None,
     payload: bool = True,
@@ -80,8 +81,10 @@ def scan(
 
     `base_offset` is the segment's; it only serves to recognise batches behind damage. With `stop`
     the file is taken to end there. Without `payload` the chunks are longer and hold no bytes.
-    Batches of Redpanda come with Kafka's headers and Raft's offsets, the term as leader epoch. A
-    wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
+    A wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
+
+    `form` says how the headers of the batches are read. Batches of Redpanda come with Kafka's
+    headers and Raft's offsets, and with the term as leader epoch.
 
     `inspect` is called for each stretch of batches with their bytes, also without `payload`. What
     it returns comes with the chunk; if the bytes were not those of the file, it is called again.
@@ -97,6 +100,7 @@ def scan(
     return _Scanner(
         source=source,
         base_offset=base_offset,
+        form=form,
         payload=payload,
         end=end,
         unpack_limit=unpack_limit,
@@ -111,6 +115,7 @@ class _Scanner:
         self,
         source: Source,
         base_offset: int,
+        form: Form,
         payload: bool,
         end: int,
         unpack_limit: int,
@@ -119,7 +124,7 @@ class _Scanner:
         cuts: Column | None,
     ) -> None:
         self._source = source
-        self._form = form_of(getattr(source, "term", None))
+        self._form = form
         self._halves = _halves(cuts) if self._form is KAFKA else None
         self._walk_batches = self._halves.walk if self._halves else self._form.walk
         self._unpack_limit = unpack_limit

@@ -11,7 +11,7 @@ import pytest
 from bench.generate import Spec, generate
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from verification import assert_same, ignored
+from verification import assert_same, ignored, segment_at
 
 from logtool.checks import pieces, segment
 from logtool.checks.batches import BatchRules
@@ -173,8 +173,7 @@ def test_the_same_is_said_of_a_piece(home, made, window):
     window=WINDOWS,
 )
 def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start, exact, window):
-    log = task_of(written(home, *made)).segment.log
-    task = coverage.Look(log.path, BASE, start, exact, size=log.size, mtime_ns=log.mtime_ns)
+    task = coverage.Look(task_of(written(home, *made)).segment, start, exact)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coverage._PlainWalk, "walk", lambda *_: (0, 0, kernels.NOT_PLAIN))
         whole = coverage.look(task)
@@ -199,7 +198,7 @@ def test_a_gap_at_the_edge_of_two_chunks_is_found(home, monkeypatch):
             for at, offset in enumerate(offsets)
         )  # fmt: skip
         path = written(home, log, b"", b"") / f"{BASE:020d}.log"
-        gaps = coverage.look(coverage.Look(path, BASE)).gaps
+        gaps = coverage.look(coverage.Look(segment_at(path))).gaps
         assert gaps.first_offset.tolist() == [BASE + number]
         assert gaps.last_offset.tolist() == [BASE + number + 4]
 

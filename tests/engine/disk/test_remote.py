@@ -647,8 +647,8 @@ def test_a_log_that_vanished_since_the_listing_was_not_read(scenario, in_memory,
 
     listed: set[Path] = set()
 
-    def vanishing(path: Path) -> Partition:
-        found = real(path)
+    def vanishing(path: Path, *more: Any) -> Partition:
+        found = real(path, *more)
         if path not in listed:  # for the settings of topics, which the metadata log holds
             listed.add(path)
             return found

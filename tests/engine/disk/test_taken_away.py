@@ -88,8 +88,8 @@ def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -
     before = replicas()
     read, deleted = opening.open_partition, []
 
-    def once(path: Path) -> Partition:
-        listed = read(path)
+    def once(path: Path, *more: Any) -> Partition:
+        listed = read(path, *more)
         if not deleted and path.name == TOPIC:
             deleted.append(listed.segments[-1].log.path)
             delete(deleted[0])
@@ -109,8 +109,8 @@ def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, na
     looked = []
     read = opening.open_partition
 
-    def never(path: Path) -> Partition:
-        listed = read(path)
+    def never(path: Path, *more: Any) -> Partition:
+        listed = read(path, *more)
         if path.name == TOPIC:
             looked.append(path)
             delete(listed.segments[1].log.path)
@@ -155,8 +155,8 @@ def test_indexes_that_a_broker_deletes_while_they_are_checked_are_no_alarm(
     path = home if whole else home / TOPIC
     read, deleted = opening.open_partition, list[Path]()
 
-    def once(folder: Path) -> Partition:
-        listed = read(folder)
+    def once(folder: Path, *more: Any) -> Partition:
+        listed = read(folder, *more)
         if not deleted and folder.name == TOPIC:
             deleted.extend(segment.log.path for segment in listed.segments[:5])
             for log in deleted:
@@ -181,8 +181,8 @@ def test_a_partition_is_passed_over_that_a_broker_deletes_while_its_indexes_are_
 ) -> None:
     read = opening.open_partition
 
-    def once(folder: Path) -> Partition:
-        listed = read(folder)
+    def once(folder: Path, *more: Any) -> Partition:
+        listed = read(folder, *more)
         if folder.name == TOPIC:
             folder.rename(home.parent / "gone")
         return listed

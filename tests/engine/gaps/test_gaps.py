@@ -11,7 +11,7 @@ from conftest import SCENARIOS
 from damage import flip
 from hypothesis import example, given
 from hypothesis import strategies as st
-from verification import batches, log_dirs, logs, verify
+from verification import batches, log_dirs, logs, segment_at, verify
 
 from logtool.checks.compaction import Cleaning
 from logtool.disk import files
@@ -401,7 +401,7 @@ def test_the_metadata_log_says_that_the_topic_is_compacted(scenario, name):
 
 def test_a_table_alone_is_enough_for_a_ledger(topic):
     path = logs(topic((0, RFC)))[0]
-    ledger = build([look(Look(path, 0))], Facts(cleaning=Cleaning(policy="compact")))
+    ledger = build([look(Look(segment_at(path)))], Facts(cleaning=Cleaning(policy="compact")))
     assert ledger.missing == 12
     assert np.array_equal(batches(path).base_offset, [0, 11, 33])
 

@@ -20,12 +20,13 @@ from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.dir import Segment
 from logtool.log.file import File
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import ProducerState
 from logtool.stat.statistics import of_plain, of_table
 
 BASE, SIZE = 20, 100
 LOG = "00000000000000000020.log"
-TASK = Task(Segment(BASE, File(Path(LOG), names.parse_partition_file(LOG), 0, 0), {}, None))
+TASK = Task(Segment(BASE, File(Path(LOG), names.parse_partition_file(LOG), 0, 0), {}, None, KAFKA))
 
 usual = st.tuples(
     st.sampled_from([1, 1, 1, 2]),  # step from the batch before
@@ -212,7 +213,7 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     parts = [part for part in (table[:cut], table[cut:]) if len(part)]
     found = []
     for short in (True, False):
-        one = _Pass(Look(Path(LOG), BASE, start))
+        one = _Pass(Look(TASK.segment, start))
         for part in parts:
             facts = facts_of(part) if short else None
             chunk = Chunk(part, memoryview(b""), 0, None, [], facts)

@@ -21,7 +21,7 @@ from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
-from logtool.log.walk import halves
+from logtool.log.walk import forms, halves
 from logtool.log.walk.scanner import scan
 
 PAGE = 4096
@@ -45,7 +45,8 @@ class Copied:
 
     def __init__(self, path: Path, term: int | None = None) -> None:
         self.file = LogFile(path)
-        self.size, self.term = self.file.size, term
+        self.size = self.file.size
+        self.form = forms.KAFKA if term is None else forms.redpanda(term)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         return self.file.read_into(buffer, position)
@@ -116,7 +117,9 @@ def said(file: Copied, seen: Seen | None = None, cuts: Column | None = None) -> 
     tables, damages, errors = [], [], []
     inspect = None if seen is None else bytes_of
     with file.file:
-        for chunk in scan(file, base_offset=BASE, payload=False, inspect=inspect, cuts=cuts):
+        for chunk in scan(
+            file, base_offset=BASE, form=file.form, payload=False, inspect=inspect, cuts=cuts
+        ):
             assert not len(chunk.data) or len(chunk.table) == 1
             tables.append(chunk.table)
             if seen is not None:

@@ -16,9 +16,9 @@ def calls(monkeypatch):
     counted = Counter()
 
     def counting(name, function):
-        def call(path):
+        def call(path, *more):
             counted[name, path] += 1
-            return function(path)
+            return function(path, *more)
 
         return call
 
@@ -57,9 +57,9 @@ def test_recover_lists_a_partition_dir_once_under_the_lock(copy_of, monkeypatch)
     listed = Counter()
     read = opening.open_partition
 
-    def counting(path):
+    def counting(path, *more):
         listed[path] += 1
-        return read(path)
+        return read(path, *more)
 
     monkeypatch.setattr(opening, "open_partition", counting)
     list(Recover([home], Assumed((4, 3)), Consent(apply=True)))

@@ -7,6 +7,7 @@ import pytest
 from transaction_state import FIRST, Keyed, entry, key, log, write
 
 from logtool.disk.files import LogFile
+from logtool.log.kafka import KAFKA
 from logtool.log.walk.scanner import scan
 from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
 from logtool.txns.joining import JoinedEntry, Joining, Part, advice, advice_on
@@ -262,7 +263,7 @@ def test_of_several_copies_the_furthest_of_the_latest_epoch_counts(tmp_path):
     for name, records, epoch in (("x", older, 3), ("y", older[:1], 4), ("z", older[:0], 4)):
         (tmp_path / name).mkdir()
         write(tmp_path / name, *records, epoch=epoch)
-    (copy,) = read_each([tmp_path / name / "__transaction_state-0" for name in "xyz"])
+    (copy,) = read_each([(tmp_path / name / "__transaction_state-0", KAFKA) for name in "xyz"])
     assert copy.path.parent.name == "y"
     assert [one.state for one in copy.entries()] == ["Ongoing"]
 
@@ -296,7 +297,7 @@ def test_copies_of_a_partition_are_judged_once(killed, coordinated, tmp_path):
 def test_what_can_be_decoded_is_decoded_and_the_rest_is_told(tmp_path, change, code, whole):
     path = write(tmp_path, entry("a", "Ongoing", 1), entry("b", "Ongoing", 2))
     path.write_bytes(change(path.read_bytes()))
-    (found,) = read_each([path.parent])
+    (found,) = read_each([(path.parent, KAFKA)])
     names = {one.transactional_id for one in found.entries()}
     assert isinstance(found, CoordinatorLog)
     job = Done(Joining(logs=[found]), {})
@@ -309,7 +310,7 @@ def test_what_can_be_decoded_is_decoded_and_the_rest_is_told(tmp_path, change, c
 def test_version_0_has_no_earlier_ids(tmp_path):
     path = write(tmp_path, entry("a", "Ongoing", 7, 3, version=0, partitions={"t": [1, 0]}))
     assert path.name == FIRST
-    (found,) = read_each([path.parent])
+    (found,) = read_each([(path.parent, KAFKA)])
     (one,) = found.entries()
     assert (one.producer_id, one.producer_epoch, one.previous_producer_id) == (7, 3, -1)
     assert one.partitions == {("t", 0), ("t", 1)}

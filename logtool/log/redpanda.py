@@ -1,0 +1,71 @@
+"""Data directories and partitions that Redpanda wrote.
+
+The names are those of `logtool.log.redpanda_dir`. Offsets are Raft's, and epochs are terms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logtool.disk import files
+from logtool.formats import names
+from logtool.formats.names import FileKind, FileState
+from logtool.formats.redpanda import names as redpanda_names
+from logtool.log import redpanda_dir
+from logtool.log.dir import LogDir, Partition, arrange_partition, list_files, own_name
+from logtool.log.file import is_exact
+from logtool.log.flavour import FlavourName
+
+if TYPE_CHECKING:
+    from logtool.log.walk.forms import Form
+
+
+class _Redpanda:
+    """The flavour of Redpanda."""
+
+    name = FlavourName.REDPANDA
+    lock = redpanda_names.LOCK
+
+    def __reduce__(self) -> str:
+        return "REDPANDA"
+
+    def holds(self, path: Path, entries: Sequence[str]) -> bool:
+        """Return whether the directory is a data directory, a partition, or holds partitions."""
+        return (
+            redpanda_dir.is_data_dir(entries)
+            or redpanda_dir.is_partition(path, entries)
+            or redpanda_dir.holds_partitions(path)
+        )
+
+    def log_dir(self, path: Path, entries: Sequence[files.Entry]) -> LogDir:
+        partitions = redpanda_dir.partitions(path)
+        return LogDir(
+            path,
+            flavour=self,
+            partitions=tuple(partitions),
+            latest=tuple(redpanda_dir.newest(partitions)),
+            bad_directories=(),
+            files={},
+            leftovers=(),
+            strangers=(),
+            odd_entries=(),
+        )
+
+    def partition(self, path: Path, entries: Sequence[files.Entry]) -> Partition:
+        listed, odd = list_files(path, entries, redpanda_dir.file_name)
+        directory = redpanda_dir.directory(path) or names.parse_directory(own_name(path))
+        partition = arrange_partition(path, self, directory, listed, odd)
+        others = [f for f in listed if f.name.kind is FileKind.UNKNOWN and is_exact(f)]
+        others = [f for f in others if f.name.state is FileState.LIVE]
+        return replace(partition, others=tuple(others))
+
+    def form(self, log: Path) -> "Form":
+        """Return the form of a log; Kafka's where the name is not that of a segment of Redpanda."""
+        from logtool.log.walk import forms
+
+        term = redpanda_dir.term_of(log)
+        return forms.KAFKA if term is None else forms.redpanda(term)
+
+
+REDPANDA = _Redpanda()
