@@ -15,7 +15,7 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind, FileState, PartitionDirectory, Reception
-from logtool.log import opening, redpanda_dir
+from logtool.log import opening
 from logtool.log.dir import Segment
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
@@ -43,11 +43,9 @@ def check_single_file(
     `static` is what the broker's own file sets, and `flavour` the value of ``--flavour``.
     """
     flavour = opening.flavour_of_file(path, flavour)
-    name = names.parse_partition_file(path.name)
+    name = flavour.file_name(path.name)
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_root_file(path.name)
-    if flavour is REDPANDA:
-        name = redpanda_dir.file_name(path.name)
     with LogFile(path) as opened:
         file = File(path=path, name=name, size=opened.size, mtime_ns=0)
     if name.kind in _OF_SEGMENT:

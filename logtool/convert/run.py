@@ -34,7 +34,7 @@ class Conversion:
         summary: ActionSummary,
     ) -> None:
         self._given = list(files.each_once(paths))
-        self._to, self._start_delta = to, start_delta
+        self._to_kafka, self._start_delta = to is FlavourName.KAFKA, start_delta
         self._output = Output(output)
         self.summary = summary
 
@@ -54,13 +54,13 @@ class Conversion:
                     folders.setdefault(piece.target.parent)
             except (RefusedError, UnreadableError, UnwritableError) as error:
                 yield error
-        for folder in folders if self._to is FlavourName.KAFKA else ():
+        for folder in folders if self._to_kafka else ():
             loaded = self._output.recovered(self._output.path / folder, Start(clean=False))
             if loaded.outcome != "loads":
                 yield RefusedError(f"{folder}: a broker would not load it: {loaded.reason}")
 
     def _pieces(self, path: Path) -> Iterator[Piece]:
-        if self._to is FlavourName.KAFKA:
+        if self._to_kafka:
             yield to_kafka.piece_of(path, self._start_delta)
         else:
             yield from to_redpanda.pieces_of(path)

@@ -50,15 +50,15 @@ def told(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answ
 def answers(run: Examination) -> Iterator[Answer]:
     """Yield the answer to each question that can be answered, and the command to run next."""
     given: list[Answer] = [damage(run)]
+    # Redpanda keeps no high watermark, and writes down nowhere which release it is.
+    of_kafka = any(one.flavour is KAFKA for one in run.homes)
     if run.forecast.homes:
         given.append(next_start(run))
-        # Redpanda keeps no high watermark, and writes down nowhere which release it is.
-        of_kafka = any(home.root.flavour is KAFKA for home in run.forecast.homes)
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
     given += host.disks(run.homes)
-    if any(one.flavour is KAFKA for one in run.homes):
+    if of_kafka:
         holder = run.holder
         given += host.limits(run.homes, holder.pid if holder else None)
     yield from given

@@ -11,13 +11,13 @@ from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
-from logtool.formats import compression, names
+from logtool.formats import compression
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
 from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
-from logtool.log import given_up, inputs, opening, redpanda_dir
+from logtool.log import given_up, inputs, opening
 from logtool.log.dir import OF_TODAY, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
@@ -120,9 +120,7 @@ def subjects(
 def _single(path: Path, wanted: GapOptions, flavour: Flavour | None) -> PartitionToRead:
     """Return a log by itself: all that is asked of its neighbours is where it begins."""
     flavour = opening.flavour_of_file(path, flavour)
-    name = names.parse_partition_file(path.name)
-    if flavour is REDPANDA:
-        name = redpanda_dir.file_name(path.name)
+    name = flavour.file_name(path.name)
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not exact:
         raise UnreadableError(path, "expected a log dir, a partition dir or a .log")

@@ -29,16 +29,14 @@ from logtool.groups.loading import Loaded, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.sharing import Shares
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs, opening, redpanda_dir
+from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
-from logtool.startup.opened import log_dir_of
 
 _OLD_NAMESPACE, _OLD = "kafka_internal", "group"
 
@@ -143,7 +141,7 @@ class Groups:
             raise UnreadableError(path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
         try:
-            home = opening.open_log_dir(_around(path, self.flavour, whole=whole), self.flavour)
+            home = opening.open_log_dir(inputs.root_of(path, self.flavour), self.flavour)
         except UnreadableError:
             if whole:
                 raise
@@ -319,13 +317,6 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
         if directory.topic == _OLD and folder.absolute().parent.parent.name == _OLD_NAMESPACE:
             text = "holds groups in the form that Redpanda had before __consumer_offsets, "
             yield UnreadableError(folder, f"{text}which is not read")
-
-
-def _around(path: Path, flavour: Flavour | None, *, whole: bool) -> Path:
-    """Return the log dir or data directory that a path is, or lies in; UnreadableError."""
-    if opening.flavour_at(path, flavour) is REDPANDA:
-        return redpanda_dir.data_dir_of(path)[0]
-    return path if whole else log_dir_of(path, flavour)[0]
 
 
 def _unmeasured(listed: Partition) -> Extent:

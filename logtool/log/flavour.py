@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from logtool.disk.files import Entry
+    from logtool.formats.names import FileName
     from logtool.log.dir import LogDir, Partition
     from logtool.log.walk.forms import Form
 
@@ -42,6 +43,9 @@ class Flavour(Protocol):
 
     def partition(self, path: Path, entries: "Sequence[Entry]") -> "Partition":
         """Return the partition that these directory entries make."""
+
+    def file_name(self, name: str) -> "FileName":
+        """Return what the name of a file in a partition dir says."""
 
     def form(self, log: Path) -> "Form":
         """Return the form of the batch headers in a log; the name of Redpanda's holds the term."""

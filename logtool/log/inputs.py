@@ -148,6 +148,26 @@ def kind_of(
     raise NothingMatchedError(path, text)
 
 
+def root_of(path: Path, flavour: Flavour | None = None) -> Path:
+    """Return the log dir or the data directory that a path is, or lies in; UnreadableError."""
+    if flavour_at(path, flavour) is REDPANDA:
+        return redpanda_dir.data_dir_of(path)[0]
+    return log_dir_of(path, flavour)[0]
+
+
+def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
+    """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
+    kind = kind_of(path, flavour)
+    if kind is PathKind.FILE:
+        raise UnreadableError(path, "expected a log dir or a partition dir")
+    if kind is PathKind.LOG_DIR:
+        return path, True
+    # As it was given, unless that does not say where it really is: a dot, or a link.
+    real = path.resolve()
+    is_told = path.name == real.name and path.parent.resolve() == real.parent
+    return path.parent if is_told else real.parent, False
+
+
 def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) -> NodeDir:
     """Return what a text names; one that is there as it stands is a path as a whole.
 

@@ -73,6 +73,9 @@ class _Kafka:
 
         return arrange_partition(path, self, directory, *list_files(path, entries, name_of))
 
+    def file_name(self, name: str) -> FileName:
+        return names.parse_partition_file(name)
+
     def form(self, log: Path) -> Form:
         return forms.KAFKA
 

@@ -42,6 +42,19 @@ def flavour_of_file(path: Path, flavour: Flavour | None = None) -> Flavour:
     return REDPANDA if of_redpanda else KAFKA
 
 
+def try_flavour(path: Path, flavour: Flavour | None = None) -> Flavour | None:
+    """Return the flavour of what lies at `path`; None where that cannot be looked at.
+
+    A file of Redpanda's may be missing: its name is enough.
+    """
+    if flavour_of_file(path, flavour) is REDPANDA:
+        return REDPANDA
+    try:
+        return flavour_at(path, flavour)
+    except UnreadableError:
+        return None
+
+
 def detect(path: Path, entries: Sequence[str], flavour: Flavour | None = None) -> Flavour:
     """Return the flavour of the directory `path`, which has these names; see `flavour_at`.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.formats import names
-from logtool.formats.names import FileKind, FileState
+from logtool.formats.names import FileKind, FileName, FileState
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.log import redpanda_dir
 from logtool.log.dir import LogDir, Partition, arrange_partition, list_files, own_name
@@ -59,6 +59,9 @@ class _Redpanda:
         others = [f for f in listed if f.name.kind is FileKind.UNKNOWN and is_exact(f)]
         others = [f for f in others if f.name.state is FileState.LIVE]
         return replace(partition, others=tuple(others))
+
+    def file_name(self, name: str) -> FileName:
+        return redpanda_dir.file_name(name)
 
     def form(self, log: Path) -> "Form":
         """Return the form of a log; Kafka's where the name is not that of a segment of Redpanda."""

@@ -35,7 +35,6 @@ from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.metadata.releases import NEWEST
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
-from logtool.startup.opened import log_dir_of
 
 
 class Asked(StrEnum):
@@ -320,7 +319,7 @@ def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -
 def _checkpointed_start(partition: Partition) -> int:
     """Return the log start offset that the log dir around a partition has for it, or 0."""
     try:
-        home = opening.open_log_dir(log_dir_of(partition.path, partition.flavour)[0])
+        home = opening.open_log_dir(inputs.log_dir_of(partition.path, partition.flavour)[0])
         file = home.files.get(FileKind.LOG_START_CHECKPOINT)
         rows = root.by_key(small_files.check_file(file)[0]) if file else {}
     except UnreadableError:

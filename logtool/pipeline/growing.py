@@ -151,6 +151,7 @@ def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
     piece = Piece(
         place=place_of_dir(folder),
         folder=folder,
+        log_name=segment.log.path.name,
         segment=segment.base_offset,
         next_segment=segment.next_base_offset,
         log_bytes=segment.log.size,

@@ -21,6 +21,7 @@ class Piece:
 
     place: Place
     folder: Path
+    log_name: str
     segment: int
     next_segment: int | None
     log_bytes: int
@@ -32,8 +33,6 @@ class Piece:
     start: int = 0
     stop: int | None = None
     """None for the end of the log, wherever that is by then."""
-    log_name: str | None = None
-    """Of a segment of Redpanda; None where its base offset tells the name, as in Kafka."""
     flavour: Flavour = KAFKA
 
     @property
@@ -43,7 +42,7 @@ class Piece:
 
     def path(self, kind: FileKind = FileKind.LOG) -> Path:
         """Return the path of a file of the segment."""
-        if kind is FileKind.LOG and self.log_name is not None:
+        if kind is FileKind.LOG:
             return self.folder / self.log_name
         return self.folder / names.format_partition_file(self.segment, kind)
 

@@ -276,7 +276,7 @@ def _of_partition(
                     for kind in names.INDEX_KINDS
                 ),
                 span=span,
-                log_name=segment.log.path.name if found.flavour is REDPANDA else None,
+                log_name=segment.log.path.name,
                 flavour=found.flavour,
             )
 

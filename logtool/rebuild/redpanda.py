@@ -7,7 +7,6 @@ believe it, and not cut the segment, nor give up one that holds no batch.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
 from logtool.log.dir import Partition, Segment
-from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
@@ -32,15 +30,6 @@ from logtool.rebuild.subject import DAMAGED
 _INDEX = FileKind.REDPANDA_BASE_INDEX
 _AREA = "base-index/"
 _LEGAL = "base-index/wrapped"
-
-
-def is_one(path: Path, flavour: Flavour | None) -> bool:
-    """Return whether a path is of Redpanda; an index that is missing may be named, too."""
-    if opening.flavour_of_file(path, flavour) is REDPANDA:
-        return True
-    with suppress(UnreadableError):
-        return opening.flavour_at(path, flavour) is REDPANDA
-    return False
 
 
 def data_dir_of(path: Path) -> Path:

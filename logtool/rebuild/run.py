@@ -14,6 +14,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.rebuild import building, quick, redpanda
@@ -62,7 +63,7 @@ class Rebuild:
         of_redpanda: dict[Path, list[Path]] = {}
         for path in self.paths:
             try:
-                if redpanda.is_one(path, self.flavour):
+                if opening.try_flavour(path, self.flavour) is REDPANDA:
                     of_redpanda.setdefault(redpanda.data_dir_of(path), []).append(path)
                     continue
                 log_dir, scope = scopes.scope_of(path, self.flavour)

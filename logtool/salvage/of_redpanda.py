@@ -11,7 +11,6 @@ there. Names of segments tell the terms, in place of a ``leader-epoch-checkpoint
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from logtool.log import given_up, inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
 from logtool.log.dir import Partition
 from logtool.log.file import File
-from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
@@ -37,13 +35,6 @@ from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
 
 Object = dict[str, Any]
-
-
-def is_one(path: Path, flavour: Flavour | None) -> bool:
-    """Return whether Redpanda wrote what lies at a path, as far as it can be looked at."""
-    with suppress(UnreadableError):
-        return opening.flavour_at(path, flavour) is REDPANDA
-    return False
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[Partition | UnreadableError]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logtool.disk import files, shell
-from logtool.errors import UnreadableError
 from logtool.log import opening
 from logtool.log.redpanda import REDPANDA
 from logtool.salvage.sources import copies
@@ -16,7 +15,7 @@ def repair(path: Path, places: Sequence[Path]) -> str | None:
     `path` is a partition dir; `places` are log dirs and partition dirs, the first is asked first.
     None of Redpanda, whose copies `salvage` takes, but no recovery.
     """
-    if files.is_remote(path) or not path.is_dir() or _is_of_redpanda(path):
+    if files.is_remote(path) or not path.is_dir() or opening.try_flavour(path) is REDPANDA:
         return None
     local = [place for place in places if not files.is_remote(place)]
     others = [place for place in local if _holds_another(place, path)]
@@ -24,13 +23,6 @@ def repair(path: Path, places: Sequence[Path]) -> str | None:
         return None
     words = [f"--fill-from {shell.path(place)}" for place in others]
     return " ".join(["logtool recover --apply", *words, shell.path(path)])
-
-
-def _is_of_redpanda(path: Path) -> bool:
-    try:
-        return opening.flavour_at(path) is REDPANDA
-    except UnreadableError:
-        return False
 
 
 def _holds_another(place: Path, path: Path) -> bool:

@@ -19,11 +19,13 @@ from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind, kind_of
 from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
@@ -71,7 +73,8 @@ class Salvage:
         found: list[Source] = []
         whole = []
         if not self.deleted:
-            whole = [path for path in self.paths if of_redpanda.is_one(path, self.flavour)]
+            written_by = {path: opening.try_flavour(path, self.flavour) for path in self.paths}
+            whole = [path for path in self.paths if written_by[path] is REDPANDA]
         paths = [path for path in self.paths if path not in whole]
         for one in sources(paths, self.selection, deleted=self.deleted, flavour=self.flavour):
             if isinstance(one, Source):

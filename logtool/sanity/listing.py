@@ -15,8 +15,6 @@ from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.kafka import KAFKA
-from logtool.log.redpanda import REDPANDA
-from logtool.log.redpanda_dir import data_dir_of
 from logtool.log.selection import Selection
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
@@ -81,7 +79,9 @@ def read(path: Path, selection: Selection, pace: Pace, flavour: Flavour | None =
             partitions=[listed],
             unread=[],
             clean=False,
-            in_use=_in_use(_home_of(path, listed.flavour), listed.flavour),
+            in_use=next(
+                check_in_use(inputs.root_of(path.resolve(), flavour), listed.flavour), None
+            ),
             flavour=listed.flavour,
         )
     root = opening.open_log_dir(path, flavour)
@@ -101,16 +101,6 @@ def read(path: Path, selection: Selection, pace: Pace, flavour: Flavour | None =
         partitions=partitions,
         unread=unread,
         clean=root.is_clean,
-        in_use=_in_use(data_dir_of(path)[0] if root.flavour is REDPANDA else path, root.flavour),
+        in_use=next(check_in_use(inputs.root_of(path, flavour), root.flavour), None),
         flavour=root.flavour,
     )
-
-
-def _home_of(partition: Path, flavour: Flavour) -> Path:
-    """Return the log dir, or the data directory of Redpanda, in which a partition dir lies."""
-    return data_dir_of(partition)[0] if flavour is REDPANDA else partition.resolve().parent
-
-
-def _in_use(log_dir: Path, flavour: Flavour) -> Finding | None:
-    """Say that a broker holds a log dir, where one does."""
-    return next(check_in_use(log_dir, flavour), None)

@@ -59,7 +59,8 @@ class Home:
         here = (one for one in self.ensemble.members if one.path == root_dir.path)
         self.unread += [one.unread for one in here if one.unread]
         self._tell_of_metadata()
-        if root_dir.flavour is REDPANDA:
+        self._in_raft = root_dir.flavour is REDPANDA
+        if self._in_raft:
             for path, reason in self._kvstores.problems:
                 text = f"{reason}; what stands behind it of the logs is not known here"
                 self.notes.append(Action(action="unknown", path=path, reason=text))
@@ -91,7 +92,7 @@ class Home:
 
     def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
         """Return what is needed to load one of its partitions."""
-        if self.root.flavour is REDPANDA:
+        if self._in_raft:
             return self._of_redpanda(path, directory)
         key = directory.topic, directory.partition
         point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))

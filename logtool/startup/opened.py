@@ -10,7 +10,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
-from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.redpanda_dir import data_dir_of
 from logtool.log.selection import Selection
@@ -73,7 +72,7 @@ def open_each(
                 log_dir, within = data_dir_of(path)
                 is_whole = log_dir == within
             else:
-                log_dir, is_whole = log_dir_of(path, flavour)
+                log_dir, is_whole = inputs.log_dir_of(path, flavour)
         except UnreadableError as error:
             yield error
             continue
@@ -81,19 +80,6 @@ def open_each(
             known[log_dir] = _read(log_dir, flavour)
         name = None if is_whole else path.resolve().name
         yield Opened(log_dir, name, known[log_dir], None if is_whole else within, flavour)
-
-
-def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
-    """Return the log dir of a path, and whether the path is that; UnreadableError for a file."""
-    kind = inputs.kind_of(path, flavour)
-    if kind is PathKind.FILE:
-        raise UnreadableError(path, "expected a log dir or a partition dir")
-    if kind is PathKind.LOG_DIR:
-        return path, True
-    # As it was given, unless that does not say where it really is: a dot, or a link.
-    real = path.resolve()
-    is_told = path.name == real.name and path.parent.resolve() == real.parent
-    return path.parent if is_told else real.parent, False
 
 
 def _read(log_dir: Path, flavour: Flavour | None) -> LogDir | UnreadableError:

@@ -26,7 +26,6 @@ from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.schedule import Job
 from logtool.running.summary import Summary
-from logtool.startup.opened import log_dir_of
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
@@ -124,7 +123,7 @@ class Audit:
         listed = opening.open_partition(folder, self.flavour)
         chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
         try:
-            home = opening.open_log_dir(log_dir_of(folder, self.flavour)[0], listed.flavour)
+            home = opening.open_log_dir(inputs.log_dir_of(folder, self.flavour)[0], listed.flavour)
         except UnreadableError:
             home = None  # a partition dir in a place of its own
         yield _job(chosen, home, _watermarks(home, problems) if home else {})

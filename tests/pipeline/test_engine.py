@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import redpanda_files as rp
 from conftest import SCENARIOS
 from damage import flip
 from log_dir_damage import in_batch
@@ -11,11 +12,17 @@ from pipeline.places import homes
 from verification import Outcome, logs, rewrite, small_log_dir, verify
 
 from logtool.checks import pieces
+from logtool.log import opening
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.pipeline.engine import SparkEngine, _shared_out
 from logtool.running.budget import Budget
 from logtool.verify import Level
 
 pytestmark = pytest.mark.spark
+MANY = 70
+"""Directories, more than the driver lists by itself."""
 
 
 def everything(outcome: Outcome) -> tuple[object, ...]:
@@ -26,10 +33,13 @@ def everything(outcome: Outcome) -> tuple[object, ...]:
     return [finding.as_json() for finding in outcome.findings], told, summary, outcome.exit_status
 
 
-def agree(spark, *paths: Path, level: Level = Level.BATCHES) -> Outcome:
+def agree(
+    spark, *paths: Path, level: Level = Level.BATCHES, flavour: Flavour | None = None
+) -> Outcome:
     """Return what both engines say, which is the same."""
-    local = verify(*paths, level=level)
-    remote = verify(*paths, level=level, budget=Budget(engine=SparkEngine(spark)))
+    local = verify(*paths, level=level, flavour=flavour)
+    budget = Budget(engine=SparkEngine(spark))
+    remote = verify(*paths, level=level, budget=budget, flavour=flavour)
     assert everything(remote) == everything(local)
     return local
 
@@ -107,3 +117,37 @@ def test_work_is_shared_out_evenly_and_nothing_is_lost(scenario):
     assert all(units[number] == unit for task in tasks for number, unit in task)
     loads = [sum(unit[0].segment.log.size for _, unit in task) for task in tasks]
     assert max(loads) <= 2 * min(loads)
+
+
+@pytest.mark.parametrize("flavour", [None, KAFKA, REDPANDA])
+def test_executors_list_directories_in_the_flavour_that_is_given(spark, tmp_path, flavour):
+    """More directories than the driver lists by itself, which by their names are of Redpanda."""
+    folders = [tmp_path / f"topic-{number}" for number in range(MANY)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "0-1-v1.log").write_bytes(rp.log())
+    there = list(SparkEngine(spark).partitions(folders, flavour))
+    assert there == list(opening.try_partitions(folders, flavour))
+    assert {one.flavour for one in there} == {flavour or REDPANDA}
+    assert {len(one.segments) for one in there} == {0 if flavour is KAFKA else 1}
+
+
+def test_executors_check_segments_in_the_flavour_that_is_given(spark, tmp_path):
+    for number in range(MANY):
+        log = rp.log() if number else b"\0" + rp.log()
+        folder = rp.data_dir(tmp_path / str(number), {"0-1-v1.log": log})
+        folder.rename(tmp_path / f"{number}_7")
+    found = agree(spark, tmp_path, flavour=REDPANDA)
+    assert found.summary.partitions == MANY
+    assert set(found.codes) == {"batch/header-crc"}
+
+
+def test_executors_judge_a_log_dir_of_kafka_that_holds_logs_of_redpanda(spark, tmp_path):
+    """Names say Redpanda for each partition; the log dir is Kafka's, and so is what lies in it."""
+    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    for number in range(MANY):
+        (tmp_path / f"topic-{number}").mkdir()
+        (tmp_path / f"topic-{number}" / "0-1-v1.log").write_bytes(rp.log())
+    codes = [agree(spark, tmp_path, flavour=flavour).codes for flavour in (None, KAFKA)]
+    assert codes[0] == codes[1]
+    assert codes[0]["partition/bad-file-name"] == MANY
