@@ -1,5 +1,6 @@
 """Two builds run the same command lines in turns, and a row above the bar fails the comparison."""
 
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -55,7 +56,7 @@ def compared(*walls: float) -> Compared:
 
 def test_a_row_has_the_median_of_the_ratios_and_their_spread() -> None:
     assert compared(1, 3, 1.9).cells() == [
-        "verify", "a row", "0.950 (0.500 .. 1.500)", "1.500", "3", "1.9 s", "2 s", "met",
+        "verify", "a row", "0.950 (0.500 .. 1.500)", "1.500", "0.500", "3", "1.9 s", "2 s", "met",
     ]  # fmt: skip
 
 
@@ -75,16 +76,16 @@ def test_a_row_above_the_bar_is_reported_and_makes_the_exit_status_1(
 
     monkeypatch.setattr(against_base, "_installed", lambda target, tree: target)
     monkeypatch.setattr(against_base, "worker", worker)
-    monkeypatch.setattr(against_base, "_git", lambda *arguments, index=None: f"{arguments[0]:0<40}")
+    monkeypatch.setattr(against_base, "_git", lambda *arguments, index=None: "f" * 40)
     monkeypatch.setattr(against_base, "JOBS", {"verify": lambda bench: [Case("a row", ARGUMENTS)]})
     monkeypatch.setattr(program, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["bench", "--base", "HEAD", "--quick"])
     with pytest.raises(SystemExit) as end:
         program.main()
     assert end.value.code == status
-    head, _, _, _, row = (tmp_path / "build" / "bench" / "BASE.md").read_text().splitlines()
-    assert " against rev-par, " in head
-    assert row.endswith(f"| 2 s | {said} |")
+    lines = (tmp_path / "build" / "bench" / "BASE.md").read_text().splitlines()
+    assert lines[0].endswith(" divided by those of fffffff")
+    assert lines[-1].endswith(f"| 2 s | {said} |")
 
 
 @pytest.mark.parametrize("options", [["--update"], ["--drop-cache"], ["--only", "memory"]])
@@ -94,6 +95,20 @@ def test_options_that_say_nothing_of_a_base_are_refused(
     monkeypatch.setattr(sys, "argv", ["bench", "--base", "HEAD", *options])
     with pytest.raises(SystemExit, match="2"):
         program.main()
+
+
+def test_what_is_measured_is_every_file_as_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(against_base, "ROOT", tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name in ("new.py", "tests/test.py", "build/kept"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".gitignore").write_text("/build/\n")
+    tree = against_base._working_tree(tmp_path / "build")
+    assert against_base._git("ls-tree", "-r", "--name-only", tree) == ".gitignore\nnew.py"
+    assert against_base._git("ls-files") == "", "the index of the user is as it was"
 
 
 @pytest.fixture
