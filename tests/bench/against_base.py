@@ -126,8 +126,13 @@ def compare(bench: Bench, base: str, jobs: Sequence[str], ours: str) -> int:
     `ours` is the name of the commit that is checked out.
     """
     commit = _git("rev-parse", "--verify", f"{base}^{{commit}}")
+    tree = _working_tree(bench.home)
+    for outdated in bench.home.glob("ours-*"):
+        if outdated.name != f"ours-{tree}":
+            shutil.rmtree(outdated)
+    # Their paths have one length, as the size of the environment moves the stack of a process.
     sites = (
-        _installed(bench.home / "ours", _working_tree(bench.home)),
+        _installed(bench.home / f"ours-{tree}", tree),
         _installed(bench.home / f"base-{commit}", commit),
     )
     head = _HEAD.format(ours=ours, base=commit[:7], now=time.strftime("%Y-%m-%d %H:%M"))
