@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench import (
+    against_base,
     coordinating,
     memory,
     parallel,
@@ -44,6 +45,9 @@ def main() -> None:
         sys.exit("bench: the kernels are not compiled; a C compiler is needed")
     bench = Bench(ROOT / "build" / "bench", options.quick, options.drop_cache)
     bench.home.mkdir(parents=True, exist_ok=True)
+    if options.base:
+        jobs = options.only or list(against_base.JOBS)
+        sys.exit(against_base.compare(bench, options.base, jobs, _commit()))
     is_part = options.quick or options.drop_cache or options.only
     target = HERE if options.update or not is_part else bench.home
     report: Report = {}
@@ -75,7 +79,15 @@ def _options() -> argparse.Namespace:
         "--drop-cache", action="store_true", help="put the logs out of the page cache before each "
         "run of verify and of what is compared with it; goes to build/bench",
     )  # fmt: skip
+    parser.add_argument(
+        "--base", metavar="COMMIT", help="compare the command lines of some jobs with those of a "
+        f"build of this commit: {', '.join(against_base.JOBS)}; goes to build/bench/BASE.md",
+    )  # fmt: skip
     options = parser.parse_args()
+    if options.base and (options.update or options.drop_cache):
+        parser.error("--base goes with neither --update nor --drop-cache")
+    if options.base and not set(options.only or ()) <= set(against_base.JOBS):
+        parser.error(f"--base compares these jobs: {', '.join(against_base.JOBS)}")
     if options.update and (options.quick or options.drop_cache):
         parser.error("--quick and --drop-cache measure nothing for the committed report")
     return options
