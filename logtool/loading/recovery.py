@@ -16,7 +16,7 @@ from logtool.formats import control_record, record_batch
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.crc import crc32c
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable, Column
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE, Indexes, InvalidOffsetError
@@ -137,12 +137,8 @@ class Recovery:
         self,
         log: ShadowFile,
         on_bytes: Callable[[int], None] = lambda _: None,
-        *,
-        cuts: Column | None = None,
     ) -> tuple[Recovered, Lost, Lost]:
         """Recover `log`; also returns the sound batches that go, and those of them behind damage.
-
-        With `cuts`, bytes where batches may begin, a second thread reads a half of a large log.
 
         Raises InvalidOffsetError, OffsetOverflowError and StartFailsError, as a broker does.
         """
@@ -150,7 +146,7 @@ class Recovery:
         tally = Tally(log, self._base)
         at = 0
         with log.open() as file:
-            for chunk in scanner.scan(file, base_offset=self._base, payload=False, cuts=cuts):
+            for chunk in scanner.scan(file, base_offset=self._base, payload=False):
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
                 if self.result.stop is not None:

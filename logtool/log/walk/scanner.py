@@ -31,12 +31,11 @@ from logtool.log.chunk import Chunk, Inspect, PlainTotals, PlainWalk, Source
 from logtool.log.damage import Damage, DamageReason, reason_of
 from logtool.log.walk.candidates import Offsets
 from logtool.log.walk.control_rows import fill_control
-from logtool.log.walk.forms import KAFKA, form_of
+from logtool.log.walk.forms import form_of
 from logtool.log.walk.resync import WIDEST_WINDOW
 
 if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
-    from logtool.log.walk.halves import Halves
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -74,7 +73,6 @@ def scan(
     unpack_limit: int = compression.DEFAULT_LIMIT,
     inspect: Inspect | None = None,
     plain_walk: PlainWalk | None = None,
-    cuts: Column | None = None,
 ) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
@@ -89,9 +87,6 @@ def scan(
     With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone, and
     whoever takes the chunks is done with one before the next is asked for. It needs Kafka's form,
     no payload and no `inspect`.
-
-    With `cuts`, bytes where batches may begin, in ascending order, a second thread walks over a
-    half of what is mapped; see `Halves`.
     """
     end = source.size if stop is None else min(stop, source.size)
     return _Scanner(
@@ -102,7 +97,6 @@ def scan(
         unpack_limit=unpack_limit,
         inspect=inspect,
         plain_walk=plain_walk,
-        cuts=cuts,
     ).run(start)
 
 
@@ -116,12 +110,9 @@ class _Scanner:
         unpack_limit: int,
         inspect: Inspect | None,
         plain_walk: PlainWalk | None,
-        cuts: Column | None,
     ) -> None:
         self._source = source
         self._form = form_of(getattr(source, "term", None))
-        self._halves = _halves(cuts) if self._form is KAFKA else None
-        self._walk_batches = self._halves.walk if self._halves else self._form.walk
         self._unpack_limit = unpack_limit
         self._payload = payload
         self._base_offset = base_offset
@@ -161,8 +152,6 @@ class _Scanner:
         try:
             yield from self._chunks(position)
         finally:
-            if self._halves:
-                self._halves.close()
             self._unmap()
             # Which reads from this scanner: without the circle its columns go with it, at once.
             del self._search
@@ -259,7 +248,7 @@ class _Scanner:
             suspects = self._suspects
             count, stop, why = self._form.walk_records(*span, suspects)
         else:
-            count, stop, why = self._walk_batches(*span)
+            count, stop, why = self._form.walk(*span)
         if count and why == kernels.FULL:
             count = self._in_order(first, count)
             stop = int(self._rows[:2, first + count - 1].sum()) - position
@@ -507,15 +496,6 @@ class _Scanner:
                 break
             position += len(window)
         return True
-
-
-def _halves(cuts: Column | None) -> "Halves | None":
-    """Return what walks in two threads, where it is known where a second one may begin."""
-    if cuts is None or not len(cuts):
-        return None
-    from logtool.log.walk.halves import Halves  # few scans need it
-
-    return Halves(cuts)
 
 
 def _is_held(buffer: bytearray) -> bool:
