@@ -41,7 +41,7 @@ class LogPass:
     def feed(self, chunk: Chunk) -> list[Finding]:
         """Take the next chunk; returns what is wrong with its batches."""
         findings = [*self.rules.feed(chunk), *chunk.inspected]
-        misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
+        misplaced, foreign = chunk.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:
             self.timestamps.feed(chunk.table, chunk.plain)

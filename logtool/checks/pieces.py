@@ -190,7 +190,7 @@ def _is_ordinary(
         offsets.feed(chunk)
         times.feed(chunk)
         if on_chunk:
-            on_chunk(chunk, log_pass.rules.misplaced)
+            on_chunk(chunk, chunk.misplaced)
         at = log_pass.leave(log, at, chunk, on_bytes)
     if at != piece.stop or log.size_now() != segment.log.size:
         return False

@@ -156,9 +156,9 @@ def _read_log(
             findings += log_pass.feed(chunk)
             for index in indexes if start == 0 else ():
                 if index:
-                    index.feed(chunk, rules.misplaced)
+                    index.feed(chunk, chunk.misplaced)
             if on_chunk:
-                on_chunk(chunk, rules.misplaced)
+                on_chunk(chunk, chunk.misplaced)
             at = log_pass.leave(log, at, chunk, on_bytes)
         size = log.size_now()
         report.changed = size != segment.log.size

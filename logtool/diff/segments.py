@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from logtool.checks.batches import BatchRules
 from logtool.diff.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part, joined
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
@@ -132,15 +131,12 @@ class _Collector:
         """`keep` is given sound batches, and the position behind the chunk that they are of."""
         self._keep = keep
         self._segment = segment
-        self._rules = BatchRules(segment.base_offset)
         self._damages: list[DamagedRange] = []
         self._open: list[tuple[int, int, str, str, bool]] = []
         """Damage since the last sound batch: (position, length, reason, message, tail)."""
         self._next = segment.base_offset
 
     def feed(self, chunk: Chunk) -> None:
-        for _ in self._rules.feed(chunk):
-            pass  # what is wrong with headers is for verify to say
         damage = chunk.damage
         if damage:
             torn = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
@@ -152,7 +148,7 @@ class _Collector:
                 what = damage.position, damage.length, reason, damage.message, tail
                 self._open.append(what)
             return
-        table, bad = chunk.table, self._rules.misplaced
+        table, bad = chunk.table, chunk.misplaced
         for row in [] if bad is None else np.flatnonzero(bad).tolist():
             text = f"batch at offset {table.base_offset[row]}"
             what = int(table.position[row]), int(table.size[row]), OFFSETS, text, False

@@ -190,7 +190,7 @@ class _Pass:
             return
         assert not chunk.at_edges
         coverage.filtered += kafka_start.filtered(chunk.table)
-        misplaced = self.rules.misplaced
+        misplaced = chunk.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
         counts, bases = counts_and_bases(batches, self.task.limit, coverage.too_large)
@@ -210,7 +210,7 @@ class _Pass:
     def _take_plain(self, chunk: Chunk) -> bool:
         """Add a chunk of plain batches that go on where the one before ended, from its edges."""
         coverage, table, plain = self.coverage, chunk.table, chunk.plain
-        if plain is None or self._damaged or self.rules.misplaced is not None:
+        if plain is None or self._damaged or chunk.misplaced is not None:
             return False
         first, end = int(table.base_offset[0]), int(table.last_offset[-1]) + 1
         before = coverage.last

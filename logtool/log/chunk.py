@@ -86,6 +86,9 @@ class Chunk:
     at_edges: bool = False
     """Whether `table` has the first and the last batch of each stretch with one leader epoch and
     one producer alone; the offsets of all follow each other without a gap then."""
+    misplaced: Column | None = None
+    """Which batches have offsets that are not the segment's, or do not rise; None for none. See
+    `logtool.log.order.BatchOrder`. It is not known yet when an `Inspect` is given the chunk."""
 
     @property
     def batches(self) -> int:

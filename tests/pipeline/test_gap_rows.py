@@ -32,7 +32,7 @@ def rows_of(path, *, payload=True, edges=(0, None)):
             for chunk in scan(log, base_offset=base, start=start, stop=stop, payload=payload):
                 for _ in rules.feed(chunk):
                     pass
-                rows.feed(chunk, rules.misplaced)
+                rows.feed(chunk, chunk.misplaced)
             found.append(rows.finish())
     return found
 

@@ -29,6 +29,7 @@ from logtool.formats.record_batch import (
 )
 from logtool.log.chunk import Chunk, Inspect, PlainTotals, PlainWalk, Source
 from logtool.log.damage import Damage, DamageReason, reason_of
+from logtool.log.order import BatchOrder
 from logtool.log.walk.candidates import Offsets
 from logtool.log.walk.control_rows import fill_control
 from logtool.log.walk.forms import form_of
@@ -120,6 +121,7 @@ class _Scanner:
         reach = _LARGEST_OFFSET if self._form.reserves else MAX_RELATIVE_OFFSET
         self._highest_offset = min(base_offset + reach, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
+        self._order = BatchOrder(base_offset)
         self.end = end
         self._search = self._form.search(self, SEARCH_BUDGET, BUFFER_SIZE)
         self._buffer, self._spare = bytearray(), bytearray()
@@ -203,6 +205,7 @@ class _Scanner:
                         data_position=position,
                         damage=None,
                         control_errors=[],
+                        misplaced=self._order.misplaced(table, None),
                     )
                     chunk.inspected.extend(self._inspect(chunk) if self._inspect else ())
                     self._lent |= self._payload
@@ -428,6 +431,7 @@ class _Scanner:
             plain=plain,
             inspected=inspected,
             at_edges=at_edges,
+            misplaced=self._order.misplaced(table, plain),
         )
 
     def _fresh_rows(self) -> Column:

@@ -20,6 +20,7 @@ from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.dir import Segment
 from logtool.log.file import File
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
+from logtool.log.order import BatchOrder
 from logtool.log.producer_state import ProducerState
 from logtool.stat.statistics import of_plain, of_table
 
@@ -73,6 +74,16 @@ def facts_of(table: BatchTable) -> PlainTotals | None:
     return PlainTotals(*[*facts.tolist(), len(table)])
 
 
+def chunks_of(parts: list[BatchTable], *, short: bool) -> list[Chunk]:
+    """Return chunks as a scan yields them; plain batches are called so where the way is short."""
+    order, chunks = BatchOrder(BASE), []
+    for part in parts:
+        facts = facts_of(part) if short else None
+        chunk = Chunk(part, memoryview(b""), 0, None, [], facts)
+        chunks.append(replace(chunk, misplaced=order.misplaced(part, facts)))
+    return chunks
+
+
 def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
     report = SegmentReport(BASE)
     log_pass = LogPass(TASK, report)
@@ -81,8 +92,8 @@ def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
     found = []
     for chunk in chunks:
         found += log_pass.feed(chunk)
-        by_offset.feed(chunk, log_pass.rules.misplaced)
-        by_time.feed(chunk, log_pass.rules.misplaced)
+        by_offset.feed(chunk, chunk.misplaced)
+        by_time.feed(chunk, chunk.misplaced)
     log_pass.finish()
     state = ProducerState()
     as_data = state.apply(report.producer_rows)
@@ -98,16 +109,15 @@ def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
 def test_short_ways_lead_where_the_long_ones_do(table, data):
     cut = data.draw(st.integers(1, len(table) - 1))
     parts = [table[:cut], table[cut:]]
-    chunks = [Chunk(part, memoryview(b""), 0, None, [], facts_of(part)) for part in parts]
     entry = st.tuples(st.integers(1, 12), st.integers(1, 8).map(lambda row: row * SIZE))
     entries = sorted(data.draw(st.lists(entry, max_size=4)))
     stamps = sorted(data.draw(st.lists(st.tuples(st.integers(1000, 1006), st.integers(0, 12)))))
     offsets = np.array(entries, offset_index.ENTRY).tobytes()
     times = np.array(stamps, time_index.ENTRY).tobytes()
 
-    short = outcome(chunks, offsets, times)
+    short = outcome(chunks_of(parts, short=True), offsets, times)
 
-    assert short == outcome([replace(chunk, plain=None) for chunk in chunks], offsets, times)
+    assert short == outcome(chunks_of(parts, short=False), offsets, times)
 
 
 change = st.tuples(
@@ -213,9 +223,7 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     found = []
     for short in (True, False):
         one = _Pass(Look(Path(LOG), BASE, start))
-        for part in parts:
-            facts = facts_of(part) if short else None
-            chunk = Chunk(part, memoryview(b""), 0, None, [], facts)
+        for chunk in chunks_of(parts, short=short):
             one.feed(chunk, chunk)
         found.append(as_data(one.finish()))
     assert found[0] == found[1]
