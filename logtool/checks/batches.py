@@ -40,7 +40,7 @@ _TAIL_CODES = {DamageReason.INCOMPLETE: "log/torn-tail", DamageReason.ZEROS: "lo
 
 @dataclass(slots=True)
 class _Region:
-    """Damage, and what sound data stands behind it up to the next: `finish` adds what is behind."""
+    """Damage, and the sound data up to the next: `judge_damage` adds what is behind that."""
 
     damage: Damage
     after_offset: int
@@ -53,7 +53,7 @@ class _Region:
 
 
 class BatchRules:
-    """Judges the chunks of one segment in order; `finish` gives what needs the end to be known."""
+    """Judges the chunks of one segment in order; `judge_damage` does what needs the end of it."""
 
     def __init__(self, base_offset: int) -> None:
         self._base_offset = base_offset
@@ -74,7 +74,7 @@ class BatchRules:
         self._behind_damage = False
         """Whether something unsound came since the last batch with offsets of its own."""
 
-    def feed(self, chunk: Chunk) -> Iterator[Finding]:
+    def judge(self, chunk: Chunk) -> Iterator[Finding]:
         """Take one chunk; yields what is wrong with its batches.
 
         Afterwards `foreign_epoch` says which of them have leader epochs that nothing should be
@@ -100,7 +100,7 @@ class BatchRules:
         for row, error in chunk.control_errors:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
-    def finish(self, *, active: bool, clean: bool) -> Iterator[Finding]:
+    def judge_damage(self, *, active: bool, clean: bool) -> Iterator[Finding]:
         """Yield the damage, each with what stands behind it in this segment; once, at the end."""
         for behind, region in pairwise(reversed(self._regions)):
             if region.before_offset is None:

@@ -34,7 +34,8 @@ def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part:
             collector.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
-        return Part(table.batches, tuple(collector.finish()), log.size)
+        collector.finish()
+        return Part(table.batches, collector.take(), log.size)
 
 
 def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part | UnreadableError:
@@ -63,10 +64,12 @@ def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part
                     yield Part(joined(kept), collector.take(), at - begin)
                     kept.clear()
                     begin = at
-            yield Part(joined(kept), tuple(collector.finish()), log.size - begin)
+            collector.finish()
+            yield Part(joined(kept), collector.take(), log.size - begin)
     except UnreadableError as error:
         collector.give_up(at, error.reason)
-        yield Part(joined(kept), tuple(collector.finish()), segment.log.size - begin)
+        collector.finish()
+        yield Part(joined(kept), collector.take(), segment.log.size - begin)
         raise
 
 
@@ -125,7 +128,7 @@ class _Table:
 
 
 class _Collector:
-    """Takes the chunks of a segment: sound batches in their place, and damage with its offsets."""
+    """Keeps sound batches in their place, and damage with its offsets; a `ChunkConsumer`."""
 
     def __init__(self, segment: Segment, keep: Callable[[BatchTable, int], None]) -> None:
         """`keep` is given sound batches, and the position behind the chunk that they are of."""
@@ -137,6 +140,7 @@ class _Collector:
         self._next = segment.base_offset
 
     def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
         damage = chunk.damage
         if damage:
             torn = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
@@ -169,10 +173,9 @@ class _Collector:
         length = max(self._segment.log.size - position, 0)
         self._open.append((position, length, UNREADABLE, reason, False))
 
-    def finish(self) -> list[DamagedRange]:
-        """Return all damage, but for what was taken."""
+    def finish(self) -> None:
+        """Give the damage at the end its offsets."""
         self._close(_end_of(self._segment))
-        return self._damages
 
     def _close(self, last: int | None) -> None:
         """Give the damage since the last sound batch the offsets up to the next one."""

@@ -98,7 +98,7 @@ class IndexDump:
         with LogFile(log) as file:
             for chunk in scan(file, base_offset=base_offset):
                 for join in joins.values():
-                    join.feed(chunk, chunk.misplaced)
+                    join.feed(chunk)
                 self.summary.batches += len(chunk.table)
                 damaged = chunk.damage.length if chunk.damage else 0
                 self._advance(log, int(chunk.table.size.sum()) + damaged)

@@ -112,8 +112,9 @@ class HeldIndexes:
 
     def _wrong(self, which: int) -> Column:
         self._joins = self._joins or self._begin_joins()
-        verdicts = self._joins[which].verdicts()
-        return np.concatenate((np.zeros(self._alike[which], np.bool_), verdicts != 0))
+        join = self._joins[which]
+        join.finish()
+        return np.concatenate((np.zeros(self._alike[which], np.bool_), join.verdicts != 0))
 
 
 def prefix(findings: Iterable[Finding], wrong: Column, entry_size: int) -> int:

@@ -113,5 +113,18 @@ class Chunk:
         return self.data[start : start + int(self.table.size[row])]
 
 
+class ChunkConsumer(Protocol):
+    """Takes the chunks of one pass over a log. Its results are attributes, complete after `finish`.
+
+    A pass that cannot read a log to its end may leave out `finish`.
+    """
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk, which comes with its bytes if the pass reads them."""
+
+    def finish(self) -> None:
+        """Complete the results: no chunk follows."""
+
+
 Inspect = Callable[[Chunk], list[Any]]
 """Looks at sound batches with their bytes, which may turn to zeros while it does."""

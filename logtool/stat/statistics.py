@@ -290,7 +290,7 @@ def measure(
             for chunk in scan(
                 log, base_offset=segment.base_offset, payload=task.unpack, unpack_limit=task.limit
             ):
-                for _ in rules.feed(chunk):
+                for _ in rules.judge(chunk):
                     pass  # what is wrong with headers is for verify to say
                 timestamps.feed(chunk.table)
                 known = of_plain(chunk.table, chunk.plain) if chunk.plain else None

@@ -89,20 +89,19 @@ def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
     log_pass = LogPass(TASK, report)
     by_offset = OffsetIndexJoin(offset_index.parse(offsets), BASE)
     by_time = TimeIndexJoin(time_index.parse(times), BASE)
-    found = []
     for chunk in chunks:
-        found += log_pass.feed(chunk)
-        by_offset.feed(chunk, chunk.misplaced)
-        by_time.feed(chunk, chunk.misplaced)
-    log_pass.finish()
+        for consumer in (log_pass, by_offset, by_time):
+            consumer.feed(chunk)
+    for consumer in (log_pass, by_offset, by_time):
+        consumer.finish()
     state = ProducerState()
     as_data = state.apply(report.producer_rows)
-    columns = by_offset.batch_base, by_offset.batch_last, by_time.batch_base, by_time.verdicts()
-    seen = [column.tolist() for column in (*columns, by_offset.verdicts())]
+    columns = by_offset.batch_base, by_offset.batch_last, by_time.batch_base, by_time.verdicts
+    seen = [column.tolist() for column in (*columns, by_offset.verdicts)]
     plain_data = [
         getattr(report, field.name) for field in fields(report) if field.name != "producer_rows"
     ]
-    return found, plain_data, as_data[0], state, seen, by_time.max_timestamp
+    return log_pass.findings, plain_data, as_data[0], state, seen, by_time.max_timestamp
 
 
 @given(tables(), st.data())
@@ -176,9 +175,11 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
         held.feed(chunk, again.added)
         for join in joins:
             join.feed(chunk)
+    for join in joins:
+        join.finish()
     assert (held.right_offsets(), held.right_times()) == (
-        prefix(offset_index.check(offsets), joins[0].verdicts() != 0, offset_index.ENTRY_SIZE),
-        prefix(time_index.check(times), joins[1].verdicts() != 0, time_index.ENTRY_SIZE),
+        prefix(offset_index.check(offsets), joins[0].verdicts != 0, offset_index.ENTRY_SIZE),
+        prefix(time_index.check(times), joins[1].verdicts != 0, time_index.ENTRY_SIZE),
     )
 
 
@@ -224,8 +225,9 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     for short in (True, False):
         one = _Pass(Look(Path(LOG), BASE, start))
         for chunk in chunks_of(parts, short=short):
-            one.feed(chunk, chunk)
-        found.append(as_data(one.finish()))
+            one.feed(chunk)
+        one.finish()
+        found.append(as_data(one.coverage))
     assert found[0] == found[1]
 
 
@@ -243,7 +245,9 @@ def test_plain_batches_are_those_in_which_no_rule_can_find_anything(table):
         return
     report = SegmentReport(BASE)
 
-    assert not LogPass(TASK, report).feed(Chunk(table, memoryview(b""), 0, None, []))
+    log_pass = LogPass(TASK, report)
+    log_pass.feed(Chunk(table, memoryview(b""), 0, None, []))
+    assert not log_pass.findings
     assert facts.records == report.records == table.record_count.sum()
     assert facts.largest_batch == SIZE
     assert facts.max_timestamp == table.max_timestamp.max()
