@@ -50,7 +50,7 @@ class LogPass:
         misplaced, foreign = chunk.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:
-            self.timestamps.feed(chunk.table, chunk.plain)
+            self.timestamps.add(chunk.table, chunk.plain)
         if self._is_redpanda:
             self._add_holes(chunk.table)
             placed = placed[placed.batch_type == RAFT_DATA]

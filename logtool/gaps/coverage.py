@@ -190,7 +190,7 @@ class _Pass:
             coverage.tail, self._damaged = chunk.damage.reason, True
             return
         coverage.tail = None
-        self._timestamps.feed(chunk.table, chunk.plain)
+        self._timestamps.add(chunk.table, chunk.plain)
         if self._take_plain(chunk):
             return
         assert not chunk.at_edges

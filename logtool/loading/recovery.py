@@ -154,7 +154,7 @@ class Recovery:
                     lost.add(chunk.table)
                 else:
                     lost.add(self._feed(chunk, log))
-                tally.feed(chunk, counts=self.result.stop is not None)
+                tally.add(chunk, counts=self.result.stop is not None)
         lost.unsound = tally.finish()
         result = self.result
         result.offset_index, result.time_index = self._indexes.finish(result.valid_size)
@@ -218,12 +218,12 @@ class Recovery:
             return rest
         try:
             rising = self._plain is not None and self._plain.timestamps_rise == 1
-            self._indexes.feed(table, rising=rising)
+            self._indexes.add(table, rising=rising)
         except InvalidOffsetError as error:
             self._settle(table[table.position < error.position])
             raise
         if self._epochs is not None:
-            self._epochs.feed(table)
+            self._epochs.add(table)
         self.result.valid_size = int(table.position[-1] + table.size[-1])
         self.result.end_offset = int(table.last_offset[-1]) + 1
         self.result.batches += len(table)
@@ -238,7 +238,7 @@ class Recovery:
     def _settle(self, table: BatchTable) -> None:
         """Take what stands before the batch that ends the recovery of the segment."""
         if self._epochs is not None:
-            self._epochs.feed(table)
+            self._epochs.add(table)
         self._replay(table)
 
     def _replay(self, table: BatchTable) -> None:

@@ -203,7 +203,7 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
     builder = Builder(segment.base_offset, all_data=all_data)
     with LogFile(target) as log:
         for chunk in scan(log, base_offset=segment.base_offset, payload=False):
-            builder.feed(chunk.table)
+            builder.add(chunk.table)
     disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
 
 

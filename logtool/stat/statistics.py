@@ -292,7 +292,7 @@ def measure(
             ):
                 for _ in rules.judge(chunk):
                     pass  # what is wrong with headers is for verify to say
-                timestamps.feed(chunk.table)
+                timestamps.add(chunk.table)
                 known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
                 parts += [known or of_table(chunk.table), *_beside(chunk, task)]
                 if len(parts) >= _PARTS_AT_ONCE:

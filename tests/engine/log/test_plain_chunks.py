@@ -154,7 +154,7 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     built = Indexes(BASE, interval)
     try:
         for part in parts:
-            built.feed(part)
+            built.add(part)
         rebuilt = built.finish(0)
     except InvalidOffsetError:
         reject()
@@ -171,8 +171,8 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     joins = OffsetIndexJoin(offsets, BASE), TimeIndexJoin(times, BASE)
     held, again = HeldIndexes(BASE, *files), Indexes(BASE, interval)
     for chunk in chunks:
-        again.feed(chunk.table)
-        held.feed(chunk, again.added)
+        again.add(chunk.table)
+        held.add(chunk, again.added)
         for join in joins:
             join.feed(chunk)
     for join in joins:
@@ -199,8 +199,8 @@ def right_ones(stamps: list[int], offsets: list, times: list, interval: int, mag
     files = np.array(offsets, offset_index.ENTRY), np.array(times, time_index.ENTRY)
     held, built = HeldIndexes(BASE, files[0].tobytes(), files[1].tobytes()), Indexes(BASE, interval)
     for part in (table[:4], table[4:]):
-        built.feed(part)
-        held.feed(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
+        built.add(part)
+        held.add(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
     return held.right_offsets(), held.right_times()
 
 
@@ -282,7 +282,7 @@ def test_odd_timestamps_are_found_by_the_facts_too(table, ahead_ms, data):
     found = []
     for facts in (facts_of(moved), None):
         rules = timestamps.TimestampRules(mtime_ns, ahead_ms)
-        rules.feed(moved, facts)
+        rules.add(moved, facts)
         found.append(list(rules.finish(Path("0.log"))))
 
     assert found[0] == found[1]
