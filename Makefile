@@ -94,7 +94,7 @@ bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler;
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
 KERNEL_TESTS := tests/formats tests/fuzz tests/engine/log/test_walk.py \
-  tests/engine/log/test_walk_redpanda.py tests/engine/log/test_halves.py \
+  tests/engine/log/test_walk_redpanda.py \
   tests/engine/checks/test_verify_healthy.py tests/engine/checks/test_plain_pass.py
 PLAIN := formats/_kernels.py formats/_rendering.py formats/_offset_commits.py
 CHECKED := $(patsubst formats/%.py,build/checked/%.so,$(PLAIN))

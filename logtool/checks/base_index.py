@@ -12,7 +12,6 @@ import numpy as np
 from logtool.checks.report import SegmentReport
 from logtool.findings import Finding
 from logtool.formats import wording
-from logtool.formats.record_batch import Column
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
 from logtool.log.chunk import Chunk
@@ -39,14 +38,16 @@ class BaseIndexRules:
             self._offsets = np.array(known, np.int64)
             self._positions = self._index.entries.position.astype(np.int64)
         self._right = np.zeros(len(self._offsets), np.bool_)
+        self._wrong = np.empty(0, np.int64)
+        """The entries at whose byte no batch with their offset begins."""
 
     @property
     def last_offset(self) -> int:
         """Return the largest offset that it names, -1 for none."""
         return self._index.max_offset if self._index else -1
 
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
-        """Take the next chunk of the segment; `misplaced` tells of batches with foreign offsets."""
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the segment."""
         table = chunk.table
         if not len(table) or not len(self._positions):
             return
@@ -54,6 +55,10 @@ class BaseIndexRules:
         at = np.minimum(at, len(table) - 1)
         begins = table.position[at] == self._positions
         self._right |= begins & (table.base_offset[at] == self._offsets)
+
+    def finish(self) -> None:
+        """Note which entries no chunk has shown to be right."""
+        self._wrong = np.flatnonzero(~self._right)
 
     def alone(self) -> Iterator[Finding]:
         """Yield what is wrong whatever the segment holds."""
@@ -76,7 +81,7 @@ class BaseIndexRules:
         """Yield what is wrong against a segment that was read as a whole, beside `alone`."""
         if self._index is None or report.damaged:
             return
-        wrong = np.flatnonzero(~self._right)
+        wrong = self._wrong
         if len(wrong):
             row = int(wrong[0])
             text = f"entry {row}: no batch with offset {self._offsets[row]} begins at byte "

@@ -25,6 +25,7 @@ from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
+from logtool.log.order import outside_segment, stands_out
 
 _DAMAGE_CODES = {
     DamageReason.CRC: "batch/crc",
@@ -39,7 +40,7 @@ _TAIL_CODES = {DamageReason.INCOMPLETE: "log/torn-tail", DamageReason.ZEROS: "lo
 
 @dataclass(slots=True)
 class _Region:
-    """Damage, and what sound data stands behind it up to the next: `finish` adds what is behind."""
+    """Damage, and the sound data up to the next: `judge_damage` adds what is behind that."""
 
     damage: Damage
     after_offset: int
@@ -52,7 +53,7 @@ class _Region:
 
 
 class BatchRules:
-    """Judges the chunks of one segment in order; `finish` gives what needs the end to be known."""
+    """Judges the chunks of one segment in order; `judge_damage` does what needs the end of it."""
 
     def __init__(self, base_offset: int) -> None:
         self._base_offset = base_offset
@@ -62,8 +63,6 @@ class BatchRules:
         """Largest last offset so far; None before the first batch."""
         self.leader_epoch = -1
         """Largest so far."""
-        self.misplaced: Column | None = None
-        """Which batches of the last chunk have foreign offsets; None for none."""
         self.foreign_epoch: Column | None = None
         """Which batches of the last chunk have a foreign leader epoch; None for none."""
         self._foreign = False
@@ -75,18 +74,18 @@ class BatchRules:
         self._behind_damage = False
         """Whether something unsound came since the last batch with offsets of its own."""
 
-    def feed(self, chunk: Chunk) -> Iterator[Finding]:
+    def judge(self, chunk: Chunk) -> Iterator[Finding]:
         """Take one chunk; yields what is wrong with its batches.
 
-        Afterwards `misplaced` and `foreign_epoch` tell which of them have offsets or leader epochs
-        that nothing should be held against.
+        Afterwards `foreign_epoch` says which of them have leader epochs that nothing should be
+        compared with.
         """
         if chunk.damage:
             last = self._base_offset - 1 if self.last_offset is None else self.last_offset
             self._regions.append(_Region(chunk.damage, last))
             self._behind_damage = True
         table = chunk.table
-        self.misplaced = self.foreign_epoch = None
+        self.foreign_epoch = None
         if not len(table):
             return
         for region in self._regions[-1:]:
@@ -96,12 +95,12 @@ class BatchRules:
             region.records += chunk.records
             region.bytes += chunk.end_position - int(table.position[0])
         if not self._ordinary(chunk):
-            yield from self._order(table)
+            yield from self._order(table, chunk.misplaced)
             yield from self._header(table)
         for row, error in chunk.control_errors:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
-    def finish(self, *, active: bool, clean: bool) -> Iterator[Finding]:
+    def judge_damage(self, *, active: bool, clean: bool) -> Iterator[Finding]:
         """Yield the damage, each with what stands behind it in this segment; once, at the end."""
         for behind, region in pairwise(reversed(self._regions)):
             if region.before_offset is None:
@@ -132,16 +131,12 @@ class BatchRules:
 
         Nearly all chunks are of this kind, and the rules one by one cost several times as much.
         """
-        if chunk.plain is None:
+        if chunk.plain is None or chunk.misplaced is not None:
             return False
         table = chunk.table
         first, last = int(table.base_offset[0]), int(table.last_offset[-1])
         start = self._base_offset - 1 if self.last_offset is None else self.last_offset
-        if not (
-            first > start
-            and last - self._base_offset <= MAX_RELATIVE_OFFSET
-            and table.leader_epoch[0] >= self.leader_epoch
-        ):
+        if first <= start or table.leader_epoch[0] < self.leader_epoch:
             return False
         if self.first_offset is None:
             self.first_offset, start = first, first - 1
@@ -153,15 +148,16 @@ class BatchRules:
         self.last_offset, self.leader_epoch = last, int(table.leader_epoch[-1])
         return True
 
-    def _order(self, table: BatchTable) -> Iterator[Finding]:
-        """Hold offsets against the rule that they rise, and against what a segment can hold."""
+    def _order(self, table: BatchTable, misplaced: Column | None) -> Iterator[Finding]:
+        """Yield where offsets do not rise, and where they are none that the segment can hold."""
         base_offset, last_offset = table.base_offset, table.last_offset
         start = self._base_offset - 1 if self.last_offset is None else self.last_offset
-        outside = self._outside(table)
-        ahead = _stands_out(base_offset, last_offset, outside, start)
-        misplaced = outside | ahead
-        if misplaced.any():
-            self.misplaced, self._foreign = misplaced, True
+        if misplaced is None:
+            misplaced = np.zeros(len(table), np.bool_)
+        else:
+            self._foreign = True
+        outside = misplaced & outside_segment(table, self._base_offset)
+        ahead = misplaced & ~outside
         trusted = np.where(misplaced, start, last_offset)
         highest = np.maximum.accumulate(np.concatenate(([start], trusted)))
         before = highest[:-1]
@@ -211,16 +207,6 @@ class BatchRules:
             self.gaps.extend(InnerGaps(len(at), missing, gap, end))
         self.with_holes += int(_fewer_records(table)[good].sum())
         self.horizons += int(table.has_delete_horizon[good].sum())
-
-    def _outside(self, table: BatchTable) -> Column:
-        """Return where a batch holds offsets that the segment cannot hold."""
-        # A segment may begin with a batch whose base lies below it only before magic 2.
-        low = (table.base_offset < self._base_offset) & (table.magic >= MAGIC)
-        # A segment of Redpanda has no end to its offsets: its index counts modulo 2^32.
-        of_kafka = table.batch_type < 0
-        high = of_kafka & (table.last_offset - self._base_offset > MAX_RELATIVE_OFFSET)
-        outside: Column = low | high
-        return outside
 
     def _header(self, table: BatchTable) -> Iterator[Finding]:
         delta = table.last_offset - table.base_offset
@@ -282,7 +268,7 @@ class BatchRules:
         epochs, start = table.leader_epoch.astype(np.int64), self.leader_epoch
         negative = epochs < NO_EPOCH
         # Unlike offsets they may stay the same.
-        ahead = _stands_out(epochs, epochs - 1, negative, start - 1)
+        ahead = stands_out(epochs, epochs - 1, negative, start - 1)
         foreign = negative | ahead
         self.foreign_epoch = foreign if foreign.any() else None
         trusted = np.where(foreign, start, epochs)
@@ -311,23 +297,6 @@ def with_next(finding: Finding, path: Path) -> Finding:
         return finding
     last = finding.first_offset if finding.last_offset is None else finding.last_offset
     return replace(finding, next=dump_command(path, finding.first_offset, last))
-
-
-def _stands_out(base: Column, last: Column, outside: Column, start: int) -> Column:
-    """Return where a batch is ahead of its place: the next one goes on from those before it.
-
-    A flipped bit in a base offset or a leader epoch does that, which no CRC covers. Without this
-    the whole rest of the segment would seem out of order. `start` is what came last before.
-    """
-    ahead = np.zeros(len(base), np.bool_)
-    trusted = np.where(outside, start, last)
-    before, seen = start, 0
-    # Only where the order is broken at all does anything need a closer look.
-    for row in np.flatnonzero((base[1:] < base[:-1]) & ~outside[:-1] & ~outside[1:]).tolist():
-        before = int(trusted[seen:row].max(initial=before))
-        ahead[row] = before < base[row + 1] and base[row] > before
-        seen = row + int(ahead[row])
-    return ahead
 
 
 def _fewer_records(table: BatchTable) -> Column:

@@ -13,7 +13,6 @@ from logtool.formats import names, offset_index, time_index, wording
 from logtool.formats.columns import runs
 from logtool.formats.names import FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
-from logtool.formats.record_batch import Column
 from logtool.formats.time_index import TimeIndex
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
@@ -64,9 +63,13 @@ class _IndexRules(Generic[_Index, _Join]):
         """Return the offset in the last entry, -1 without one."""
         return _last_offset(self._index, self._segment)
 
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
-        self.join.feed(chunk, misplaced)
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log."""
+        self.join.feed(chunk)
+
+    def finish(self) -> None:
+        """Come to the verdicts on the entries."""
+        self.join.finish()
 
 
 class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
@@ -85,6 +88,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
     def accept(self, last_batch_position: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
         self.join = OffsetIndexJoin(offset_index.parse(b""), self._segment.base_offset)
+        self.join.finish()
         self.join.last_batch_position = last_batch_position
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
@@ -172,6 +176,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
     def accept(self, max_timestamp: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""
         self.join = TimeIndexJoin(time_index.parse(b""), self._segment.base_offset)
+        self.join.finish()
         self.join.max_timestamp = max_timestamp
 
     def alone(self) -> Iterator[Finding]:
@@ -287,7 +292,7 @@ def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[
 
 
 def _bad(join: OffsetIndexJoin | TimeIndexJoin) -> Iterator[tuple[EntryState, int, int]]:
-    verdicts = join.verdicts()
+    verdicts = join.verdicts
     if not verdicts.any():  # all right, which is 0
         return
     for verdict in _JOIN_CODES:

@@ -22,11 +22,16 @@ _CHUNKS_OF_ROWS = 64
 
 
 class LogPass:
-    """Adds up in a report what the chunks of a log tell, or those of a piece of it."""
+    """Adds up in a report what the chunks of a log tell, or those of a piece of it.
+
+    A `logtool.log.chunk.ChunkConsumer`.
+    """
 
     def __init__(self, task: Task, report: SegmentReport) -> None:
         self.rules = BatchRules(task.segment.base_offset)
         self.timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
+        self.findings: list[Finding] = []
+        """What is wrong with the batches; the path of the log is still missing."""
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
         self._in_raft = task.segment.flavour is REDPANDA
@@ -39,13 +44,14 @@ class LogPass:
             return None
         return lambda chunk: list(check_records(chunk, self._task.limit))
 
-    def feed(self, chunk: Chunk) -> list[Finding]:
-        """Take the next chunk; returns what is wrong with its batches."""
-        findings = [*self.rules.feed(chunk), *chunk.inspected]
-        misplaced, foreign = self.rules.misplaced, self.rules.foreign_epoch
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
+        self.findings += self.rules.judge(chunk)
+        self.findings += chunk.inspected
+        misplaced, foreign = chunk.misplaced, self.rules.foreign_epoch
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:
-            self.timestamps.feed(chunk.table, chunk.plain)
+            self.timestamps.add(chunk.table, chunk.plain)
         if self._in_raft:
             self._add_holes(chunk.table)
             placed = placed[placed.batch_type == RAFT_DATA]
@@ -56,7 +62,6 @@ class LogPass:
             trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
             placed = chunk.table[trusted]
         _add_epochs(self._report, placed, chunk.plain)
-        return findings
 
     def _add_rows(self, table: BatchTable, plain: PlainTotals | None) -> None:
         """Keep the rows of producers."""
@@ -90,8 +95,10 @@ class LogPass:
         return end
 
     def finish(self) -> None:
-        """Complete the report, but for the findings."""
-        report, rules = self._report, self.rules
+        """Complete the findings, and the report but for these."""
+        report, rules, segment = self._report, self.rules, self._task.segment
+        self.findings += self.timestamps.finish(segment.log.path)
+        self.findings += rules.judge_damage(active=segment.is_active, clean=self._task.clean)
         report.producer_rows = concat(self._rows)
         report.first_offset, report.last_offset = rules.first_offset, rules.last_offset
         report.gaps, report.damaged = rules.gaps, rules.damaged

@@ -19,7 +19,6 @@ from logtool.checks.log_pass import LogPass
 from logtool.checks.plain_pass import plain_pass
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import (
-    OnChunk,
     check_segment,
     finish_log,
     judge_indexes,
@@ -32,6 +31,7 @@ from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAX_SEGMENT_SIZE, NO_TIMESTAMP, concat
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import ChunkConsumer
 from logtool.log.dir import Segment
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 
@@ -92,14 +92,16 @@ def check_tasks(tasks: Sequence[Task], on_bytes: OnBytes) -> list[SegmentReport 
     ]
 
 
-def check_piece(task: Task, on_bytes: OnBytes, on_chunk: OnChunk | None = None) -> PieceReport:
+def check_piece(task: Task, on_bytes: OnBytes, *more: ChunkConsumer) -> PieceReport:
     """Look at the piece of a task; gives up at the first thing that is out of the ordinary.
 
-    What `on_chunk` was given counts only if the piece does; see `join`.
+    What `more` were fed with counts only if the piece does; see `join`.
     """
     report = PieceReport(SegmentReport(task.segment.base_offset))
     with suppress(UnreadableError), task.segment.log.open_listed() as log:
-        report.ordinary = _is_ordinary(task, log, report, on_bytes, on_chunk)
+        report.ordinary = _is_ordinary(task, log, report, on_bytes, more)
+    for consumer in more:
+        consumer.finish()
     return report
 
 
@@ -164,13 +166,18 @@ def _add(whole: SegmentReport, piece: PieceReport) -> None:
 
 
 def _is_ordinary(
-    task: Task, log: LogFile, report: PieceReport, on_bytes: OnBytes, on_chunk: OnChunk | None
+    task: Task,
+    log: LogFile,
+    report: PieceReport,
+    on_bytes: OnBytes,
+    more: Sequence[ChunkConsumer],
 ) -> bool:
     segment, piece = task.segment, task.piece or range(0)
     if log.size != segment.log.size:
         return False
     offsets, times = _joins(segment, log, piece, report)
     log_pass = LogPass(task, report.report)
+    consumers: tuple[ChunkConsumer, ...] = (log_pass, offsets, times, *more)
     at = piece.start
     for chunk in segment.batches(
         log,
@@ -179,23 +186,22 @@ def _is_ordinary(
         payload=task.payload,
         limit=task.limit,
         inspect=log_pass.inspect,
-        plain_walk=None if on_chunk else plain_pass(task, log_pass.rules, offsets, times),
+        plain_walk=None if more else plain_pass(task, log_pass.rules, offsets, times),
     ):
-        if chunk.damage or log_pass.feed(chunk) or log_pass.timestamps.has_odd:
+        for consumer in consumers:
+            consumer.feed(chunk)
+        if chunk.damage or log_pass.findings or log_pass.timestamps.has_odd:
             return False
         if at == piece.start:
             report.wrapper_first = bool(chunk.table.is_wrapper[0])
-        offsets.feed(chunk)
-        times.feed(chunk)
-        if on_chunk:
-            on_chunk(chunk, log_pass.rules.misplaced)
         at = log_pass.leave(log, at, chunk, on_bytes)
     if at != piece.stop or log.size_now() != segment.log.size:
         return False
-    log_pass.finish()
+    for consumer in (log_pass, offsets, times):
+        consumer.finish()
     report.last_batch_position = offsets.last_batch_position
     report.max_timestamp = times.max_timestamp
-    return not (offsets.verdicts().any() or times.verdicts().any())
+    return not (offsets.verdicts.any() or times.verdicts.any())
 
 
 def _joins(

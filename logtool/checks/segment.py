@@ -1,6 +1,6 @@
 """One segment: its log in one pass, and its indexes against it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -14,13 +14,13 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
-from logtool.formats.record_batch import MAX_SEGMENT_SIZE, Column
-from logtool.log.chunk import Chunk
+from logtool.formats.record_batch import MAX_SEGMENT_SIZE
+from logtool.log.chunk import ChunkConsumer
 from logtool.log.dir import Segment
 from logtool.log.file import File
 
 __all__ = [
-    "Indexes", "Level", "OnChunk", "SegmentReport", "Task", "check_segment", "finish_log",
+    "Indexes", "Level", "SegmentReport", "Task", "check_segment", "finish_log",
     "judge_indexes", "open_indexes", "vanished",
 ]  # fmt: skip
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from logtool.checks.base_index import BaseIndexRules
 
 R = TypeVar("R", OffsetIndexRules, TimeIndexRules, "BaseIndexRules")
-
-OnChunk = Callable[[Chunk, Column | None], None]
 
 _TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 
@@ -44,20 +42,22 @@ class Indexes(NamedTuple):
 
 
 def check_segment(
-    task: Task, on_bytes: Callable[[int], None] = lambda _: None, on_chunk: OnChunk | None = None
+    task: Task, on_bytes: Callable[[int], None] = lambda _: None, *more: ChunkConsumer
 ) -> SegmentReport:
     """Look at one segment; `on_bytes` is told how many more bytes of log were dealt with.
 
-    `on_chunk` is given each chunk, and which of its batches are not of this segment (None: none).
+    `more` are fed with its chunks besides, and finished also where the log cannot be read.
     """
     report = SegmentReport(task.segment.base_offset)
     indexes = open_indexes(task.segment, report)
     judged = False
     if task.level is not Level.QUICK or task.segment.is_active:
         try:
-            judged = _read_log(task, report, indexes, on_bytes, on_chunk)
+            judged = _read_log(task, report, indexes, on_bytes, more)
         except UnreadableError as error:
             report.findings.append(vanished(error))
+    for consumer in more:
+        consumer.finish()
     judge_indexes(task, report, indexes, judged=judged)
     return report
 
@@ -130,33 +130,30 @@ def _read_log(
     report: SegmentReport,
     indexes: Indexes,
     on_bytes: Callable[[int], None],
-    on_chunk: OnChunk | None,
+    more: Sequence[ChunkConsumer],
 ) -> bool:
-    """Read the log once; returns whether its indexes can be held against it."""
+    """Read the log once; returns whether its indexes can be compared with it."""
     segment = task.segment
     log_pass = LogPass(task, report)
-    rules = log_pass.rules
     offsets = indexes.offset.join if indexes.offset else None
     times = indexes.time.join if indexes.time else None
-    findings: list[Finding] = []
     with segment.log.open_listed() as log:
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)
+        # Where the tail alone is read, the indexes are judged by themselves.
+        joined = [index for index in indexes if index] if start == 0 else []
+        consumers: tuple[ChunkConsumer, ...] = (log_pass, *joined, *more)
         for chunk in segment.batches(
             log,
             start=start,
             payload=task.payload,
             limit=task.limit,
             inspect=log_pass.inspect,
-            plain_walk=None if on_chunk else plain_pass(task, rules, offsets, times),
+            plain_walk=None if more else plain_pass(task, log_pass.rules, offsets, times),
         ):
-            findings += log_pass.feed(chunk)
-            for index in indexes if start == 0 else ():
-                if index:
-                    index.feed(chunk, rules.misplaced)
-            if on_chunk:
-                on_chunk(chunk, rules.misplaced)
+            for consumer in consumers:
+                consumer.feed(chunk)
             at = log_pass.leave(log, at, chunk, on_bytes)
         size = log.size_now()
         report.changed = size != segment.log.size
@@ -164,10 +161,10 @@ def _read_log(
         if report.changed and files.is_remote(segment.log.path):
             text = f"is listed with {segment.log.size} bytes and ends after {size}"
             report.findings.append(UnreadableError(segment.log.path, text))
-    log_pass.finish()
-    findings += log_pass.timestamps.finish(segment.log.path)
-    findings += rules.finish(active=segment.is_active, clean=task.clean)
-    report.findings += _placed(findings, segment, changed=report.changed and rules.torn)
+    for consumer in (log_pass, *joined):
+        consumer.finish()
+    torn = log_pass.rules.torn
+    report.findings += _placed(log_pass.findings, segment, changed=report.changed and torn)
     report.scanned = start == 0 and task.level is not Level.QUICK
     finish_log(report, segment, indexes)
     return report.scanned and not report.changed

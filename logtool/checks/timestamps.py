@@ -80,7 +80,7 @@ class TimestampRules:
         """Return whether some batch so far has an odd timestamp."""
         return bool(self._odd)
 
-    def feed(self, table: BatchTable, plain: PlainTotals | None = None) -> None:
+    def add(self, table: BatchTable, plain: PlainTotals | None = None) -> None:
         """Take the next sound batches, and what they come to if they are plain."""
         if not self._ordinary or not len(table):
             return

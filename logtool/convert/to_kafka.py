@@ -92,7 +92,7 @@ def _data(
     aside: list[dict[str, Any]],
 ) -> Iterator[bytes]:
     table = chunk.table
-    first = offsets.feed(table)[0] if offsets else table.base_offset
+    first = offsets.add(table)[0] if offsets else table.base_offset
     for row in range(len(table)):
         at, size = int(table.position[row]), int(table.size[row])
         kind, offset = int(table.batch_type[row]), int(first[row])

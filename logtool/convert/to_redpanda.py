@@ -215,5 +215,5 @@ class _Writer:
 
     def _tell(self) -> None:
         if self._noted:
-            self._index.feed(table_of(self._noted))
+            self._index.add(table_of(self._noted))
             self._noted.clear()

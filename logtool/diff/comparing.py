@@ -33,7 +33,7 @@ _KEPT_ATTRIBUTES = TIMESTAMP_TYPE | TRANSACTIONAL | CONTROL
 def compare(left: WholeCopy, right: WholeCopy) -> Pair:
     """Compare two copies of a partition."""
     comparing = Comparing(left, right)
-    comparing.feed(left.batches, right.batches, (left.log_end, right.log_end))
+    comparing.add(left.batches, right.batches, (left.log_end, right.log_end))
     return comparing.finish(left, right)
 
 
@@ -127,7 +127,7 @@ class Comparing:
         ids = {side.topic_id for side in self._sides if side.topic_id}
         return len(ids) < 2
 
-    def feed(self, a: Batches, b: Batches, ends: tuple[int | None, int | None]) -> None:
+    def add(self, a: Batches, b: Batches, ends: tuple[int | None, int | None]) -> None:
         """Take the next batches of both: all up to an offset at which neither has one begun.
 
         `ends` are the log ends of the copies as far as they are known: one whose end is not known
@@ -376,14 +376,14 @@ class Pairs:
             for left, right in combinations(range(len(readings)), 2)
         }
 
-    def feed(self, tables: Sequence[Batches], over: Sequence[bool]) -> None:
+    def add(self, tables: Sequence[Batches], over: Sequence[bool]) -> None:
         """Take the next batches of all copies, and which of these are over."""
         ends = [
             reading.log_end if done else None
             for reading, done in zip(self._readings, over, strict=True)
         ]
         for (left, right), one in self._comparing.items():
-            one.feed(tables[left], tables[right], (ends[left], ends[right]))
+            one.add(tables[left], tables[right], (ends[left], ends[right]))
 
     def finish(self, copies: Sequence[Copy]) -> dict[tuple[int, int], Pair]:
         """Return what they are to each other, by their numbers, the lower one first."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from logtool.checks.batches import BatchRules
 from logtool.diff.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part, joined
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
@@ -34,7 +33,8 @@ def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part:
             collector.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
-        return Part(table.batches, tuple(collector.finish()), log.size)
+        collector.finish()
+        return Part(table.batches, collector.take(), log.size)
 
 
 def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part | UnreadableError:
@@ -63,10 +63,12 @@ def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part
                     yield Part(joined(kept), collector.take(), at - begin)
                     kept.clear()
                     begin = at
-            yield Part(joined(kept), tuple(collector.finish()), log.size - begin)
+            collector.finish()
+            yield Part(joined(kept), collector.take(), log.size - begin)
     except UnreadableError as error:
         collector.give_up(at, error.reason)
-        yield Part(joined(kept), tuple(collector.finish()), segment.log.size - begin)
+        collector.finish()
+        yield Part(joined(kept), collector.take(), segment.log.size - begin)
         raise
 
 
@@ -125,21 +127,19 @@ class _Table:
 
 
 class _Collector:
-    """Takes the chunks of a segment: sound batches in their place, and damage with its offsets."""
+    """Keeps sound batches in their place, and damage with its offsets; a `ChunkConsumer`."""
 
     def __init__(self, segment: Segment, keep: Callable[[BatchTable, int], None]) -> None:
         """`keep` is given sound batches, and the position behind the chunk that they are of."""
         self._keep = keep
         self._segment = segment
-        self._rules = BatchRules(segment.base_offset)
         self._damages: list[DamagedRange] = []
         self._open: list[tuple[int, int, str, str, bool]] = []
         """Damage since the last sound batch: (position, length, reason, message, tail)."""
         self._next = segment.base_offset
 
     def feed(self, chunk: Chunk) -> None:
-        for _ in self._rules.feed(chunk):
-            pass  # what is wrong with headers is for verify to say
+        """Take the next chunk."""
         damage = chunk.damage
         if damage:
             torn = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
@@ -151,7 +151,7 @@ class _Collector:
                 what = damage.position, damage.length, reason, damage.message, tail
                 self._open.append(what)
             return
-        table, bad = chunk.table, self._rules.misplaced
+        table, bad = chunk.table, chunk.misplaced
         for row in [] if bad is None else np.flatnonzero(bad).tolist():
             text = f"batch at offset {table.base_offset[row]}"
             what = int(table.position[row]), int(table.size[row]), OFFSETS, text, False
@@ -172,10 +172,9 @@ class _Collector:
         length = max(self._segment.log.size - position, 0)
         self._open.append((position, length, UNREADABLE, reason, False))
 
-    def finish(self) -> list[DamagedRange]:
-        """Return all damage, but for what was taken."""
+    def finish(self) -> None:
+        """Give the damage at the end its offsets."""
         self._close(_end_of(self._segment))
-        return self._damages
 
     def _close(self, last: int | None) -> None:
         """Give the damage since the last sound batch the offsets up to the next one."""

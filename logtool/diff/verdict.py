@@ -129,9 +129,9 @@ def judge(
     comparing = Pairs(readings)
     fillings = [Fillings(reading, len(readings)) for reading in readings]
     for tables, over in stretches(blocks or readings):
-        comparing.feed(tables, over)
+        comparing.add(tables, over)
         for filling in fillings:
-            filling.feed(tables)
+            filling.add(tables)
     copies = _labelled([reading.copy for reading in readings])
     pairs = comparing.finish(copies)
     wounds = tuple(
@@ -220,7 +220,7 @@ class Fillings:
         """By the damage and by the copy, as numbers."""
         self._passed: set[int] = set()
 
-    def feed(self, tables: Sequence[Batches]) -> None:
+    def add(self, tables: Sequence[Batches]) -> None:
         """Take the next batches of all copies."""
         found = list(enumerate(self._reading.damages))
         if len(found) == len(self._passed):

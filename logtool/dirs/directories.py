@@ -316,7 +316,7 @@ def _paired(
     """Return one or two copies, and what they are to each other."""
     pairs = Pairs(readings)
     for tables, over in stretches(blocks):
-        pairs.feed(tables, over)
+        pairs.add(tables, over)
     copies = [reading.copy for reading in readings]
     return listed, copies, pairs.finish(copies).get((0, 1))
 

@@ -62,7 +62,7 @@ class Holdings:
         self._between = [False] * others
         """Which others have batches behind the last one of the copy."""
 
-    def feed(self, own: Batches, others: Sequence[Batches]) -> None:
+    def add(self, own: Batches, others: Sequence[Batches]) -> None:
         """Take the next batches of the copy and of the others: see `lockstep.stretches`."""
         held = [_same(own, other) for other in others]
         edges = np.zeros(max(len(own) - 1, 0), np.bool_)

@@ -185,9 +185,9 @@ def _compared(
     pairs, holdings = Pairs(readings), Holdings(len(readings) - 1)
     fillings, digest = Fillings(readings[0], len(readings)), hashlib.sha256()
     for tables, over in stretches(blocks):
-        pairs.feed(tables, over)
-        fillings.feed(tables)
-        holdings.feed(tables[0], tables[1:])
+        pairs.add(tables, over)
+        fillings.add(tables)
+        holdings.add(tables[0], tables[1:])
         columns = np.stack([getattr(tables[0], name) for name in IDENTITY], axis=1)
         digest.update(columns.astype(">i8").tobytes())
     copies = tuple(reading.copy for reading in readings)

@@ -3,12 +3,10 @@
 The log of a segment is read once, whatever the number of its indexes, and only if it is asked for.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from logtool.checks.batches import BatchRules
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.dump.files import Input, find_inputs, log_beside
@@ -100,14 +98,11 @@ class IndexDump:
             if item.path in contents
         }
         base_offset = group[0].name.offset or 0
-        rules = BatchRules(base_offset)
         with LogFile(log) as file:
             form = group[0].flavour.form(log)
             for chunk in scan(file, base_offset=base_offset, form=form):
-                # What is wrong with the batches is for `verify` to say; only their places matter.
-                deque(rules.feed(chunk), maxlen=0)
                 for join in joins.values():
-                    join.feed(chunk, rules.misplaced)
+                    join.feed(chunk)
                 self.summary.batches += len(chunk.table)
                 damaged = chunk.damage.length if chunk.damage else 0
                 self._advance(log, int(chunk.table.size.sum()) + damaged)

@@ -13,7 +13,7 @@ from logtool.dump.values import or_null
 from logtool.formats import control_record, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.log.chunk import Chunk
+from logtool.log.chunk import Chunk, ChunkConsumer
 from logtool.log.index_join import ABSENT, EntryState, OffsetIndexJoin, TimeIndexJoin
 from logtool.times import rfc3339
 
@@ -21,14 +21,8 @@ UNKNOWN = "unknown"
 """The verdict where the place in the log is damaged."""
 
 
-class Join(Protocol):
-    """Feed all chunks of the log, then ask for each entry."""
-
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
-
-    def finish(self) -> None:
-        """Come to the verdicts."""
+class Join(ChunkConsumer, Protocol):
+    """Takes all chunks of the log, and then says of each entry which batch it points at."""
 
     def batch(self, entry: int) -> Object | None:
         """Return the batch that the entry points at; None if there is none."""
@@ -86,9 +80,9 @@ class _Lookup:
         self._batches = _Batches(len(join.batch_base))
         self._verdicts: list[int] = []
 
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
-        self._join.feed(chunk, misplaced)
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log; batches that are misplaced count as damage."""
+        self._join.feed(chunk)
         new = np.flatnonzero(self._batches.missing & (self._join.batch_base != ABSENT))
         if not len(new):
             return
@@ -99,7 +93,8 @@ class _Lookup:
 
     def finish(self) -> None:
         """Come to the verdicts."""
-        self._verdicts = self._join.verdicts().tolist()
+        self._join.finish()
+        self._verdicts = self._join.verdicts.tolist()
 
     def batch(self, entry: int) -> Object | None:
         """Return the batch that the entry points at."""
@@ -140,7 +135,7 @@ class _Bases(_Direct):
         self._right = np.zeros(len(self._offsets), np.bool_)
         self._unread = self._right.copy()
 
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+    def feed(self, chunk: Chunk) -> None:
         """Look for the batches of the entries; whether they are in their segment is not asked."""
         if chunk.damage:
             begin, end = chunk.damage.position, chunk.end_position
@@ -176,9 +171,9 @@ class _Aborts(_Direct):
         self._right = np.zeros(count, np.bool_)
         self._damaged = False
 
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
-        self._damaged |= chunk.damage is not None or misplaced is not None
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log; batches that are misplaced count as damage."""
+        self._damaged |= chunk.damage is not None or chunk.misplaced is not None
         table = chunk.table
         if not len(table) or not len(self._sorted):
             return

@@ -78,7 +78,7 @@ def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iter
         yield damage_object(path, damage)
         return
     table = chunk.table
-    offsets = kafka.feed(table)
+    offsets = kafka.add(table)
     for row in range(len(table)):
         first, last = (int(column[row]) for column in offsets)
         fields = _batch(table.row(row), term, or_null(first), or_null(last))

@@ -63,7 +63,7 @@ def _of_extent(
             if chunk.damage:
                 text = f"changed at byte {chunk.damage.position} while it was read"
                 raise UnreadableError(extent.path, text)
-            first = offsets.feed(chunk.table)[0]
+            first = offsets.add(chunk.table)[0]
             table = chunk.table
             rows = np.flatnonzero(
                 (table.batch_type == RAFT_DATA) & (table.attributes & CONTROL == 0)

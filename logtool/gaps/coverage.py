@@ -113,12 +113,12 @@ class Coverage:
 
 def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
     """Read one segment; UnreadableError where that is not possible."""
-    reading = _Pass(task)
     segment = task.segment
     with segment.log.open() as log:
         at = 0
         # What is remote comes with its bytes, which would be fetched once more else.
         payload = files.is_remote(segment.log.path)
+        reading = _Pass(task, None if payload else log)
         plain = not payload and segment.flavour is KAFKA
         for chunk in segment.batches(
             log,
@@ -126,11 +126,12 @@ def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Covera
             limit=task.limit,
             plain_walk=_PlainWalk(reading) if plain else None,
         ):
-            reading.feed(chunk, chunk if payload else _OnDisk(chunk.table, log))
+            reading.feed(chunk)
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
         reading.coverage.bytes = log.size
-    return reading.finish()
+    reading.finish()
+    return reading.coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,11 @@ class _OnDisk:
 
 
 class _Pass:
-    def __init__(self, task: Look) -> None:
+    """Adds up what the chunks of a log cover; a `logtool.log.chunk.ChunkConsumer`."""
+
+    def __init__(self, task: Look, log: LogFile | None = None) -> None:
+        """`log` has the bytes of the batches; None: the chunks come with them."""
+        self._log = log
         self.coverage = Coverage(task.segment.base_offset)
         self.task = task
         self.rules = BatchRules(task.segment.base_offset)
@@ -172,24 +177,25 @@ class _Pass:
             return False
         return (self.task.segment.base_offset if last is None else last + 1) >= self.task.start
 
-    def feed(self, chunk: Chunk, batches: Batches) -> None:
-        """Take the next chunk, and what tells the bytes of its batches."""
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
         coverage = self.coverage
-        for _ in self.rules.feed(chunk):
+        for _ in self.rules.judge(chunk):
             pass  # what is wrong with headers is for verify to say
         if chunk.damage:
             coverage.damages += 1
             coverage.tail, self._damaged = chunk.damage.reason, True
             return
         coverage.tail = None
-        self._timestamps.feed(chunk.table, chunk.plain)
+        self._timestamps.add(chunk.table, chunk.plain)
         if self._take_plain(chunk):
             return
         assert not chunk.at_edges
         coverage.filtered += kafka_start.filtered(chunk.table)
-        misplaced = self.rules.misplaced
+        misplaced = chunk.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
+        batches: Batches = _OnDisk(chunk.table, self._log) if self._log else chunk
         counts, bases = counts_and_bases(batches, self.task.limit, coverage.too_large)
         rows = np.flatnonzero(good)
         skipped = np.diff(rows, prepend=-1) > 1
@@ -207,7 +213,7 @@ class _Pass:
     def _take_plain(self, chunk: Chunk) -> bool:
         """Add a chunk of plain batches that go on where the one before ended, from its edges."""
         coverage, table, plain = self.coverage, chunk.table, chunk.plain
-        if plain is None or self._damaged or self.rules.misplaced is not None:
+        if plain is None or self._damaged or chunk.misplaced is not None:
             return False
         first, end = int(table.base_offset[0]), int(table.last_offset[-1]) + 1
         before = coverage.last
@@ -398,7 +404,8 @@ class _Pass:
         self._transactional.append(parts[:, held & table.is_transactional & ~table.is_control])
         self._markers.append(parts[[1, 2, 4]][:, held & table.is_control])
 
-    def finish(self) -> Coverage:
+    def finish(self) -> None:
+        """Complete the coverage."""
         coverage = self.coverage
         order = gap_table.concat(self._gaps)
         coverage.gaps = order[np.argsort(order.first_offset, kind="stable")]
@@ -409,7 +416,6 @@ class _Pass:
         if coverage.tail is None and self._damaged:
             coverage.tail = DamageReason.CRC  # a batch with foreign offsets is the last
         coverage.odd = list(self._timestamps.finish(self.task.segment.log.path))
-        return coverage
 
 
 class _PlainWalk(PlainPass):

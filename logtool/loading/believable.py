@@ -103,7 +103,7 @@ class Reading:
             control_errors=[],
             plain=plain,
         )
-        self._held.feed(chunk, self.recovery.added_entries)
+        self._held.add(chunk, self.recovery.added_entries)
         self._count(table, plain)
 
     def _count(self, table: BatchTable, plain: PlainTotals | None) -> None:

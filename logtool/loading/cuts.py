@@ -59,7 +59,7 @@ def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> Lost:
             far = chunk.table[~is_near]
             lost.batches += len(far)
             lost.records += far.records if len(far) else 0
-            tally.feed(chunk, counts=True)
+            tally.add(chunk, counts=True)
     lost.unsound = tally.finish()
     return lost
 

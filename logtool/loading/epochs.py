@@ -31,7 +31,7 @@ class EpochCache:
         self.rows.append((epoch, start_offset))
         self.changed = True
 
-    def feed(self, table: BatchTable) -> None:
+    def add(self, table: BatchTable) -> None:
         """Begin the epochs that the batches show beyond the latest one, as recovery does."""
         epochs = table.leader_epoch
         latest = self.rows[-1][0] if self.rows else -1

@@ -22,7 +22,7 @@ _OFFSET, _TIME = offset_index.ENTRY_SIZE, time_index.ENTRY_SIZE
 
 
 class HeldIndexes:
-    """Both indexes of a segment: feed all chunks, then ask which of their entries are right."""
+    """Both indexes of a segment: give it all chunks, then ask which of their entries are right."""
 
     def __init__(self, base_offset: int, offsets: bytes, times: bytes) -> None:
         self._base = base_offset
@@ -53,7 +53,7 @@ class HeldIndexes:
         """The bytes of the time index without its padding."""
         return self._time_file[: len(self.times) * _TIME]
 
-    def feed(self, chunk: Chunk, added: Callable[[], tuple[bytes, bytes]]) -> None:
+    def add(self, chunk: Chunk, added: Callable[[], tuple[bytes, bytes]]) -> None:
         """Take a chunk of sound batches; `added` tells the entries that were rebuilt for it."""
         if self._joins is None:
             if self._goes_alike(chunk, *added()):
@@ -112,8 +112,9 @@ class HeldIndexes:
 
     def _wrong(self, which: int) -> Column:
         self._joins = self._joins or self._begin_joins()
-        verdicts = self._joins[which].verdicts()
-        return np.concatenate((np.zeros(self._alike[which], np.bool_), verdicts != 0))
+        join = self._joins[which]
+        join.finish()
+        return np.concatenate((np.zeros(self._alike[which], np.bool_), join.verdicts != 0))
 
 
 def prefix(findings: Iterable[Finding], wrong: Column, entry_size: int) -> int:

@@ -68,7 +68,7 @@ class Indexes:
         self._max = self._last_time = int(stamps["timestamp"][-1]), last
         return self._last_indexed
 
-    def feed(self, table: BatchTable, *, rising: bool = False) -> None:
+    def add(self, table: BatchTable, *, rising: bool = False) -> None:
         """Take the next batches, one at least; InvalidOffsetError for an entry that goes backwards.
 
         With `rising` no time stamp among them is smaller than one before it.

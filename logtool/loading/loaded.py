@@ -60,8 +60,6 @@ class Start:
     """Not as a broker: the offset from which on nothing of the log is to stay."""
     expiration_ms: int | None = None
     """``producer.id.expiration.ms``; None: the default of the version."""
-    in_halves: bool = False
-    """Not as a broker: whether a second thread reads a half of a large log that is recovered."""
 
     @property
     def idle_ms(self) -> int:

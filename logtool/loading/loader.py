@@ -10,12 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-
-from logtool.errors import UnreadableError
-from logtool.formats import names, offset_index, partition_metadata, transaction_index
+from logtool.formats import names, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
-from logtool.formats.record_batch import Column
 from logtool.loading import cuts, epochs, leftovers, zombies
 from logtool.loading.epochs import EpochCache
 from logtool.loading.indexing import InvalidOffsetError
@@ -279,7 +275,7 @@ class Loader:
         log = self.shadow.files[segment.name(FileKind.LOG)]
         self.loaded.bytes_scanned += log.size
         try:
-            result, lost, behind = recovery.run(log, self.on_bytes, cuts=self._cuts(segment))
+            result, lost, behind = recovery.run(log, self.on_bytes)
         except OffsetOverflowError:
             cuts.leave(self.shadow, segment, recovery, self.start.max_index_size)
             raise
@@ -298,20 +294,6 @@ class Loader:
             records=result.records,
             next_offset=end,
         )
-
-    def _cuts(self, segment: LoadedSegment) -> Column | None:
-        """Return where another thread may begin to read a log; None where it is for one alone."""
-        index = self.shadow.files.get(segment.name(FileKind.OFFSET_INDEX))
-        if index is None or not self.start.in_halves:
-            return None
-        from logtool.log.walk.halves import LEAST  # few loads need it
-
-        if segment.size < 2 * LEAST:
-            return None
-        try:
-            return offset_index.parse(index.read_entries()).positions.astype(np.int64)
-        except UnreadableError:
-            return None  # no broker reads it here: it only tells where to divide the log
 
     def _drop_zombies(self) -> None:
         """Look for segments that a truncation had removed; they go where it is cut precisely."""

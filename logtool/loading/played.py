@@ -88,10 +88,10 @@ class Played:
         latest = epochs.rows[-1][0] if epochs.rows else -1
         if table.position[0] > 0 and not self._batches and int(table.leader_epoch[0]) > latest:
             raise ContradictionError(f"{_EPOCHS} lacks leader epoch {table.leader_epoch[0]}")
-        epochs.feed(table)
+        epochs.add(table)
         new = table[table.position > self._resumed]
         if len(new):
-            self.indexes.feed(new)
+            self.indexes.add(new)
         self._end = int(table.last_offset[-1]) + 1
         self._batches += len(table)
         self._records += table.records
@@ -124,7 +124,7 @@ class Played:
         with self._log.open() as file:
             base = self._segment.base_offset
             for chunk in scanner.scan(file, base_offset=base, start=position, payload=False):
-                tally.feed(chunk, counts=True)
+                tally.add(chunk, counts=True)
                 chunks.append(chunk.damage)
         if (
             len(chunks) == 1

@@ -16,7 +16,7 @@ from logtool.formats import control_record, record_batch
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.crc import crc32c
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable, Column
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE, Indexes, InvalidOffsetError
@@ -137,12 +137,8 @@ class Recovery:
         self,
         log: ShadowFile,
         on_bytes: Callable[[int], None] = lambda _: None,
-        *,
-        cuts: Column | None = None,
     ) -> tuple[Recovered, Lost, Lost]:
         """Recover `log`; also returns the sound batches that go, and those of them behind damage.
-
-        With `cuts`, bytes where batches may begin, a second thread reads a half of a large log.
 
         Raises InvalidOffsetError, OffsetOverflowError and StartFailsError, as a broker does.
         """
@@ -150,7 +146,7 @@ class Recovery:
         tally = Tally(log, self._base)
         at = 0
         with log.open() as file:
-            for chunk in scanner.scan(file, base_offset=self._base, payload=False, cuts=cuts):
+            for chunk in scanner.scan(file, base_offset=self._base, payload=False):
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
                 if self.result.stop is not None:
@@ -158,7 +154,7 @@ class Recovery:
                     lost.add(chunk.table)
                 else:
                     lost.add(self._feed(chunk, log))
-                tally.feed(chunk, counts=self.result.stop is not None)
+                tally.add(chunk, counts=self.result.stop is not None)
         lost.unsound = tally.finish()
         result = self.result
         result.offset_index, result.time_index = self._indexes.finish(result.valid_size)
@@ -222,12 +218,12 @@ class Recovery:
             return rest
         try:
             rising = self._plain is not None and self._plain.timestamps_rise == 1
-            self._indexes.feed(table, rising=rising)
+            self._indexes.add(table, rising=rising)
         except InvalidOffsetError as error:
             self._settle(table[table.position < error.position])
             raise
         if self._epochs is not None:
-            self._epochs.feed(table)
+            self._epochs.add(table)
         self.result.valid_size = int(table.position[-1] + table.size[-1])
         self.result.end_offset = int(table.last_offset[-1]) + 1
         self.result.batches += len(table)
@@ -242,7 +238,7 @@ class Recovery:
     def _settle(self, table: BatchTable) -> None:
         """Take what stands before the batch that ends the recovery of the segment."""
         if self._epochs is not None:
-            self._epochs.feed(table)
+            self._epochs.add(table)
         self._replay(table)
 
     def _replay(self, table: BatchTable) -> None:

@@ -67,7 +67,7 @@ def _write(shadow: Shadow, part: LoadedSegment, data: bytes, interval: int) -> N
     with log.open() as file:
         for chunk in scanner.scan(file, base_offset=part.base_offset, payload=False):
             if len(chunk.table):
-                indexes.feed(chunk.table)
+                indexes.add(chunk.table)
     offsets, times = indexes.finish(len(data))
     shadow.write(part.name(FileKind.LOG), data)
     shadow.write(part.name(FileKind.OFFSET_INDEX), offsets)

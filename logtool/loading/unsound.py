@@ -65,7 +65,7 @@ class Tally:
         self._damage: Damage | None = None
         self._found: list[Unsound] = []
 
-    def feed(self, chunk: Chunk, *, counts: bool) -> None:
+    def add(self, chunk: Chunk, *, counts: bool) -> None:
         """Take the next chunk; its damage matters if it `counts`."""
         if len(chunk.table):
             self._settle(int(chunk.table.base_offset[0]))

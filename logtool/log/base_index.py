@@ -51,7 +51,7 @@ class Builder:
         self.count = 0
         """Batches so far."""
 
-    def feed(self, table: BatchTable) -> None:
+    def add(self, table: BatchTable) -> None:
         """Take the next batches of the segment."""
         if not len(table):
             return

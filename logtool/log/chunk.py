@@ -86,6 +86,9 @@ class Chunk:
     at_edges: bool = False
     """Whether `table` has the first and the last batch of each stretch with one leader epoch and
     one producer alone; the offsets of all follow each other without a gap then."""
+    misplaced: Column | None = None
+    """Which batches have offsets that are not the segment's, or do not rise; None for none. See
+    `logtool.log.order.BatchOrder`. It is not known yet when an `Inspect` is given the chunk."""
 
     @property
     def batches(self) -> int:
@@ -108,6 +111,19 @@ class Chunk:
         """Return the bytes of one batch."""
         start = int(self.table.position[row]) - self.data_position
         return self.data[start : start + int(self.table.size[row])]
+
+
+class ChunkConsumer(Protocol):
+    """Takes the chunks of one pass over a log. Its results are attributes, complete after `finish`.
+
+    A pass that cannot read a log to its end may leave out `finish`.
+    """
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk, which comes with its bytes if the pass reads them."""
+
+    def finish(self) -> None:
+        """Complete the results: no chunk follows."""
 
 
 Inspect = Callable[[Chunk], list[Any]]

@@ -39,7 +39,7 @@ class EntryState(IntEnum):
 
 
 class OffsetIndexJoin:
-    """Joins an offset index with the log; feed all chunks, then read `verdicts`.
+    """Joins an offset index with the log: a `ChunkConsumer`, which comes to `verdicts`.
 
     The columns have one row an entry, in the index's order: `batch_base` and `batch_last` of the
     batch at its position (int64, -1 where none begins there).
@@ -60,6 +60,8 @@ class OffsetIndexJoin:
         self._end = 0
         self.last_batch_position = 0
         """Byte position of the last batch of the log so far."""
+        self.verdicts = np.full(count, EntryState.UNKNOWN, np.int8)
+        """`EntryState`s, one an entry."""
 
     @property
     def is_sorted(self) -> bool:
@@ -78,12 +80,12 @@ class OffsetIndexJoin:
         """Forget what was found for the entries from `first` on, where the index `is_sorted`."""
         self.columns[1:, first:] = ABSENT
 
-    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log; batches that are misplaced count as damage."""
         self._end = chunk.end_position
         if chunk.damage:
             self._damage(chunk.damage.position, self._end)
-        table = chunk.table
+        table, misplaced = chunk.table, chunk.misplaced
         if len(table):
             self.last_batch_position = int(table.position[-1])
         if misplaced is not None:
@@ -121,10 +123,10 @@ class OffsetIndexJoin:
         first, last = np.searchsorted(self._positions, [begin, end]).tolist()
         self._in_damage[_entries(self._order, first, last)] = True
 
-    def verdicts(self) -> Column:
-        """Return int8 `EntryState`s, one an entry."""
+    def finish(self) -> None:
+        """Come to the verdicts."""
         if not len(self.batch_base):
-            return np.zeros(0, np.int8)
+            return
         there = self.batch_base != ABSENT
         # An append reaches up to the batch before the next entry's, or the end of the log.
         reach = np.full(len(there), self._highest, np.int64)
@@ -141,11 +143,11 @@ class OffsetIndexJoin:
         beyond = np.zeros(len(there), np.bool_)
         beyond[_entries(self._order, 0, len(there))] = self._positions >= self._end
         verdicts[~there & (self._in_damage | beyond)] = EntryState.UNKNOWN
-        return verdicts.astype(np.int8)
+        self.verdicts = verdicts.astype(np.int8)
 
 
 class TimeIndexJoin:
-    """Joins a time index with the log; feed all chunks, then read `verdicts`.
+    """Joins a time index with the log: a `ChunkConsumer`, which comes to `verdicts`.
 
     The columns have one row an entry: `batch_base`, `batch_last` and `batch_timestamp` (ms) of the
     batch that holds its offset (int64; base and last -1 where none does).
@@ -166,6 +168,8 @@ class TimeIndexJoin:
         self.max_timestamp = NO_TIMESTAMP
         """Largest timestamp of any batch with records so far, ms."""
         self._damaged = False
+        self.verdicts = np.full(count, EntryState.UNKNOWN, np.int8)
+        """`EntryState`s, one an entry."""
 
     @property
     def is_sorted(self) -> bool:
@@ -184,8 +188,9 @@ class TimeIndexJoin:
         """Forget what was found for the entries from `first` on, where the index `is_sorted`."""
         self.columns[1:, first:] = ABSENT
 
-    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
-        """Take the next chunk of the log; batches that are `misplaced`, if any, count as damage."""
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk of the log; batches that are misplaced count as damage."""
+        misplaced = chunk.misplaced
         if chunk.damage or misplaced is not None:
             self._damaged = True
         table = chunk.table if misplaced is None else chunk.table[~misplaced]
@@ -235,15 +240,15 @@ class TimeIndexJoin:
             self._before[entries] = highest[rows]
             self.max_timestamp = int(highest[-1])
 
-    def verdicts(self) -> Column:
-        """Return int8 `EntryState`s, one an entry."""
+    def finish(self) -> None:
+        """Come to the verdicts."""
         there = self.batch_base != ABSENT
         verdicts = np.full(len(there), EntryState.RIGHT, np.int8)
         verdicts[there & (self._before > self._timestamps)] = EntryState.LATER
         verdicts[there & (self.batch_timestamp != self._timestamps)] = EntryState.TIMESTAMP
         # Behind damage an offset may have stood in what is lost.
         verdicts[~there] = EntryState.UNKNOWN if self._damaged else EntryState.NO_BATCH
-        return verdicts
+        self.verdicts = verdicts
 
 
 def _order(values: Column) -> Column | None:

@@ -49,7 +49,7 @@ class KafkaOffsets:
         """Take notice of damage: a batch may be gone that had no Kafka offset."""
         self._end = self.delta = None
 
-    def feed(self, table: BatchTable) -> tuple[Column, Column]:
+    def add(self, table: BatchTable) -> tuple[Column, Column]:
         """Return the first and the last Kafka offset of each batch, int64; see `NONE`."""
         first, last = (np.full(len(table), NONE, np.int64) for _ in range(2))
         if not len(table):
@@ -97,7 +97,7 @@ def before(path: Path, base_offset: int) -> KafkaOffsets:
             if chunk.damage:
                 offsets.lose()
             else:
-                offsets.feed(chunk.table)
+                offsets.add(chunk.table)
     offsets.begin(path, base_offset)
     return offsets
 

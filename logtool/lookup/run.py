@@ -146,7 +146,7 @@ class Lookup:
             if chunk.damage:
                 offsets.lose()
                 continue
-            first, _ = offsets.feed(chunk.table)
+            first, _ = offsets.add(chunk.table)
             rows = np.flatnonzero(chunk.table.position == found.position)
             if len(rows) and first[rows[0]] != kafka_offsets.NONE:
                 return int(first[rows[0]]) + found.offset - (found.base_offset or 0)

@@ -58,7 +58,7 @@ damage lies right before that."""
 
 
 class GapRows:
-    """Takes the chunks of one stretch in their order, and gives its rows of both tables."""
+    """Makes the rows of both tables of the chunks of one stretch; a `ChunkConsumer`."""
 
     def __init__(
         self,
@@ -84,16 +84,20 @@ class GapRows:
         """Largest offset of the batches so far, where there are any."""
         self._gaps: list[Column] = []
         """First offset, last offset, position and damage of gaps."""
+        self.edge: dict[str, Any] = {}
+        """By the names of `EDGES`, but for ``read``, which the reader of the stretch knows."""
+        self.inner = np.empty((len(INNER), 0), np.int64)
+        """The gaps: a row each of `INNER`."""
 
-    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
-        """Take the next chunk; batches that are `misplaced`, if any, count as damage."""
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk; batches that are misplaced count as damage."""
         if chunk.damage:
             self._damages += 1
             self._damaged = True
             return
-        if misplaced is None and self._feed_plain(chunk):
+        table, misplaced = chunk.table, chunk.misplaced
+        if misplaced is None and self._take_plain(chunk):
             return
-        table = chunk.table
         good = np.ones(len(table), np.bool_) if misplaced is None else ~misplaced
         self._damages += int((~good).sum())
         rows = np.flatnonzero(good)
@@ -106,17 +110,12 @@ class GapRows:
         counts, bases = self._counts_and_bases(chunk)
         self._take(table[rows], counts[rows], bases[rows], damaged)
 
-    def finish(self, *, read: bool = True) -> tuple[dict[str, Any], Column]:
-        """Return the edges, by the names of `EDGES`, and the gaps: int64, a row each of `INNER`.
-
-        With `read` false the stretch could not be read to its end: then the partition as a whole
-        has no gaps that are known.
-        """
-        gaps = np.concatenate([np.empty((len(INNER), 0), np.int64), *self._gaps], axis=1)
-        edge = self._place | {
+    def finish(self) -> None:
+        """Make the rows."""
+        self.inner = np.concatenate([self.inner, *self._gaps], axis=1)
+        self.edge = self._place | {
             "next_segment": self._next_segment,
             "start_position": self._start_position,
-            "read": read,
             "batches": self._batches,
             "damaged_head": self._damaged_head,
             "damaged_tail": self._damaged,
@@ -125,15 +124,14 @@ class GapRows:
             "last_horizon": self._last_horizon if self._horizons else None,
             "with_holes": self._with_holes,
             "last_hole": self._last_hole if self._with_holes else None,
-            "inner_gaps": gaps.shape[1],
+            "inner_gaps": self.inner.shape[1],
         }
         if self._first and self._last is not None:
             base, first = self._first
-            edge |= {"first_offset": base, "last_offset": self._highest}
-            edge |= _told("first", first) | _told("last", self._last)
-        return edge, gaps
+            self.edge |= {"first_offset": base, "last_offset": self._highest}
+            self.edge |= _told("first", first) | _told("last", self._last)
 
-    def _feed_plain(self, chunk: Chunk) -> bool:
+    def _take_plain(self, chunk: Chunk) -> bool:
         """Take a chunk of whole batches that follow one another, of which its edges tell all."""
         table, plain = chunk.table, chunk.plain
         if plain is None or not len(table):

@@ -194,12 +194,12 @@ class ProducerRows:
         self._producers: list[Producers] = []
         self._transactions: list[Transactions] = []
 
-    def feed_data(self, table: BatchTable) -> None:
+    def add_data(self, table: BatchTable) -> None:
         """Take sound batches that stand in their place, for the producers."""
         if found := producers_of(table):
             self._producers.append(found)
 
-    def feed_transactions(self, table: BatchTable) -> None:
+    def add_transactions(self, table: BatchTable) -> None:
         """Take them for the transactions."""
         if found := transactions_of(table):
             self._transactions.append(found)

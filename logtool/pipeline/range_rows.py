@@ -41,7 +41,7 @@ class RangeRows:
     def __init__(self) -> None:
         self._found: list[Ranges] = []
 
-    def feed(self, table: BatchTable) -> None:
+    def add(self, table: BatchTable) -> None:
         """Take sound batches that stand in their place."""
         if len(table):
             number = table.base_offset >> SPAN_BITS

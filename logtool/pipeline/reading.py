@@ -363,8 +363,8 @@ def _totals(piece: Piece) -> Totals:
     totals, rules = Totals(), BatchRules(piece.segment)
     with suppress(UnreadableError), piece.open() as log:
         for chunk in piece.batches(log, payload=False):
-            totals.feed(chunk, active=piece.next_segment is None)
-            for _ in rules.feed(chunk):
+            totals.count(chunk, active=piece.next_segment is None)
+            for _ in rules.judge(chunk):
                 pass  # what is wrong with headers is for verify to say
         totals.read = True
     totals.first_offset, totals.last_offset = rules.first_offset, rules.last_offset

@@ -84,7 +84,7 @@ class Stretch:
 
 
 class StretchRows:
-    """Takes the chunks of one stretch in their order."""
+    """Adds up the chunks of one stretch; a `ChunkConsumer`."""
 
     def __init__(
         self,
@@ -106,23 +106,26 @@ class StretchRows:
         )
         self._producers = ProducerRows()
         self._ranges = RangeRows()
+        self.stretch = Stretch({})
+        """What is known, but for what the reader of the stretch knows alone."""
 
-    def feed(self, chunk: Chunk, misplaced: Column | None = None) -> None:
-        """Take the next chunk; batches that are `misplaced`, if any, count as damage."""
-        self._gaps.feed(chunk, misplaced)
-        table = chunk.table if misplaced is None else chunk.table[~misplaced]
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next chunk; batches that are misplaced count as damage."""
+        self._gaps.feed(chunk)
+        table = chunk.table if chunk.misplaced is None else chunk.table[~chunk.misplaced]
         if not len(table):
             return
         if "producers" in self._asked:
-            self._producers.feed_data(table)
+            self._producers.add_data(table)
         if "transactions" in self._asked and not chunk.plain:
-            self._producers.feed_transactions(table)
+            self._producers.add_transactions(table)
         if "ranges" in self._asked:
-            self._ranges.feed(table)
+            self._ranges.add(table)
 
-    def finish(self, *, read: bool = True) -> Stretch:
-        """Return what is known; with `read` false it could not be read to its end."""
-        edge, gaps = self._gaps.finish(read=read)
+    def finish(self) -> None:
+        """Add it up."""
+        self._gaps.finish()
+        gaps = self._gaps.inner
         producers, transactions = self._producers.finish()
         found = {
             "inner": Inner(gaps[0], gaps[1], gaps[3]) if gaps.shape[1] else None,
@@ -131,7 +134,8 @@ class StretchRows:
             "ranges": self._ranges.finish(),
         }
         lists = {name: one for name, one in found.items() if one is not None}
-        return Stretch(edge, {name: one for name, one in lists.items() if name in self._asked})
+        asked = {name: one for name, one in lists.items() if name in self._asked}
+        self.stretch = Stretch(self._gaps.edge, dict(asked))
 
 
 def as_rows(stretches: Sequence[Stretch]) -> Any:

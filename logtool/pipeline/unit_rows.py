@@ -14,7 +14,7 @@ import numpy as np
 from logtool.checks.pieces import PieceReport, check_piece
 from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
-from logtool.formats.record_batch import BatchTable, Column, concat
+from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
@@ -58,7 +58,7 @@ class Totals:
     damaged_bytes: int = 0
     unused_bytes: int = 0
 
-    def feed(self, chunk: Chunk, *, active: bool) -> None:
+    def count(self, chunk: Chunk, *, active: bool) -> None:
         """Add a chunk."""
         damage, table = chunk.damage, chunk.table
         if damage:
@@ -94,7 +94,7 @@ class Totals:
                 self.first_leader_epoch = int(known[0])
             self.last_leader_epoch = int(known[-1])
 
-    def finish(self, report: SegmentReport, *, read: bool) -> None:
+    def complete(self, report: SegmentReport, *, read: bool) -> None:
         """Add what the report knows."""
         self.read = read
         self.first_offset, self.last_offset = report.first_offset, report.last_offset
@@ -186,13 +186,13 @@ class ScanWork:
             task = replace(task, payload="records" in self.tables)
             rows = _Rows(task=task, files=files, work=self)
             if task.piece:
-                piece = check_piece(task, lambda _: None, rows.feed)
+                piece = check_piece(task, lambda _: None, rows)
                 result.reports.append(piece)
-                rows.finish(piece.report, read=piece.ordinary)
+                rows.complete(piece.report, read=piece.ordinary)
             else:
-                report = check_segment(task, lambda _: None, rows.feed)
+                report = check_segment(task, lambda _: None, rows)
                 result.reports.append(report)
-                rows.finish(report, read=report.scanned)
+                rows.complete(report, read=report.scanned)
             result.totals.append(rows.totals)
             result.tails.append(rows.tail)
         return result
@@ -229,7 +229,7 @@ class _Files:
 
 
 class _Rows:
-    """Writes the rows of one segment or piece while it is read."""
+    """Writes the rows of one segment or piece while it is read; a `ChunkConsumer`."""
 
     def __init__(self, task: Task, files: _Files, work: ScanWork) -> None:
         self.totals = Totals()
@@ -254,12 +254,12 @@ class _Rows:
                 limit=task.limit,
             )
 
-    def feed(self, chunk: Chunk, misplaced: Column | None) -> None:
+    def feed(self, chunk: Chunk) -> None:
         """Take a chunk while its bytes are there."""
-        self.totals.feed(chunk, active=self._task.segment.is_active)
+        self.totals.count(chunk, active=self._task.segment.is_active)
         if self._stretch:
-            for some, mask in self._with_wrappers(chunk, misplaced):
-                self._stretch.feed(some, mask)
+            for some in self._with_wrappers(chunk):
+                self._stretch.feed(some)
         if not len(chunk.table):
             return
         position, magic, crc = (
@@ -275,16 +275,14 @@ class _Rows:
             for rows in self._records(chunk):
                 writer.write(rows)
 
-    def _with_wrappers(
-        self, chunk: Chunk, misplaced: Column | None
-    ) -> Iterator[tuple[Chunk, Column | None]]:
+    def _with_wrappers(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield a chunk, in parts with their bytes where it has wrappers of magic 0 and 1.
 
         Their headers do not tell at which offset they begin.
         """
         table = chunk.table
         if chunk.plain or len(chunk.data) or not table.is_wrapper.any():
-            yield chunk, misplaced
+            yield chunk
             return
         with self._task.segment.log.open() as log:
             number = (table.end_position - int(table.position[0])) // _BYTES_AT_ONCE
@@ -294,8 +292,10 @@ class _Rows:
                 start, size = int(some.position[0]), int(some.size.sum())
                 data = memoryview(bytearray(min(size, LARGEST_BUFFERED_BATCH)))
                 data = data[: log.read_into(data, start)]
-                mask = None if misplaced is None else misplaced[rows]
-                yield replace(chunk, table=some, data=data, data_position=start), mask
+                misplaced = None if chunk.misplaced is None else chunk.misplaced[rows]
+                yield replace(
+                    chunk, table=some, data=data, data_position=start, misplaced=misplaced
+                )
 
     def _write_batches(self) -> None:
         rows = batch_rows(self._place, self._segment, concat(self._tables))
@@ -317,15 +317,21 @@ class _Rows:
                 show_secrets=self._work.show_secrets,
             )
 
-    def finish(self, report: SegmentReport, *, read: bool) -> None:
-        """Write what is known at the end."""
-        self.totals.finish(report, read=read)
+    def finish(self) -> None:
+        """Write the batches that wait for more, and add up the stretch."""
         if self._tables:
             self._write_batches()
         if self._stretch:
-            stretch, totals = self._stretch.finish(read=read), self.totals
+            self._stretch.finish()
+
+    def complete(self, report: SegmentReport, *, read: bool) -> None:
+        """Add what the report knows; with `read` false it could not be read to its end."""
+        self.totals.complete(report, read=read)
+        if self._stretch:
+            stretch, totals = self._stretch.stretch, self.totals
             batches = self._writers.get("batches")
             stretch.edge |= {
+                "read": read,
                 "sound_batches": totals.batches,
                 "sound_first_offset": totals.first_offset,
                 "sound_last_offset": totals.last_offset,

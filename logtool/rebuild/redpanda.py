@@ -133,5 +133,5 @@ def _content(segment: Segment, *, all_data: bool) -> tuple[bytes | None, str]:
             if chunk.damage:
                 text = f"byte {chunk.damage.position} of {log.size}: {chunk.damage.message}"
                 return builder.finish() if builder.count else None, text
-            builder.feed(chunk.table)
+            builder.add(chunk.table)
     return (builder.finish(), "") if builder.count else (None, "the segment holds no batch")

@@ -197,7 +197,7 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
     with LogFile(target) as log:
         form = REDPANDA.form(target)
         for chunk in scan(log, base_offset=segment.base_offset, form=form, payload=False):
-            builder.feed(chunk.table)
+            builder.add(chunk.table)
     disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
 
 

@@ -98,10 +98,6 @@ class Forecast:
             self.disks = self._samples.taken()
         self._run.bytes_total = sum(load.bytes_ahead for load in loads)
         with self._run.workers(_Load.forecast) as workers:
-            # The rates at which logs are loaded here tell `plan` those of a broker's one thread.
-            if self._samples is None and 2 * len(loads) <= workers.jobs:
-                for load in loads:
-                    load.in_halves()
             for request, result in zip(
                 requests, workers.run(loads, lambda load: -load.bytes_ahead), strict=True
             ):
@@ -305,11 +301,6 @@ class _Load:
     """What its directory holds; None where that is to be looked up."""
     cold: Cold = field(default_factory=Cold)
     """What a broker reads of it that is not in the page cache, where that was asked for."""
-
-    def in_halves(self) -> None:
-        """Let a second thread read a half of what is large: there are threads enough for both."""
-        start = replace(self.request.start, in_halves=True)
-        self.request = replace(self.request, start=start)
 
     def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
         """Load it; what was listed is needed no more then.

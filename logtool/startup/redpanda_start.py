@@ -205,7 +205,7 @@ def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> N
                 one.lost.add(table)
             else:
                 one.refusal = one.refusal or _refusal(one, table)
-                builder.feed(table)
+                builder.add(table)
                 one.valid_size = at
                 one.next_offset = int(table.last_offset[-1]) + 1
                 one.batches += len(table)

@@ -288,9 +288,9 @@ def measure(
         with segment.log.open() as log:
             at = 0
             for chunk in segment.batches(log, payload=task.unpack, limit=task.limit):
-                for _ in rules.feed(chunk):
+                for _ in rules.judge(chunk):
                     pass  # what is wrong with headers is for verify to say
-                timestamps.feed(chunk.table)
+                timestamps.add(chunk.table)
                 known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
                 parts += [known or of_table(chunk.table), *_beside(chunk, task)]
                 if len(parts) >= _PARTS_AT_ONCE:

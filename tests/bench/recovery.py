@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,16 +140,13 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             yield Row(title, skipped=reason)
             continue
         home = _Home(bench, Spec(size, bench.total))
-        whole, both, alone = Timing([], []), Timing([], []), Timing([], [])
+        whole, alone = Timing([], []), Timing([], [])
         for _ in range(bench.count):
             home.reset()
             whole.ours.append(timed(home.by_logtool))
             home.reset()
-            both.ours.append(timed(partial(home.by_logtool, "-j", "2")))
-            home.reset()
             alone.ours.append(timed(home.load))
             whole.theirs.append(home.by_broker())
-        both.theirs.extend(whole.theirs)
         alone.theirs.extend(whole.theirs)
         room, theirs = f"{bench.total / GIB:.2g} GiB", spread(whole.theirs)[0]
         note = (
@@ -158,9 +154,6 @@ def against_broker(bench: Bench) -> Iterator[Row]:
             f"undo directory and its fsync, against {theirs:.3g} s without the start of Java"
         )
         yield Row(title, whole.ratios, Bar(WHOLE_BARS[name]), note=note, timing=whole)
-        title = f"the same with two threads, as two cores have it without -j, {name}"
-        note = f"{spread(both.ours)[0]:.3g} s against {theirs:.3g} s"
-        yield Row(title, both.ratios, Bar(WHOLE_BARS[name]), note=note, timing=both)
         note = f"{spread(alone.ours)[0]:.3g} s against {theirs:.3g} s"
         title = f"the same, the recovery alone, as the broker's line times it, {name}"
         yield Row(title, alone.ratios, None, note=note, timing=alone)

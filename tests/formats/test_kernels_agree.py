@@ -192,7 +192,7 @@ def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(size
     rows[0, 1:] = np.cumsum(rows[1])[:-1]
     built = Indexes(7, interval)
     if sizes:
-        built.feed(record_batch.BatchTable(*rows[: len(fields(record_batch.BatchTable))]))
+        built.add(record_batch.BatchTable(*rows[: len(fields(record_batch.BatchTable))]))
     expected = built.finish(0)
     for kernels in (compiled, plain):
         entries = np.zeros((4, len(sizes) + 1), np.int64)

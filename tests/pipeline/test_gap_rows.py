@@ -4,6 +4,7 @@ import struct
 import zlib
 from itertools import pairwise
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import SCENARIOS
 from damage import damage_file, flip, zero
@@ -11,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, segment_at
 
-from logtool.checks.batches import BatchRules
+from logtool.checks.report import Task
 from logtool.disk.files import LogFile
 from logtool.formats import compression, record, record_batch
 from logtool.gaps.coverage import Look, look
 from logtool.gaps.table import Kind
+from logtool.log import opening
 from logtool.log.walk.scanner import scan
 from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.rows import Place
+from logtool.pipeline.storage import Staging
+from logtool.pipeline.unit_rows import STAGED, ScanWork
 
 
 def rows_of(path, *, payload=True, edges=(0, None)):
@@ -28,12 +32,11 @@ def rows_of(path, *, payload=True, edges=(0, None)):
     found = []
     with LogFile(path) as log:
         for start, stop in pairwise(edges):
-            rules, rows = BatchRules(base), GapRows(place, base, None, start)
+            rows = GapRows(place, base, None, start)
             for chunk in scan(log, base_offset=base, start=start, stop=stop, payload=payload):
-                for _ in rules.feed(chunk):
-                    pass
-                rows.feed(chunk, rules.misplaced)
-            found.append(rows.finish())
+                rows.feed(chunk)
+            rows.finish()
+            found.append((rows.edge, rows.inner))
     return found
 
 
@@ -49,7 +52,6 @@ def same_as_the_local_pass(path, **options):
     assert spans(inner) == list(zip(*(column.tolist() for column in columns), strict=True))
     assert len(inner) == len(INNER)
     assert set(edge) <= set(EDGES.names)
-    assert edge["read"]
     assert edge["inner_gaps"] == len(gaps)
     told = ["batches", "horizons", "damages", "damaged_head"]
     if not local.overlaps:
@@ -147,10 +149,22 @@ def test_a_log_without_batches_has_one_edge(tmp_path):
     assert same_as_the_local_pass(path)["damaged_tail"]
 
 
-def test_what_could_not_be_read_to_its_end_says_so():
-    rows = GapRows(Place("dir", None, None, None, "orders-0"), 0, 10)
-    edge, _ = rows.finish(read=False)
-    assert edge["read"] is False
+def test_what_could_not_be_read_to_its_end_says_so(tmp_path):
+    home, output = tmp_path / "orders-0", tmp_path / "output"
+    home.mkdir()
+    for base in (0, 10):
+        (home / f"{base:020d}.log").write_bytes(batch(base, base + 9))
+    tasks = tuple(Task(segment) for segment in opening.open_partition(home).segments)
+    (home / f"{10:020d}.log").unlink()
+    work = ScanWork(Staging(str(output), "run", "token"), frozenset({STAGED}))
+    (output / work.staging.path / STAGED).mkdir(parents=True)
+    results = list(work([(0, tasks)]))
+    assert [number for number, _ in results] == [0, -1]
+    (file,) = output.rglob("*.parquet")
+    rows = pq.read_table(file).to_pylist()
+    assert [(row["segment"], row["read"], row["batches"]) for row in rows] == [
+        (0, True, 1), (10, False, 0)
+    ]  # fmt: skip
 
 
 def test_a_wrapper_begins_where_its_messages_do_and_without_its_bytes_makes_up_no_gap(tmp_path):

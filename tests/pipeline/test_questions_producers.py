@@ -177,7 +177,7 @@ def test_producers_add_up_to_what_the_logs_hold(asked, partitions):
 def times(table: BatchTable) -> tuple[int | None, int | None]:
     """Return the least and the largest time that batches tell, as the table ``segments`` has it."""
     totals = Totals()
-    totals.feed(Chunk(table, memoryview(b""), 0, None, []), active=False)
+    totals.count(Chunk(table, memoryview(b""), 0, None, []), active=False)
     return totals.first_timestamp_ms, totals.last_timestamp_ms
 
 
@@ -202,8 +202,8 @@ def summed(table: BatchTable, cuts: Sequence[int] = ()) -> tuple[list, list]:
     found = []
     for start, stop in pairwise(edges):
         one = ProducerRows()
-        one.feed_data(table[start:stop])
-        one.feed_transactions(table[start:stop])
+        one.add_data(table[start:stop])
+        one.add_transactions(table[start:stop])
         found.append(one.finish())
 
     def added(add: Callable[[Any], Any], parts: list[Any]) -> list:

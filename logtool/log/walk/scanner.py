@@ -7,7 +7,7 @@ much would be lost.
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +29,12 @@ from logtool.formats.record_batch import (
 )
 from logtool.log.chunk import Chunk, Inspect, PlainTotals, PlainWalk, Source
 from logtool.log.damage import Damage, DamageReason, reason_of
+from logtool.log.order import BatchOrder
 from logtool.log.walk.candidates import Offsets
 from logtool.log.walk.control_rows import fill_control
 from logtool.log.walk.forms import KAFKA, Form
 from logtool.log.walk.resync import WIDEST_WINDOW
-
-if TYPE_CHECKING:
-    from logtool.disk.mapped import MappedRange
-    from logtool.log.walk.halves import Halves
+from logtool.log.walk.window import Window
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
@@ -75,7 +73,6 @@ def scan(
     unpack_limit: int = compression.DEFAULT_LIMIT,
     inspect: Inspect | None = None,
     plain_walk: PlainWalk | None = None,
-    cuts: Column | None = None,
 ) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
@@ -92,9 +89,6 @@ def scan(
     With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone, and
     whoever takes the chunks is done with one before the next is asked for. It needs Kafka's form,
     no payload and no `inspect`.
-
-    With `cuts`, bytes where batches may begin, in ascending order, a second thread walks over a
-    half of what is mapped; see `Halves`.
     """
     end = source.size if stop is None else min(stop, source.size)
     return _Scanner(
@@ -106,7 +100,6 @@ def scan(
         unpack_limit=unpack_limit,
         inspect=inspect,
         plain_walk=plain_walk,
-        cuts=cuts,
     ).run(start)
 
 
@@ -121,12 +114,8 @@ class _Scanner:
         unpack_limit: int,
         inspect: Inspect | None,
         plain_walk: PlainWalk | None,
-        cuts: Column | None,
     ) -> None:
-        self._source = source
         self._form = form
-        self._halves = _halves(cuts) if self._form is KAFKA else None
-        self._walk_batches = self._halves.walk if self._halves else self._form.walk
         self._unpack_limit = unpack_limit
         self._payload = payload
         self._base_offset = base_offset
@@ -134,11 +123,11 @@ class _Scanner:
         reach = _LARGEST_OFFSET if self._form.reserves else MAX_RELATIVE_OFFSET
         self._highest_offset = min(base_offset + reach, _LARGEST_OFFSET)
         self._last_offset = base_offset - 1
-        self.end = end
-        self._search = self._form.search(self, SEARCH_BUDGET, BUFFER_SIZE)
-        self._buffer, self._spare = bytearray(), bytearray()
-        self._lent = False
-        """Whether a chunk has bytes of the buffer, which must not be overwritten then."""
+        self._order = BatchOrder(base_offset)
+        # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
+        maps = not payload and not (inspect and self._form.reserves)
+        self._window = Window(source, end, BUFFER_SIZE, maps=maps)
+        self._search = self._form.search(self._window, SEARCH_BUDGET, BUFFER_SIZE)
         self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
@@ -153,48 +142,36 @@ class _Scanner:
         """Whether the chunk so far has rows of batches at edges alone."""
         self._goes_on = True
         """Whether the next chunk may be of that kind: the last one was, or could have been."""
-        self._held = range(0)
-        """The file positions whose bytes the buffer holds."""
-        # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
-        maps = not payload and not (inspect and self._form.reserves)
-        self._map = getattr(source, "map_range", None) if maps else None
-        self._mapped: MappedRange | None = None
-        self._copied_at = -1
-        """Where a walk over the mapping met what may be damage."""
 
     def run(self, position: int) -> Iterator[Chunk]:
         try:
             yield from self._chunks(position)
         finally:
-            if self._halves:
-                self._halves.close()
-            self._unmap()
-            # Which reads from this scanner: without the circle its columns go with it, at once.
-            del self._search
+            self._window.unmap()
 
     def _chunks(self, position: int) -> Iterator[Chunk]:
         stub = self._form.longest_stub
         need = stub + 1
-        while position < self.end:
-            if self._map_from(position, need):
+        while position < self._window.end:
+            if self._window.map_from(position, need):
                 walked = self._walk_mapped(position)
                 if walked is None:
                     continue
                 stop, why, seen = walked
                 data = _NOTHING
             else:
-                data = self.ahead(position, need)
+                data = self._window.ahead(position, need)
                 stop, why = self._walk(data, position)
                 seen = len(data)
             need = stub + 1
             if self._count and (self._payload or why != kernels.MORE or self._is_long()):
                 yield self._chunk(data, position)
             position += stop
-            unseen = seen - stop <= stub < self.end - position
+            unseen = seen - stop <= stub < self._window.end - position
             if why == kernels.FULL or (why == kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
-            size = self._form.entry_size(self.read(position, self._form.head))
-            left = self.end - position
+            size = self._form.entry_size(self._window.read(position, self._form.head))
+            left = self._window.end - position
             if left <= 0:
                 break
             if why != kernels.MORE:
@@ -210,7 +187,7 @@ class _Scanner:
                 if self._count:
                     yield self._chunk(data[:0], position)
                 if self._search.holds(position, size):
-                    head = self.read(position, HEADER_SIZE)
+                    head = self._window.read(position, HEADER_SIZE)
                     table = self._form.header(head)
                     table.position[0] = position
                     chunk = Chunk(
@@ -219,9 +196,11 @@ class _Scanner:
                         data_position=position,
                         damage=None,
                         control_errors=[],
+                        misplaced=self._order.misplaced(table, None),
                     )
                     chunk.inspected.extend(self._inspect(chunk) if self._inspect else ())
-                    self._lent |= self._payload
+                    if self._payload:
+                        self._window.lend()
                     yield chunk
                     position += size
                     continue
@@ -264,7 +243,7 @@ class _Scanner:
             suspects = self._suspects
             count, stop, why = self._form.walk_records(*span, suspects)
         else:
-            count, stop, why = self._walk_batches(*span)
+            count, stop, why = self._form.walk(*span)
         if count and why == kernels.FULL:
             count = self._in_order(first, count)
             stop = int(self._rows[:2, first + count - 1].sum()) - position
@@ -327,24 +306,21 @@ class _Scanner:
         It sees all that is mapped, and never ends at damage, which only a copy shows. None where
         the file has changed or cannot be read: nothing was added, and from now on it is copied.
         """
-        mapped = self._mapped
-        assert mapped
         first, errors, inspected = self._count, len(self._control_errors), len(self._inspected)
         edges = self._plain_walk if self._walks_edges() else None
-        data = mapped.data[position - mapped.position :]
+        data = self._window.mapped(position)
         stop, why = self._walk(data, position)
         seen = len(data)
         del data  # not by `with`: an interrupt inside could not release what it holds itself
-        if mapped.whole():
-            if position + stop >= self.end:
-                self._unmap()
+        if self._window.is_whole():
+            if position + stop >= self._window.end:
+                self._window.unmap()
             if why not in (kernels.FULL, kernels.MORE):
                 # A broker may be writing there, so one copy must show what is wrong and why.
-                self._copied_at, self._held = position + stop, range(0)
+                self._window.copy_at(position + stop)
                 why = kernels.FULL
             return stop, why, seen
-        self._unmap()
-        self._map = None
+        self._window.map_no_more()
         self._count = first
         if edges:
             edges.forget()
@@ -354,61 +330,6 @@ class _Scanner:
             self._judge(0)
         del self._control_errors[errors:], self._inspected[inspected:]
         return None
-
-    def _map_from(self, position: int, need: int) -> bool:
-        """Return whether `need` bytes from `position` on are mapped, fewer at the end."""
-        if self._map is None or position == self._copied_at:
-            return False
-        need = min(need, self.end - position)
-        if position in self._held and self._held.stop - position >= need:
-            return False  # the copy made for damage serves as far as it goes
-        mapped = self._mapped
-        if mapped and mapped.position <= position and position + need <= mapped.end:
-            return True
-        self._unmap()
-        mapped = self._map(position, self.end - position)
-        if mapped and mapped.end - position < need:
-            mapped.close()
-            return False
-        self._mapped = mapped
-        return mapped is not None
-
-    def _unmap(self) -> None:
-        if self._mapped:
-            self._mapped.close()
-            self._mapped = None
-
-    def ahead(self, position: int, need: int) -> memoryview:
-        """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
-        need = min(need, self.end - position)
-        if position not in self._held or self._held.stop - position < need:
-            size = min(max(need, BUFFER_SIZE), self.end - position)
-            if self._lent:
-                self._buffer, self._spare, self._lent = self._spare, self._buffer, False
-                if _is_held(self._buffer):
-                    self._buffer = bytearray()
-            if size > len(self._buffer):
-                self._buffer = bytearray(size)
-            count = self._fetch(memoryview(self._buffer)[:size], position)
-            self._held = range(position, position + count)
-        first = position - self._held.start
-        return memoryview(self._buffer)[first : min(self._held.stop, self.end) - self._held.start]
-
-    def read(self, position: int, size: int) -> memoryview:
-        """Return `size` bytes, fewer at the end; leaves alone what the buffer holds."""
-        size = max(0, min(size, self.end - position))
-        first = position - self._held.start
-        if first >= 0 and position + size <= self._held.stop:
-            return memoryview(self._buffer)[first : first + size]
-        view = memoryview(bytearray(size))
-        return view[: self._fetch(view, position)]
-
-    def _fetch(self, view: memoryview, position: int) -> int:
-        count = self._source.read_into(view, position)
-        if count < len(view):
-            # The file shrank while it was read: what is gone is simply not there any more.
-            self.end = position + count
-        return count
 
     def _chunk(self, data: memoryview, base: int) -> Chunk:
         """Return what was found since the last chunk, and begin the next."""
@@ -427,7 +348,8 @@ class _Scanner:
             self._goes_on = plain is not None and plain.records == offsets
         self._rows, self._count = self._rows if few else self._fresh_rows(), 0
         self._control_errors, self._inspected = [], []
-        self._lent |= self._payload
+        if self._payload:
+            self._window.lend()
         last = table.last_offset
         if self._base_offset <= last[-1] <= self._highest_offset:
             self._last_offset = int(last[-1])
@@ -444,27 +366,29 @@ class _Scanner:
             plain=plain,
             inspected=inspected,
             at_edges=at_edges,
+            misplaced=self._order.misplaced(table, plain),
         )
 
     def _fresh_rows(self) -> Column:
         """Return room for the batches of a chunk: no more than the file can hold."""
-        most = self.end // self._form.least_size + 1
+        most = self._window.end // self._form.least_size + 1
         return np.empty((kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
     def _damage(self, at: int, reason: DamageReason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""
-        head = bytes(self.read(at, HEADER_SIZE))
+        window = self._window
+        head = bytes(window.read(at, HEADER_SIZE))
         if len(head) <= self._form.longest_stub:
             reason = DamageReason.INCOMPLETE
         size = self._form.entry_size(head)
         # As with preallocation: nothing is looked for in what has no byte but zero.
         zeros = not any(head[: self._form.zeros])
-        if zeros and self.end - at >= self._form.zeros and self._zeros(at, self.end - at):
-            return self._zero_bytes(at, self.end - at, resynchronised=False)
-        message = self._form.describe(head, reason, self.end - at)
-        behind = at + size if size and reason is not DamageReason.INCOMPLETE else self.end + 1
+        if zeros and window.end - at >= self._form.zeros and self._zeros(at, window.end - at):
+            return self._zero_bytes(at, window.end - at, resynchronised=False)
+        message = self._form.describe(head, reason, window.end - at)
+        behind = at + size if size and reason is not DamageReason.INCOMPLETE else window.end + 1
         offsets = Offsets(self._last_offset, self._highest_offset)
-        framed = behind <= self.end and self._search.frames(at, behind, offsets)
+        framed = behind <= window.end and self._search.frames(at, behind, offsets)
         torn = reason is DamageReason.INCOMPLETE
         next_batch = self._search.next_batch(at, behind if framed else None, offsets, torn=torn)
         if framed and size and next_batch is None:
@@ -475,10 +399,10 @@ class _Scanner:
                 length=size,
                 reason=reason,
                 message=message,
-                resynchronised=behind < self.end,
+                resynchronised=behind < window.end,
                 framed=True,
             )
-        length = (self.end if next_batch is None else next_batch) - at
+        length = (window.end if next_batch is None else next_batch) - at
         is_run = next_batch is not None and zeros and length >= self._form.zeros
         if is_run and self._zeros(at, length):
             return self._zero_bytes(at, length, resynchronised=True)
@@ -505,30 +429,10 @@ class _Scanner:
         """Return whether all bytes are zero, as far as the file still has them."""
         end = position + length
         while position < end:
-            window = self.read(position, min(WIDEST_WINDOW, end - position))
+            window = self._window.read(position, min(WIDEST_WINDOW, end - position))
             if np.frombuffer(window, np.uint8).any():
                 return False
             if not len(window):
                 break
             position += len(window)
         return True
-
-
-def _halves(cuts: Column | None) -> "Halves | None":
-    """Return what walks in two threads, where it is known where a second one may begin."""
-    if cuts is None or not len(cuts):
-        return None
-    from logtool.log.walk.halves import Halves  # few scans need it
-
-    return Halves(cuts)
-
-
-def _is_held(buffer: bytearray) -> bool:
-    """Return whether somebody still has a view of the bytes, with which their number is fixed."""
-    if not buffer:
-        return False
-    try:
-        buffer.append(buffer.pop())
-    except BufferError:
-        return True
-    return False

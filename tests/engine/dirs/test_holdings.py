@@ -65,7 +65,7 @@ def test_it_is_what_all_batches_at_once_tell(rows: list[list[Row]], cuts: list[i
     bounds = [0, *sorted(starts & set(cuts)), 1000]
     for first, end in pairwise(bounds):
         parts = [table([row for row in copy if first <= row[0] < end]) for copy in rows]
-        holdings.feed(parts[0], parts[1:])
+        holdings.add(parts[0], parts[1:])
     left = list(range(len(own)))
     for number, other in enumerate(others):
         has = [at for at in left if own[at] in other]

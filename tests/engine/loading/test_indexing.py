@@ -37,7 +37,7 @@ def built(parts: list[BatchTable], interval: int, room: int, *, rising: bool) ->
     indexes = Indexes(BASE, interval, room)
     try:
         for part in parts:
-            indexes.feed(part, rising=rising)
+            indexes.add(part, rising=rising)
         return indexes.finish(-1)
     except InvalidOffsetError as error:
         return error.position

@@ -115,7 +115,7 @@ def test_an_index_is_that_of_the_steps_of_a_broker_however_batches_come(recovere
         for width in (1, 3, len(batches)):
             builder = Builder(base, all_data=all_data)
             for first in range(0, len(batches), width):
-                builder.feed(table[first : first + width])
+                builder.add(table[first : first + width])
             assert builder.finish(recovered=recovered) == broker.stored(), (seed, width)
 
 
@@ -130,7 +130,7 @@ def test_what_compaction_noted_stays_where_a_start_replays_the_segment():
     assert isinstance(before, base_index.BaseIndex)
 
     builder = Builder(base)
-    builder.feed(table_of(batches))
+    builder.add(table_of(batches))
 
     assert builder.finish(recovered=True, before=before) == broker.stored(clean, tombstones=0)
     old = base_index.parse(rp.index_4(base, base, (0, 0)))
@@ -141,7 +141,7 @@ def test_what_compaction_noted_stays_where_a_start_replays_the_segment():
 def test_the_index_of_a_configuration_alone_has_no_entry_once_it_was_replayed():
     header = record_batch.parse(rp.batch(5, b"config", kind=rp.CONFIGURATION))
     builder = Builder(5)
-    builder.feed(table_of([(0, header)]))
+    builder.add(table_of([(0, header)]))
     closed, replayed = (base_index.parse(builder.finish(recovered=one)) for one in (False, True))
     assert isinstance(closed, base_index.BaseIndex)
     assert isinstance(replayed, base_index.BaseIndex)

@@ -1,5 +1,7 @@
 """The join of an index with the log: the same however the log comes, and quick for any index."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from calls import calls_of
@@ -29,6 +31,13 @@ def log(lengths: list[int], stamps: list[int]) -> BatchTable:
 
 def chunk(table: BatchTable) -> Chunk:
     return Chunk(table, memoryview(b""), int(table.position[0]), None, [])
+
+
+def verdicts_of(join: OffsetIndexJoin | TimeIndexJoin) -> list[int]:
+    """Return the verdicts of a join that was given the whole log."""
+    join.finish()
+    verdicts: list[int] = join.verdicts.tolist()
+    return verdicts
 
 
 def offset_entries(rows: list[tuple[int, int]]) -> offset_index.OffsetIndex:
@@ -75,7 +84,7 @@ def test_offset_verdicts_are_those_of_the_rule(lengths, data):
     join = OffsetIndexJoin(offset_entries(rows), BASE)
     join.feed(chunk(table))
     expected = [slow_offset_verdict(table, rows, number) for number in range(len(rows))]
-    verdicts = join.verdicts().tolist()
+    verdicts = verdicts_of(join)
     # Where the next entry points at no batch, how far this one reaches is anybody's guess.
     sure = [
         number for number in range(len(rows))
@@ -107,7 +116,7 @@ def test_verdicts_do_not_depend_on_the_chunks(lengths, data):
         for part in parts:
             by_offset.feed(chunk(part))
             by_time.feed(chunk(part))
-        results.append((by_offset.verdicts().tolist(), by_time.verdicts().tolist()))
+        results.append((verdicts_of(by_offset), verdicts_of(by_time)))
     assert results[0] == results[1]
 
 
@@ -116,7 +125,7 @@ def test_a_time_entry_is_held_against_all_before_it():
     rows = [(10, 1), (30, 3), (20, 5), (30, 5), (40, 7)]
     join = TimeIndexJoin(time_entries(rows), BASE)
     join.feed(chunk(table))
-    assert join.verdicts().tolist() == [
+    assert verdicts_of(join) == [
         EntryState.RIGHT, EntryState.RIGHT, EntryState.LATER, EntryState.TIMESTAMP,
         EntryState.NO_BATCH,
     ]  # fmt: skip
@@ -128,7 +137,7 @@ def test_an_empty_batch_need_not_be_in_the_time_index():
     table.record_count[1] = 0
     join = TimeIndexJoin(time_entries([(10, 1), (20, 5)]), BASE)
     join.feed(chunk(table))
-    assert join.verdicts().tolist() == [EntryState.RIGHT, EntryState.RIGHT]
+    assert verdicts_of(join) == [EntryState.RIGHT, EntryState.RIGHT]
     assert join.max_timestamp == 20
 
 
@@ -139,7 +148,7 @@ def test_an_entry_may_name_any_offset_that_a_wrapper_may_hold():
     for relative, verdict in ((2, EntryState.OFFSET), (3, EntryState.RIGHT), (5, EntryState.RIGHT)):
         join = OffsetIndexJoin(offset_entries([(relative, SIZE), (8, 2 * SIZE)]), BASE)
         join.feed(chunk(table))
-        assert join.verdicts().tolist() == [verdict, EntryState.RIGHT]
+        assert verdicts_of(join) == [verdict, EntryState.RIGHT]
 
 
 def test_an_entry_in_damage_is_not_judged():
@@ -149,15 +158,15 @@ def test_an_entry_in_damage_is_not_judged():
     damage = Damage(2 * SIZE, SIZE, DamageReason.CRC, "broken", resynchronised=True)
     join.feed(Chunk(table[:0], memoryview(b""), 2 * SIZE, damage, []))
     join.feed(chunk(table[3:]))
-    assert join.verdicts().tolist() == [EntryState.RIGHT, EntryState.UNKNOWN, EntryState.NO_BATCH]
+    assert verdicts_of(join) == [EntryState.RIGHT, EntryState.UNKNOWN, EntryState.NO_BATCH]
 
 
 def test_a_misplaced_batch_counts_as_damage():
     table = log([1] * 4, [10] * 4)
     table.base_offset[2] = table.last_offset[2] = BASE + 10**6
     join = OffsetIndexJoin(offset_entries([(1, SIZE), (2, 2 * SIZE), (3, 3 * SIZE)]), BASE)
-    join.feed(chunk(table), np.array([False, False, True, False]))
-    assert join.verdicts().tolist() == [EntryState.RIGHT, EntryState.UNKNOWN, EntryState.RIGHT]
+    join.feed(replace(chunk(table), misplaced=np.array([False, False, True, False])))
+    assert verdicts_of(join) == [EntryState.RIGHT, EntryState.UNKNOWN, EntryState.RIGHT]
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "all the same"])
@@ -175,6 +184,6 @@ def test_a_large_index_in_any_order_is_joined_without_a_loop_over_entries(order)
         joined = OffsetIndexJoin(offset_index.parse(rows.tobytes()), BASE)
         for first in range(0, count + 1, 20_000):
             joined.feed(chunk(table[first : first + 20_000]))
-        joined.verdicts()
+        joined.finish()
 
     assert calls_of(join) < 10_000  # a loop over entries would make hundreds of thousands

@@ -21,6 +21,7 @@ from logtool.log.dir import Segment
 from logtool.log.file import File
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.log.kafka import KAFKA
+from logtool.log.order import BatchOrder
 from logtool.log.producer_state import ProducerState
 from logtool.stat.statistics import of_plain, of_table
 
@@ -74,41 +75,49 @@ def facts_of(table: BatchTable) -> PlainTotals | None:
     return PlainTotals(*[*facts.tolist(), len(table)])
 
 
+def chunks_of(parts: list[BatchTable], *, short: bool) -> list[Chunk]:
+    """Return chunks as a scan yields them; plain batches are called so where the way is short."""
+    order, chunks = BatchOrder(BASE), []
+    for part in parts:
+        facts = facts_of(part) if short else None
+        chunk = Chunk(part, memoryview(b""), 0, None, [], facts)
+        chunks.append(replace(chunk, misplaced=order.misplaced(part, facts)))
+    return chunks
+
+
 def outcome(chunks: list[Chunk], offsets: bytes, times: bytes):
     report = SegmentReport(BASE)
     log_pass = LogPass(TASK, report)
     by_offset = OffsetIndexJoin(offset_index.parse(offsets), BASE)
     by_time = TimeIndexJoin(time_index.parse(times), BASE)
-    found = []
     for chunk in chunks:
-        found += log_pass.feed(chunk)
-        by_offset.feed(chunk, log_pass.rules.misplaced)
-        by_time.feed(chunk, log_pass.rules.misplaced)
-    log_pass.finish()
+        for consumer in (log_pass, by_offset, by_time):
+            consumer.feed(chunk)
+    for consumer in (log_pass, by_offset, by_time):
+        consumer.finish()
     state = ProducerState()
     as_data = state.apply(report.producer_rows)
-    columns = by_offset.batch_base, by_offset.batch_last, by_time.batch_base, by_time.verdicts()
-    seen = [column.tolist() for column in (*columns, by_offset.verdicts())]
+    columns = by_offset.batch_base, by_offset.batch_last, by_time.batch_base, by_time.verdicts
+    seen = [column.tolist() for column in (*columns, by_offset.verdicts)]
     plain_data = [
         getattr(report, field.name) for field in fields(report) if field.name != "producer_rows"
     ]
-    return found, plain_data, as_data[0], state, seen, by_time.max_timestamp
+    return log_pass.findings, plain_data, as_data[0], state, seen, by_time.max_timestamp
 
 
 @given(tables(), st.data())
 def test_short_ways_lead_where_the_long_ones_do(table, data):
     cut = data.draw(st.integers(1, len(table) - 1))
     parts = [table[:cut], table[cut:]]
-    chunks = [Chunk(part, memoryview(b""), 0, None, [], facts_of(part)) for part in parts]
     entry = st.tuples(st.integers(1, 12), st.integers(1, 8).map(lambda row: row * SIZE))
     entries = sorted(data.draw(st.lists(entry, max_size=4)))
     stamps = sorted(data.draw(st.lists(st.tuples(st.integers(1000, 1006), st.integers(0, 12)))))
     offsets = np.array(entries, offset_index.ENTRY).tobytes()
     times = np.array(stamps, time_index.ENTRY).tobytes()
 
-    short = outcome(chunks, offsets, times)
+    short = outcome(chunks_of(parts, short=True), offsets, times)
 
-    assert short == outcome([replace(chunk, plain=None) for chunk in chunks], offsets, times)
+    assert short == outcome(chunks_of(parts, short=False), offsets, times)
 
 
 change = st.tuples(
@@ -146,7 +155,7 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     built = Indexes(BASE, interval)
     try:
         for part in parts:
-            built.feed(part)
+            built.add(part)
         rebuilt = built.finish(0)
     except InvalidOffsetError:
         reject()
@@ -163,13 +172,15 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     joins = OffsetIndexJoin(offsets, BASE), TimeIndexJoin(times, BASE)
     held, again = HeldIndexes(BASE, *files), Indexes(BASE, interval)
     for chunk in chunks:
-        again.feed(chunk.table)
-        held.feed(chunk, again.added)
+        again.add(chunk.table)
+        held.add(chunk, again.added)
         for join in joins:
             join.feed(chunk)
+    for join in joins:
+        join.finish()
     assert (held.right_offsets(), held.right_times()) == (
-        prefix(offset_index.check(offsets), joins[0].verdicts() != 0, offset_index.ENTRY_SIZE),
-        prefix(time_index.check(times), joins[1].verdicts() != 0, time_index.ENTRY_SIZE),
+        prefix(offset_index.check(offsets), joins[0].verdicts != 0, offset_index.ENTRY_SIZE),
+        prefix(time_index.check(times), joins[1].verdicts != 0, time_index.ENTRY_SIZE),
     )
 
 
@@ -189,8 +200,8 @@ def right_ones(stamps: list[int], offsets: list, times: list, interval: int, mag
     files = np.array(offsets, offset_index.ENTRY), np.array(times, time_index.ENTRY)
     held, built = HeldIndexes(BASE, files[0].tobytes(), files[1].tobytes()), Indexes(BASE, interval)
     for part in (table[:4], table[4:]):
-        built.feed(part)
-        held.feed(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
+        built.add(part)
+        held.add(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
     return held.right_offsets(), held.right_times()
 
 
@@ -214,11 +225,10 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     found = []
     for short in (True, False):
         one = _Pass(Look(TASK.segment, start))
-        for part in parts:
-            facts = facts_of(part) if short else None
-            chunk = Chunk(part, memoryview(b""), 0, None, [], facts)
-            one.feed(chunk, chunk)
-        found.append(as_data(one.finish()))
+        for chunk in chunks_of(parts, short=short):
+            one.feed(chunk)
+        one.finish()
+        found.append(as_data(one.coverage))
     assert found[0] == found[1]
 
 
@@ -236,7 +246,9 @@ def test_plain_batches_are_those_in_which_no_rule_can_find_anything(table):
         return
     report = SegmentReport(BASE)
 
-    assert not LogPass(TASK, report).feed(Chunk(table, memoryview(b""), 0, None, []))
+    log_pass = LogPass(TASK, report)
+    log_pass.feed(Chunk(table, memoryview(b""), 0, None, []))
+    assert not log_pass.findings
     assert facts.records == report.records == table.record_count.sum()
     assert facts.largest_batch == SIZE
     assert facts.max_timestamp == table.max_timestamp.max()
@@ -271,7 +283,7 @@ def test_odd_timestamps_are_found_by_the_facts_too(table, ahead_ms, data):
     found = []
     for facts in (facts_of(moved), None):
         rules = timestamps.TimestampRules(mtime_ns, ahead_ms)
-        rules.feed(moved, facts)
+        rules.add(moved, facts)
         found.append(list(rules.finish(Path("0.log"))))
 
     assert found[0] == found[1]

@@ -18,10 +18,10 @@ from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
-from logtool.formats.record_batch import BatchTable, Column
+from logtool.formats.record_batch import BatchTable
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
-from logtool.log.walk import forms, halves
+from logtool.log.walk import forms
 from logtool.log.walk.scanner import scan
 
 PAGE = 4096
@@ -73,8 +73,7 @@ class Counting(Copied):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Map files of any size, a page or two at once; two threads take halves of any size."""
-    monkeypatch.setattr(halves, "LEAST", 1)
+    """Map files of any size, a page or two at once."""
     monkeypatch.setattr(files, "_LEAST_MAPPED", 1)
     monkeypatch.setattr(files, "MOST_MAPPED", 2 * PAGE)
 
@@ -108,18 +107,15 @@ def bytes_of(chunk: Chunk) -> Seen:
     return [(int(at), bytes(chunk.batch(row))) for row, at in enumerate(chunk.table.position)]
 
 
-def said(file: Copied, seen: Seen | None = None, cuts: Column | None = None) -> Said:
+def said(file: Copied, seen: Seen | None = None) -> Said:
     """Return the columns of all batches, the damage and what no control record is, of a scan.
 
-    With `seen` the scan inspects the bytes of all batches, which go there; with `cuts` two threads
-    walk over the batches.
+    With `seen` the scan inspects the bytes of all batches, which go there.
     """
     tables, damages, errors = [], [], []
     inspect = None if seen is None else bytes_of
     with file.file:
-        for chunk in scan(
-            file, base_offset=BASE, form=file.form, payload=False, inspect=inspect, cuts=cuts
-        ):
+        for chunk in scan(file, base_offset=BASE, form=file.form, payload=False, inspect=inspect):
             assert not len(chunk.data) or len(chunk.table) == 1
             tables.append(chunk.table)
             if seen is not None:
@@ -140,9 +136,6 @@ def both(path: Path) -> Said:
     file = Counting(path)
     assert said(file) == copied
     assert file.maps or not path.stat().st_size
-    begins = np.array(copied[0][0], np.int64)
-    for cuts in (begins, begins[::3], begins + 1, np.arange(0, 60 * PAGE, 61)):
-        assert said(Counting(path), cuts=cuts) == copied
     seen: Seen = []
     assert said(Counting(path), seen) == copied
     data = path.read_bytes()

@@ -7,16 +7,10 @@ import pytest
 from damage import append_to_file, damage_file, overwrite, remove_file
 
 from logtool.actions import Action
-from logtool.beside import Beside
-from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
 from logtool.loading.loaded import Outcome
 from logtool.log.dir import OFFSET_CHECKPOINTS
-from logtool.log.walk import halves
-from logtool.running import run
-from logtool.running.budget import Budget
-from logtool.running.run import Run
 from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
@@ -66,58 +60,6 @@ def test_without_its_marker_it_is_read_from_the_recovery_points(
     one = partitions["small-segments-0"]
     assert one.recovered == 1 < one.segments
     assert one.request.start.recovery_point == one.log_end == one.recovery_point
-
-
-def test_a_second_thread_reads_a_half_where_one_large_log_is_all_there_is(
-    copy_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not for `plan`, which takes the rates at which logs are read for those of a broker."""
-    for module, name in ((run, "WORTH_A_POOL"), (files, "_LEAST_MAPPED"), (halves, "LEAST")):
-        monkeypatch.setattr(module, name, 1)
-    begun: list[Callable[[], object]] = []
-    begin = Beside.begin
-
-    def counting(beside: Beside[object], work: Callable[[], object]) -> None:
-        begun.append(work)
-        begin(beside, work)
-
-    monkeypatch.setattr(Beside, "begin", counting)
-    home = copy_of("4.3.1/killed")
-    (home / POINTS).unlink()
-    one, two = home / "index.dense-0", home / "codec-none-0"
-
-    def forecasts(*paths: Path, jobs: int, plans: bool = False) -> list[PartitionForecast]:
-        budget = Budget(jobs=jobs)
-        found = Forecast(paths, KAFKA, run=Run(budget=budget), sample_disks=plans)
-        return [item for item in found if isinstance(item, PartitionForecast)]
-
-    (alone,) = forecasts(one, jobs=1)
-    forecasts(one, two, jobs=2)
-    forecasts(one, jobs=2, plans=True)
-    assert begun == []
-    (halved,) = forecasts(one, jobs=2)
-    assert begun
-    assert halved.as_json() == alone.as_json()
-    assert halved.actions == alone.actions
-
-
-def test_an_index_that_cannot_be_read_divides_no_log(
-    copy_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It only says where a second thread may begin; what is recovered does not depend on it."""
-    for module, name in ((run, "WORTH_A_POOL"), (files, "_LEAST_MAPPED"), (halves, "LEAST")):
-        monkeypatch.setattr(module, name, 1)
-    home = copy_of("4.3.1/killed")
-    (home / POINTS).unlink()
-    index = max((home / "index.dense-0").glob("*.index"))
-    index.write_bytes(bytes(files.SMALL_FILE_LIMIT + 8))  # more than is read of such a file
-    found = [
-        list(Forecast([index.parent], KAFKA, run=Run(budget=Budget(jobs=jobs)))) for jobs in (1, 2)
-    ]
-    (alone,), (halved,) = found
-    assert isinstance(alone, PartitionForecast)
-    assert isinstance(halved, PartitionForecast)
-    assert halved.actions == alone.actions
 
 
 POINTS = "recovery-point-offset-checkpoint"
