@@ -21,7 +21,6 @@ from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import Column
 from logtool.log.chunk import PlainTotals
 from logtool.log.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
-from logtool.log.kafka import KAFKA
 
 _NO_ENTRIES = np.empty((ENTRY_ROWS, 0), np.int64)
 _LARGEST = 2**63 - 1
@@ -104,8 +103,6 @@ def plain_pass(
     """Return a pass over the plain batches of a log; None where all rows are asked for."""
     sorted_ = all(join.is_sorted for join in (offsets, times) if join)
     if task.level is not Level.BATCHES or task.payload or not sorted_:
-        return None
-    if task.segment.flavour is not KAFKA:
         return None
     return PlainPass(
         task.segment.base_offset,

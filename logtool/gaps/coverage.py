@@ -33,7 +33,6 @@ from logtool.log import kafka_start, producer_state
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
-from logtool.log.kafka import KAFKA
 from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH
 
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
@@ -119,12 +118,11 @@ def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Covera
         # What is remote comes with its bytes, which would be fetched once more else.
         payload = files.is_remote(segment.log.path)
         reading = _Pass(task, None if payload else log)
-        plain = not payload and segment.flavour is KAFKA
         for chunk in segment.batches(
             log,
             payload=payload,
             limit=task.limit,
-            plain_walk=_PlainWalk(reading) if plain else None,
+            plain_walk=None if payload else _PlainWalk(reading),
         ):
             reading.feed(chunk)
             on_bytes(chunk.end_position - at)

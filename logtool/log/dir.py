@@ -20,6 +20,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk, Inspect, PlainWalk, Source
 from logtool.log.file import File, describe, is_file
 from logtool.log.flavour import Flavour
+from logtool.log.walk.forms import KAFKA
 from logtool.log.walk.scanner import scan
 
 OFFSET_CHECKPOINTS = (
@@ -63,19 +64,21 @@ class Segment:
         """Yield sound batches and damage of the log in file order; UnreadableError.
 
         `source` has the bytes of the log where the caller has opened it already. The other
-        arguments are those of `logtool.log.walk.scanner.scan`; `limit` is its `unpack_limit`.
+        arguments are those of `logtool.log.walk.scanner.scan`; `limit` is its `unpack_limit`. A
+        `plain_walk` is used for the form of Kafka alone.
         """
+        form = self.flavour.form(self.log.path)
         with nullcontext(source) if source else self.log.open() as log:
             yield from scan(
                 log,
                 base_offset=self.base_offset,
-                form=self.flavour.form(self.log.path),
+                form=form,
                 start=start,
                 stop=stop,
                 payload=payload,
                 unpack_limit=limit,
                 inspect=inspect,
-                plain_walk=plain_walk,
+                plain_walk=plain_walk if form is KAFKA else None,
             )
 
 
