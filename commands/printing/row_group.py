@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from logtool.dump.blocks import Block, Origin, Records
-from logtool.formats.record import RecordTable
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.pipeline import arrays
 from logtool.pipeline.rows import RECORD_COLUMNS, constant, whole
@@ -91,8 +91,8 @@ class RowGroup:
         """Return the numbers of all records; where they stand in bytes that are gone is no more."""
         gone = np.empty(0, np.int64)
         known = {name: np.concatenate(parts) for name, parts in self._numbers.items()}
-        sizes = {field.name: known.pop(field.name, gone) for field in fields(RecordTable)}
-        return Records(memoryview(b""), counts, RecordTable(**sizes), **known)
+        sizes = {field.name: known.pop(field.name, gone) for field in fields(RecordSpans)}
+        return Records(memoryview(b""), counts, RecordSpans(**sizes), **known)
 
     def _of_files(self) -> dict[str, Any]:
         counts = [int(counts.sum()) for counts in self._counts]

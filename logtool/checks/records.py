@@ -8,7 +8,7 @@ import numpy as np
 from logtool.errors import FormatError, LimitError
 from logtool.findings import Finding
 from logtool.formats import compression, kernels, legacy_batch, record, wording
-from logtool.formats.record import RecordTable
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -177,7 +177,7 @@ class _Seen:
         self.latest: int | None = None
         """Largest timestamp delta, ms; None without records."""
 
-    def add(self, records: RecordTable) -> None:
+    def add(self, records: RecordSpans) -> None:
         """Take the next records."""
         deltas = records.offset_delta
         if not len(deltas):

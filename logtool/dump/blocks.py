@@ -14,7 +14,7 @@ import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import compression, kernels
-from logtool.formats.record import RecordTable
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import (
     CODEC_MASK,
     HEADER_SIZE,
@@ -64,7 +64,7 @@ class Records:
     data: memoryview
     counts: Column
     """Of each batch."""
-    table: RecordTable
+    table: RecordSpans
     offset: Column
     timestamp: Column
     """Milliseconds; -1 none."""
@@ -80,7 +80,7 @@ class Records:
         """Return such an array."""
         if self.rows is not None:
             return self.rows
-        names = RecordTable.__slots__
+        names = RecordSpans.__slots__
         more = (self.offset, self.timestamp, self.sequence)
         return np.column_stack([*(getattr(self.table, name) for name in names), *more])
 
@@ -186,7 +186,7 @@ def _decode(table: BatchTable, data: memoryview, starts: Column, ends: Column) -
     return Records(
         data=data,
         counts=counts,
-        table=RecordTable(*columns),
+        table=RecordSpans(*columns),
         offset=offset,
         timestamp=timestamp,
         sequence=sequence,

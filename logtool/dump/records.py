@@ -58,7 +58,7 @@ def read_records(batch: Object, data: memoryview, limit: int) -> Iterator[Object
 
 
 def _objects(
-    batch: Object, raw_base: int, payload: memoryview, table: record.RecordTable
+    batch: Object, raw_base: int, payload: memoryview, table: record.RecordSpans
 ) -> Iterator[Object]:
     """Yield the records of a table; `raw_base` is the header's base timestamp, ms."""
     rows = zip(

@@ -18,7 +18,7 @@ from logtool.dump.json_path import JsonPath
 from logtool.dump.records import Object
 from logtool.errors import UsageError
 from logtool.formats import record
-from logtool.formats.record import Header, RecordTable
+from logtool.formats.record import Header, RecordSpans
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 
@@ -112,7 +112,7 @@ def select(block: Block, rows: Column) -> Block | None:
     chosen = replace(
         records,
         counts=counts[held],
-        table=RecordTable(*columns),
+        table=RecordSpans(*columns),
         offset=offset,
         timestamp=timestamp,
         sequence=sequence,

@@ -8,7 +8,7 @@ from logtool.dump import blocks
 from logtool.dump.blocks import Records
 from logtool.errors import FormatError, LimitError
 from logtool.formats import compression, legacy_batch, record, wording
-from logtool.formats.record import RecordTable
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, SEQUENCES, BatchTable
 from logtool.log.chunk import Chunk, Source
 
@@ -98,7 +98,7 @@ def _legacy(data: memoryview, limit: int) -> Records:
     """Return the messages of an entry of magic 0 or 1 as if they were records of magic 2."""
     messages = list(legacy_batch.parse_messages(data, limit))
     joined = bytearray()
-    rows = np.zeros((len(messages), len(RecordTable.__slots__)), np.int64)
+    rows = np.zeros((len(messages), len(RecordSpans.__slots__)), np.int64)
     for row, message in zip(rows, messages, strict=True):
         for column, value in ((5, message.key), (7, message.value)):
             row[column : column + 2] = len(joined), -1 if value is None else len(value)
@@ -106,7 +106,7 @@ def _legacy(data: memoryview, limit: int) -> Records:
     return Records(
         data=memoryview(joined),
         counts=np.array([len(messages)]),
-        table=RecordTable(*rows.T),
+        table=RecordSpans(*rows.T),
         offset=np.array([message.offset for message in messages], np.int64),
         timestamp=np.array([message.timestamp for message in messages], np.int64),
         sequence=np.full(len(messages), NO_SEQUENCE),
