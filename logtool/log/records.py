@@ -165,7 +165,7 @@ def records(
     limit: int = DEFAULT_LIMIT,
     source: Source | None = None,
 ) -> Iterator[RecordTable | Unread]:
-    """Yield the records of the batches `rows` of a chunk, of all of them by default, in order.
+    """Yield the records of the batches `rows` of a chunk, which rise, or of all of them, in order.
 
     A batch may decompress to `limit` bytes. `source` is where a batch of at most `limit` bytes is
     read from if the chunk does not hold it. The records before damage in a batch come in a table
@@ -260,24 +260,23 @@ def one_batch(data: memoryview, position: int = 0) -> Chunk:
 def pieces(
     chunk: Chunk, rows: Column, *, with_records: bool = True
 ) -> Iterator[tuple[Column, bool]]:
-    """Yield the `rows` of a chunk in order, piece by piece, and whether all of one are ordinary.
+    """Yield the `rows` of a chunk, which rise, piece by piece, and whether all of one are ordinary.
 
     A piece of ordinary batches is few enough for `read_together`. Without `with_records` the
     headers alone count, and control batches are ordinary too.
     """
-    table = chunk.table
+    table = chunk.table if len(rows) == len(chunk.table) else chunk.table[rows]
     ordinary = _ordinary(table, chunk)
-    weight = np.where(table.codec[rows] > 0, PACKED, 1) * table.size[rows]
+    weight = np.where(table.codec > 0, PACKED, 1) * table.size
     enough = np.cumsum(weight) // BLOCK_SIZE
     if with_records:
         ordinary &= ~table.is_control & (table.record_count <= MOST_RECORDS)
-        counts = np.where(ordinary[rows], table.record_count[rows], 0)
+        counts = np.where(ordinary, table.record_count, 0)
         enough += np.cumsum(counts) // BLOCK_RECORDS
-    piece = enough * 2 + ordinary[rows]
+    piece = enough * 2 + ordinary
     edges = [0, *(np.flatnonzero(piece[1:] != piece[:-1]) + 1).tolist(), len(rows)]
     for first, stop in pairwise(edges):
-        some = rows[first:stop]
-        yield some, stop > first and bool(ordinary[some[0]])
+        yield rows[first:stop], stop > first and bool(ordinary[first])
 
 
 def read_together(chunk: Chunk, rows: Column, *, limit: int = DEFAULT_LIMIT) -> RecordTable | None:
