@@ -15,7 +15,7 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.log.chunk import Chunk
-from logtool.log.records import Unread, batch_records, unpack
+from logtool.log.records import Unread, batch_records, batch_spans, unpack
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
     if not is_legacy and (codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1):
         return  # the header's own rules say so
     seen = _Seen(last - first)
-    for part in batch_records(chunk, row, limit=limit):
+    for part in (batch_records if is_legacy else batch_spans)(chunk, row, limit=limit):
         if isinstance(part, Unread):
             where = "" if codec == compression.NONE else " of the decompressed records"
             text = f"{part.reason} (byte {part.error.position}{where})"
@@ -92,8 +92,8 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
             yield _finding(code, chunk, row, text if part.in_records else part.reason)
             if not part.in_records:
                 return
-        elif part.magic is None:
-            seen.add(part.spans)
+        elif isinstance(part, RecordSpans):
+            seen.add(part)
         elif ((part.magic == 0) & (part.spans.attributes & TIMESTAMP_TYPE != 0)).any():
             text = "a message of magic 0 claims a timestamp type"
             yield _finding("batch/records", chunk, row, text)

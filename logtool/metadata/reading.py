@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError
 from logtool.formats import control_record
@@ -15,7 +17,7 @@ from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
-from logtool.log.records import Unread, batch_records
+from logtool.log.records import RecordTable, Unread, batch_records, pieces, read_together
 from logtool.log.walk.scanner import scan
 
 _CONTROL = {
@@ -73,23 +75,31 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[B
                 return
             if damage:
                 raise FormatError(damage.message, damage.position, path)
-            table = chunk.table
-            for row in range(len(table)):
-                yield Batch(
-                    int(table.position[row]),
-                    int(table.base_offset[row]),
-                    int(table.last_offset[row]),
-                    _entries(chunk, row, path),
-                )
+            for some, ordinary in pieces(chunk, np.arange(len(chunk.table))):
+                together = read_together(chunk, some) if ordinary else None
+                end = 0
+                for number, row in enumerate(some.tolist()):
+                    start, end = end, end + (int(together.counts[number]) if together else 0)
+                    yield Batch(
+                        int(chunk.table.position[row]),
+                        int(chunk.table.base_offset[row]),
+                        int(chunk.table.last_offset[row]),
+                        _entries(chunk, row, path, together, slice(start, end)),
+                    )
 
 
-def _entries(chunk: Chunk, row: int, path: Path) -> Iterator[Entry]:
+def _entries(
+    chunk: Chunk, row: int, path: Path, together: RecordTable | None, which: slice
+) -> Iterator[Entry]:
+    """Yield the records of a batch, which are those of `together`, if it was read with others."""
     table = chunk.table
     position = int(table.position[row])
     epoch, is_control = int(table.leader_epoch[row]), bool(table.is_control[row])
     if table.magic[row] != MAGIC:
         raise FormatError(_OTHER_KIND, position, path)
-    for part in batch_records(chunk, row):
+    if together is None:
+        which = slice(None)
+    for part in batch_records(chunk, row) if together is None else [together]:
         if isinstance(part, Unread):
             reason = part.reason if part.held else _OTHER_KIND
             raise FormatError(reason, position, path) from part.error
@@ -99,7 +109,7 @@ def _entries(chunk: Chunk, row: int, path: Path) -> Iterator[Entry]:
             spans.key_position, spans.key_length,
         )  # fmt: skip
         for offset, time_ms, start, size, key, key_size in zip(
-            *(c.tolist() for c in columns), strict=True
+            *(column[which].tolist() for column in columns), strict=True
         ):
             value = data[start : start + max(size, 0)]
             content: Record | Control

@@ -18,7 +18,15 @@ from logtool.formats.record import Record
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, SEQUENCES
 from logtool.log import records as log_records
 from logtool.log.chunk import Chunk
-from logtool.log.records import RecordTable, Unread, batch_records, payload, records, unpack
+from logtool.log.records import (
+    RecordTable,
+    Unread,
+    batch_records,
+    payload,
+    record_offsets,
+    records,
+    unpack,
+)
 from logtool.log.walk.scanner import scan
 
 Row = tuple[int, int, int, bytes | None, bytes | None, list[record.Header], int | None]
@@ -119,6 +127,9 @@ def check(chunk: Chunk, limit: int = LIMIT, **more: Any) -> list[Unread]:
         told, error = expected(chunk.batch(row), limit)
         assert found[int(chunk.table.position[row])] == told
         assert (row in wrong) == (error is not None)
+        offsets = record_offsets(chunk, row, limit=limit)
+        expected_offsets = None if error else sorted({one[0] for one in told})
+        assert (None if offsets is None else offsets.tolist()) == expected_offsets
         if error:
             assert (wrong[row].reason, wrong[row].error.position) == (error.reason, error.position)
             assert wrong[row].beyond_limit == isinstance(error, LimitError)
